@@ -1,15 +1,15 @@
-//! Ids of cells, bees and hives, and what a map says about a message.
+//! Ids of cells, bees and hives, and the outcome of a map.
 
 pub use beehive_protocol::{AppId, BeeId, CellId, CellSet, HiveId, PlaceId};
 
-/// What a derived map says about one message in one app.
+/// The outcome of a derived map for one message in one app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Nothing to do: the message ends here.
+    /// The handler does nothing for this message: it is dropped.
     Drop,
-    /// No cell is needed: it runs in the emitting task, in order.
+    /// The handler needs no cell: it runs where the message is routed, in the order of the sender.
     Stateless,
-    /// The bee that owns the mapped cells.
+    /// The handler needs cells: it runs at the bee that owns them.
     Cells,
 }
 

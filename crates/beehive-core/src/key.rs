@@ -1,7 +1,7 @@
 //! Keys: the canonical encoding that names a cell, and the 64-bit hash over it.
 //!
-//! `std::hash::Hash` is not used: its byte stream depends on pointer width, byte order and compiler version, and every
-//! hive of a cluster must agree on the id of a cell, across platforms and across a rolling upgrade.
+//! `std::hash::Hash` is not used: its byte stream depends on pointer width, byte order and compiler version,
+//! and every hive of a cluster must agree on the id of a cell, across platforms and across a rolling upgrade.
 
 pub use beehive_protocol::CellHasher;
 
@@ -62,8 +62,9 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
 pub trait Key: KeyType + Ord + Clone {
     /// Stable name of the type: crate and type.
     const NAME: &'static str;
-    /// Whether dictionaries of one app that have this key type are columns of one cell. True for derived newtypes only:
-    /// two dictionaries keyed by `u64` need not mean the same thing by it.
+    /// Whether dictionaries of one app with this key type share cells. True for types that derive `Key`, and
+    /// false for types such as `u64`: two dictionaries keyed by `u64` may use the number for different
+    /// things.
     const FUSED: bool;
 }
 // The bounds that `Ord` implies are listed, because they may be missing where `Ord` is not.

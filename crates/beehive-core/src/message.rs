@@ -79,8 +79,8 @@ impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 
 /// A message between apps. Derive it.
 ///
-/// A message is plain data: immutable once emitted, shared by all apps that handle it, encoded only when it leaves the
-/// process or enters a log.
+/// A message is plain data. It is immutable once emitted and shared by all apps that handle it. It is encoded
+/// only when it leaves the process or enters a log.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not a `Message`",

@@ -42,16 +42,21 @@ use tokio::sync::Notify;
 
 /// Starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
+/// Creates the registry of the app with this name.
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
+/// The bees that a log contains.
 type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
 /// Removes the bees of one app from the log's bees, and restores them.
 type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderQueues) -> Result<(), DecodeError>>;
+/// Installs an app.
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
 /// The state that is collected while apps are installed.
 struct Installing<'a> {
     hive: &'a Arc<HiveInner>,
+    /// The seed of the cell ids.
     seed: u64,
+    /// The settings of the app that is installed next.
     settings: toml::Table,
     /// Settings that the log contains, by app.
     logged: BTreeMap<AppId, LoggedSettings>,
@@ -62,10 +67,15 @@ struct Installing<'a> {
     last: u64,
     /// The bees that the log contains.
     bees: &'a Bees,
+    /// Restores each app's bees, in the order of the apps.
     restore: Vec<Restore>,
+    /// The apps that are installed, in the order in which they were added.
     apps: Vec<Arc<dyn AnyApp>>,
+    /// What to do when all apps are installed.
     seal: Vec<Seal>,
+    /// What to do when the apps are restored: starts the timers.
     start: Vec<Start>,
+    /// Whether views are published only when time advances; for tests.
     views_by_moment: bool,
     /// Shapes of the apps' dictionaries, if there is a log.
     shapes: Vec<AppShapes>,
@@ -296,6 +306,7 @@ impl Builder {
                 return Err(StartError::SameName { app, places: [other, place] });
             }
         }
+
         let names: Vec<_> = self.apps.iter().map(|((name, _), _)| *name).collect();
         let tables = settings::by_app(self.settings, &names)?;
         let platform = match self.platform {
@@ -305,9 +316,11 @@ impl Builder {
                 Arc::new(TokioPlatform::new(runtime))
             }
         };
+
         let io = Arc::new(IoBees::numbered_from(platform.random() >> 1));
         let seed = self.seed.unwrap_or_else(|| platform.random());
         let (journal, mut colony) = self.journal.map_or((None, LogState::default()), |(j, c)| (Some(j), c));
+
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::dispatch::inner::next_instance(),
@@ -340,12 +353,14 @@ impl Builder {
             started: platform.now(),
             platform,
         });
+
         if let Some(probe) = hive.probe() {
             probe.starting()
         }
         if let Some(link) = &hive.link {
             log_events::attach(link, &hive)
         }
+
         let dead = recovery::dead_lanes(&colony);
         let mut installing = Installing {
             hive: &hive,
@@ -363,27 +378,33 @@ impl Builder {
             views_by_moment: self.views_by_moment,
             shapes: Vec::new(),
         };
+
         for ((_, install), table) in self.apps.into_iter().zip(tables) {
             installing.settings = table;
             install(&mut installing)?;
         }
+
         let Installing { apps, seal, start, restore, shapes, new_settings, .. } = installing;
         if let Some(SameName { name: message, places }) = hive.types.take_clash() {
             return Err(StartError::SameMessageName { message, places });
         }
+
         let shapes = match hive.link {
             Some(_) => Shapes { apps: shapes, messages: hive.types.shapes() },
             None => Shapes::default(),
         };
         let misread = |why: String| StartError::Log { why };
         shapes.read(&colony).map_err(misread)?;
+
         let mut lanes = SenderQueues::default();
         restore
             .into_iter()
             .try_for_each(|restore| restore(&mut colony.bees, &mut lanes))
             .map_err(|e| misread(e.to_string()))?;
+
         *hive.apps.write() = apps;
         seal.into_iter().for_each(|seal| seal(&hive.types));
+
         if let Some(((app, _), _)) = colony.bees.first_key_value() {
             return Err(StartError::Log {
                 why: format!("it has bees of app number {}, which is not there", app.0),
@@ -391,23 +412,28 @@ impl Builder {
         }
         if let Some(link) = &hive.link {
             link.quarantine.begin_life();
+
             if shapes != colony.shapes {
                 // the shapes enter the log before any entry that is encoded with them
                 drop(link.say(Record::Shapes(shapes)))
             }
         }
+
         recovery::retire_lanes(&hive, dead);
         recovery::send_again(&hive, &colony, &mut lanes)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if let Some(link) = &hive.link {
             settings::settle(&hive, link, new_settings, colony.last > EntryNumber(0))
         }
+
         warn_of_replication(&hive.apps.read());
         start.into_iter().for_each(|start| start(&hive));
         hive.platform.spawn(Box::pin(ticks::run(hive.clone())));
         hive.platform.spawn(Box::pin(maintenance::maintain(hive.clone())));
+
         let watched = Arc::downgrade(&hive);
         hive.platform.spawn_thread("beehive-relief", Box::new(move || watchdog::relieve(watched)));
+
         let hive = Hive(hive);
         self.io.into_iter().for_each(|start| start(&hive));
         Ok(hive)
@@ -421,25 +447,31 @@ impl Installing<'_> {
         if !A::HAS_SETTINGS || self.hive.link.is_none() {
             return Ok(1);
         }
+
         let table = crate::hive::bee::settings::text(A::NAME, table)?;
         let version = match self.logged.get(&AppId(app)) {
             Some(logged) if logged.table == table => return Ok(logged.version),
             Some(logged) => logged.version + 1,
             None => 1,
         };
+
         self.new_settings.push((AppId(app), LoggedSettings { version, table }));
         Ok(version)
     }
 
+    /// Creates an app's runtime, registers its handlers, and collects what is done after all apps are
+    /// installed.
     fn install<A: Handlers>(&mut self) -> Result<(), StartError> {
         if let Some(key) = same_key_name(A::DICTS) {
             return Err(StartError::SameKeyName { app: A::NAME, key });
         }
+
         let table = std::mem::take(&mut self.settings);
         let prototype = A::configured(&ConfigSource::new(A::NAME, table.clone()))?;
         let index = self.apps.len() as u16;
         let version = self.settings_version::<A>(index, &table)?;
         let settings = Settings::new(prototype, table, version);
+
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
             None => {
@@ -449,9 +481,11 @@ impl Installing<'_> {
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, self.last)))
             }
         };
+
         let by_moment = self.views_by_moment;
         let link = self.hive.link.clone();
         let runtime = AppRuntime::new(index, self.seed, settings, registry, link, by_moment);
+
         if self.hive.link.is_some() {
             let dictionaries = runtime.fresh().shapes();
             let is_logged = |name: &str| A::DICTS.iter().any(|dict| dict.name == name && !dict.volatile);
@@ -462,6 +496,7 @@ impl Installing<'_> {
             }
             self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries })
         }
+
         let restored = runtime.clone();
         self.restore.push(Box::new(move |bees, lanes| {
             bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
@@ -469,9 +504,11 @@ impl Installing<'_> {
                 restored.restore(bee, image, lane)
             })
         }));
+
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);
         let (swept, seal, start) = registrar.finish();
+
         runtime.set_swept(swept);
         self.seal.extend(seal);
         self.start.extend(start);
@@ -487,6 +524,7 @@ fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
         .filter(|app| app.replication_asked() > COPIES)
         .map(|app| format!("{} (replication = {})", app.name(), app.replication_asked()))
         .collect();
+
     if !asked.is_empty() {
         tracing::warn!(
             apps = asked.join(", "),

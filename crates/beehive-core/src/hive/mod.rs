@@ -55,12 +55,12 @@ impl Hive {
         Builder::default()
     }
 
-    /// Number of the hive in the cluster.
+    /// Returns the number of the hive in the cluster.
     pub fn id(&self) -> HiveId {
         self.0.id
     }
 
-    /// The current time on the hive's clock.
+    /// Returns the current time on the hive's clock.
     pub fn now(&self) -> Time {
         self.0.now()
     }
@@ -99,6 +99,7 @@ impl Hive {
         Ok(())
     }
 
+    /// Routes a message for which a credit was taken.
     fn emit_with_credit<M: Message>(&self, message: M) {
         let inner = &self.0;
         if guard::in_transaction() {
@@ -107,6 +108,7 @@ impl Hive {
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
+
         inner.route_from_outside(message, None, Place::Runners)
     }
 
@@ -153,6 +155,7 @@ impl Hive {
         }
     }
 
+    /// Waits until the hive has begun to stop and no IO bee is left. Cancel-safe.
     pub(crate) async fn stopped(&self) {
         loop {
             let done = self.0.stop_done.notified();

@@ -15,7 +15,9 @@ use crate::message::{Each, Message, Tick};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Completes the receivers of a message type when all apps are registered.
 pub(crate) type Seal = Box<dyn FnOnce(&Types)>;
+/// Starts a timer when the hive starts.
 pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 
 /// Collects an app's handlers. The derived code calls it.
@@ -29,14 +31,17 @@ pub struct Registrar<'a, A: Handlers> {
 }
 
 impl<'a, A: Handlers> Registrar<'a, A> {
+    /// Creates a registrar without handlers.
     pub(crate) fn new(hive: &'a Arc<HiveInner>, app: &'a Arc<AppRuntime<A>>) -> Self {
         Registrar { hive, app, swept: vec![None; A::REPORT.len()], seal: Vec::new(), start: Vec::new() }
     }
 
+    /// Returns what was collected: the swept dictionaries by handler, and what is done later.
     pub(crate) fn finish(self) -> (Vec<Option<u32>>, Vec<Seal>, Vec<Start>) {
         (self.swept, self.seal, self.start)
     }
 
+    /// Adds a receiver of messages `M`. `name` is the name under which a log finds the handler.
     fn receive<M: Message>(
         &mut self,
         name: String,
@@ -89,6 +94,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         }));
     }
 
+    /// Notes that a handler sweeps dictionary `dict`, and registers what resumes its sweeps and visits from a
+    /// log.
     fn note_swept<K: Key, M: Message>(&mut self, dict: u32)
     where
         A: Handles<Each<K, M>>,
@@ -96,6 +103,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         if let Some(slot) = self.swept.get_mut(<A as Handles<Each<K, M>>>::HANDLER) {
             *slot = Some(dict)
         }
+
         let (types, app) = (&self.hive.types, self.app.clone());
         types.remember(remembered_name::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
         let resume = move |sweep: &Sweep, cx: &mut RouteContext| {

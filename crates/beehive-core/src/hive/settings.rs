@@ -108,6 +108,7 @@ pub(crate) fn by_app(
             Err(ReconfigureError::Settings(ConfigError { table: format!("apps.{name}"), why }))
         }
     };
+
     let tables = apps.iter().map(of).collect();
     match all.into_iter().next() {
         Some((table, _)) => Err(ReconfigureError::UnknownApp { table, known: apps.to_vec() }),
@@ -140,6 +141,7 @@ impl Hive {
             };
             let _ = told.send(outcome);
         }));
+
         tell.await.unwrap_or(Err(ReconfigureError::Stopped))
     }
 }
@@ -152,26 +154,32 @@ impl HiveInner {
         let _one_at_a_time = self.reconfiguring.lock().await;
         let apps = self.apps.read().clone();
         let names: Vec<_> = apps.iter().map(|app| app.name()).collect();
+
         let mut changes = Vec::new();
         for (app, table) in apps.iter().zip(by_app(tables, &names)?) {
             changes.extend(app.clone().change(table).map_err(ReconfigureError::Settings)?)
         }
+
         if changes.is_empty() {
             return Ok(Vec::new());
         }
+
         let changed: Vec<_> = changes.iter().map(|change| (change.app, change.logged.version)).collect();
         if let Some(link) = &self.link {
             let settings = changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect();
             link.commit(Record::Settings { settings }).await
         }
+
         if self.is_stopped() {
             return Err(ReconfigureError::Stopped);
         }
+
         changes.into_iter().for_each(|change| (change.put)());
         let names = changed.iter().filter_map(|(app, _)| names.get(usize::from(*app)).copied()).collect();
         for (app, version) in changed {
             self.tell_reconfigured(app, version).await
         }
+
         tracing::info!(apps = ?names, "settings have changed");
         Ok(names)
     }
@@ -182,7 +190,9 @@ impl HiveInner {
         if kind.receiver_of(app).is_none() {
             return;
         }
+
         self.room_for_one().await;
+
         let source = Source::outside(self.id, self.platform.random());
         let cause = Cause::new(&self.credits, 1, &self.in_flight);
         self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
@@ -217,6 +227,7 @@ async fn settled(hive: &Arc<HiveInner>, link: &Link, new: Vec<(AppId, LoggedSett
     if !new.is_empty() {
         link.commit(Record::Settings { settings: new }).await
     }
+
     if goes_on {
         let versions: Vec<_> = hive.apps.read().iter().map(|app| app.settings_version()).collect();
         for (app, version) in (0u16..).zip(versions) {

@@ -16,6 +16,7 @@ impl Hive {
         if !inner.stopped.swap(true, Ordering::AcqRel) {
             inner.stopping.notify_waiters()
         }
+
         let finished = async {
             loop {
                 let done = inner.tasks_done.notified();
@@ -26,11 +27,13 @@ impl Hive {
             }
             inner.in_flight.done().await
         };
+
         tokio::select! {
             () = self.over() => return self.report().await,
             () = finished => {}
             () = inner.platform.sleep(grace) => {}
         }
+
         if inner.over.swap(true, Ordering::AcqRel) {
             return self.report().await;
         }
@@ -39,16 +42,20 @@ impl Hive {
             io_bees_dropped: inner.tasks.load(Ordering::Acquire),
             ..Stopped::default()
         };
+
         inner.ended.notify_waiters();
         if let Some(link) = &inner.link {
             link.quarantine.end_life()
         }
         report.timers_dropped = inner.timers.clear();
+
         let apps: Vec<_> = inner.apps.read().clone();
         report.runs_dropped = apps.iter().map(|app| app.clear()).sum();
+
         if !report.is_clean() {
             tracing::warn!(?report, "stopped without waiting any longer")
         }
+
         *inner.report.lock() = Some(report);
         inner.tasks.store(0, Ordering::Release);
         inner.stop_done.notify_waiters();

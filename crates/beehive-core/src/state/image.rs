@@ -1,4 +1,4 @@
-//! State as data, see `beehive_protocol`, and values as text.
+//! Encoded state (see `beehive_protocol`), and values as text.
 
 pub use beehive_protocol::{CellImage, DecodeError, EncodedCells, Op};
 
@@ -10,7 +10,7 @@ use crate::limits;
 use beehive_protocol::codec::try_encode;
 use serde::Serialize;
 
-/// A value in words: as JSON, or, where JSON cannot say it, as its bytes.
+/// Returns a value as text: as JSON, or its encoding if JSON cannot represent it.
 pub(crate) fn words<T: Serialize + ?Sized>(value: &T) -> String {
     let bytes = || try_encode(value, limits::ENCODED_BYTES_MAX).map(|bytes| format!("{bytes:02x?}"));
     serde_json::to_string(value).unwrap_or_else(|_| bytes().unwrap_or_else(|why| format!("({why})")))

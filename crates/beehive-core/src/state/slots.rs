@@ -70,6 +70,7 @@ impl<K: Ord, C> Slots<K, C> {
         }
     }
 
+    /// Removes a cell and returns it.
     pub(crate) fn remove<Q: Eq + ?Sized>(&mut self, id: CellId, key: &Q) -> Option<Slot<K, C>>
     where
         K: Borrow<Q>,

@@ -1,4 +1,4 @@
-//! `History`: checks that what many bees did on many cores is what a single bee would have done.
+//! `History`: checks that many bees on many cores did the same as a single bee would have done.
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
@@ -15,19 +15,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Records the execution history of a hive and executes it again, in the same order, with all cells in one bee.
+/// Records the execution history of a hive and executes it again, in the same order, with all cells in one
+/// bee.
 ///
-/// A [`Kit`](crate::testing::Kit) spreads the cells of a scenario differently and compares. A history asks the same of a hive
-/// that runs as in production, on all cores, with senders that race: one bee with all cells, given the same transactions in
-/// the order of their commits, must do the same. [`History::compare`] checks that
+/// A [`Kit`](crate::testing::Kit) runs a scenario several times with the cells distributed differently, and
+/// compares the runs. A history makes the same comparison for a hive that runs as in production, on all cores
+/// and with senders that race: a single bee with all cells that executes the same transactions in commit
+/// order must do the same. [`History::compare`] checks that
 ///
-/// - each transaction, run again on one instance of its app that has all cells, gives the same answer or error, sends the
-///   same in the same order, and leaves the same in the rows that it changed;
-/// - every message that was handed over for a handler is handled, once, and never before it was handed over;
+/// - each transaction, run again on one instance of its app that has all cells, returns the same answer or
+///   error, sends the same messages in the same order, and leaves the same content in the rows that it
+///   changed;
+/// - every message that was handed over to a handler is handled exactly once, and not before it was handed
+///   over;
 /// - messages of one sender to one cell are handled in the order in which they were sent;
-/// - in the end all cells are what they are with a single bee.
+/// - the final state of all cells is that of the single bee.
 ///
-/// It finds faults of the platform, and handlers that look at something that is neither in their message nor in their cells.
+/// It finds bugs in the platform, and handlers that depend on something outside their message and their
+/// cells.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -46,7 +51,8 @@ use tokio::sync::oneshot;
 /// #         self.hits.get(&msg.name).copied().unwrap_or(0)
 /// #     }
 /// # }
-/// # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+/// # let runtime =
+/// tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
 /// # runtime.block_on(async {
 /// let history = History::new();
 /// let hive = history.record(Hive::builder().app::<Counter>()).start()?;
@@ -78,51 +84,51 @@ pub struct HistorySummary {
     pub committed: usize,
     /// Transactions that failed.
     pub failed: usize,
-    /// Bees that ran them.
+    /// Bees that ran at least one transaction.
     pub bees: usize,
-    /// Messages that they sent.
+    /// Messages that the committed transactions sent.
     pub sent: usize,
-    /// Cells that the apps have in the end.
+    /// Cells of all apps in the final state.
     pub cells: usize,
 }
 
-/// What a single bee would not have done.
+/// A difference between the hive and a single bee with all cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deviation {
-    /// A transaction ended in another way.
+    /// A transaction had another outcome.
     Otherwise {
-        /// App, handler, and message in words.
+        /// The app, the handler, and the message as text.
         what: String,
-        /// How it ended on the hive.
+        /// The outcome on the hive.
         on_the_hive: String,
-        /// How it ends when a single bee has all cells.
+        /// The outcome with a single bee.
         alone: String,
     },
     /// A message of a sender was handled after a later one of the same sender to the same cell.
     Overtaken {
-        /// App, handler, and message in words.
+        /// The app, the handler, and the message as text.
         what: String,
     },
-    /// A message was handled more often than it was handed over, or before.
+    /// A message was handled more often than it was handed over, or before it was handed over.
     NotDue {
-        /// App, handler, and message in words.
+        /// The app, the handler, and the message as text.
         what: String,
     },
-    /// A message was handed over for a handler, and not handled.
+    /// A message was handed over to a handler and never handled.
     NeverHandled {
-        /// App and handler.
+        /// The app, the handler, and the encoded message.
         what: String,
-        /// How many there are.
+        /// Number of such messages.
         messages: usize,
     },
-    /// In the end a cell is not the same.
+    /// The final state of a cell differs.
     State {
         /// The app.
         app: &'static str,
-        /// What is only there on the hive: dictionary, key and rows, encoded.
+        /// The first cell that only the hive has: dictionary, key and rows, encoded.
         on_the_hive: String,
-        /// What is only there with a single bee.
+        /// The first cell that only the single bee has.
         alone: String,
     },
 }
@@ -154,15 +160,16 @@ impl std::fmt::Display for Deviation {
 }
 impl std::error::Error for Deviation {}
 
-/// A fault that a hive might have, which [`History::tamper`] puts into the record: for tests of the history itself.
+/// A fault that a hive might have. [`History::tamper`] inserts it into the record, to test the history
+/// itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Two neighbours in the order of a sender at a cell have changed places.
+    /// Two consecutive messages of a sender to a cell are swapped.
     Overtaken,
     /// A message was handled twice.
     Twice,
-    /// A transaction is missing that changed something.
+    /// A transaction that changed something is missing.
     Lost,
     /// A message was handled before it was sent.
     BeforeItsCause,
@@ -174,15 +181,15 @@ impl History {
         History::default()
     }
 
-    /// Makes the hive that `builder` starts record what it does here. Call it again for each later incarnation of a hive that
-    /// is restored from its log.
+    /// Configures `builder` so that its hive records what it executes in this history. Call it again for each
+    /// later incarnation of a hive that is restored from its log.
     pub fn record(&self, builder: Builder) -> Builder {
         builder.probe(Arc::new(Recorder::new(&self.0)))
     }
 
-    /// Ends the current incarnation: the hive that was recorded last has crashed or will, and `log` is what its colony's log
-    /// holds. Transactions whose entries are missing from the log count as never executed, and volatile dictionaries are empty
-    /// in the next incarnation.
+    /// Ends the current incarnation: the hive that was recorded last has crashed or is about to, and `log` is
+    /// the content of its colony's log. Transactions whose entries are missing from the log count as never
+    /// executed, and volatile dictionaries are empty in the next incarnation.
     ///
     /// # Panics
     /// Panics if an entry of `log` cannot be decoded.
@@ -197,16 +204,19 @@ impl History {
         self.0.end_life(numbers)
     }
 
-    /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and compares. The hive must
-    /// still be running, because its cells are compared too; messages that arrive in the meantime are waited for. Cancel-safe.
+    /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and
+    /// compares. The hive must still be running, because its cells are compared too. If messages arrive in
+    /// the meantime, waits until they are handled. Cancel-safe.
     pub async fn compare(&self, hive: &Hive) -> Result<HistorySummary, Deviation> {
         let inner = hive.inner();
         let apps = inner.apps.read().clone();
         let (notes, images) = loop {
             hive.idle().await;
             let before = self.0.len();
+
             let images: Option<Vec<_>> = apps.iter().map(|app| app.images()).collect();
-            // a bee may still be on its way to rest, or a timer has rung
+            // a bee may not have put its body back yet, or a timer may have fired. Then the events and the
+            // cells may not be those of one moment, so both are read again
             if let Some(images) = images
                 && self.0.len() == before
                 && inner.in_flight.count() == 0
@@ -215,6 +225,7 @@ impl History {
             }
             tokio::task::yield_now().await
         };
+
         let mut again = Again::new(&apps);
         for (moment, note) in notes {
             again.step(moment, note)?
@@ -233,7 +244,7 @@ impl History {
         }
     }
 
-    /// Puts a fault into the record; returns false if no recorded transaction can have it.
+    /// Inserts a fault into the record. Returns `false` if no recorded transaction can have that fault.
     #[doc(hidden)]
     pub fn tamper(&self, fault: Fault) -> bool {
         let mut done = false;
@@ -252,6 +263,7 @@ fn ran(note: &(Moment, Event)) -> Option<&Ran> {
     }
 }
 
+/// Inserts a fault. Returns `None` if no event can have it.
 fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     let half = notes.len() / 2;
     let changes = |ran: &Ran| matches!(&ran.left, Left::Committed { changed, .. } if !changed.is_empty());
@@ -259,14 +271,16 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     match fault {
         Fault::Overtaken => {
             let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
+
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
-                // they change nothing, so that nothing but their order tells
+                // failed transactions change nothing, so the fault is visible only in their order
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
                 let key = (ran.sender?, ran.given.app, *ran.cells.first()?);
                 let before = last.insert(key, at)?;
                 let other = notes.get(before).and_then(self::ran)?;
                 (at > half && other.given != ran.given).then_some((before, at))
             });
+
             let (before, at) = pair?;
             let note = notes[before].1.clone();
             notes[before].1 = std::mem::replace(&mut notes[at].1, note);
@@ -285,6 +299,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
         Fault::BeforeItsCause => {
             let is_early =
                 |note: &(Moment, Event)| ran(note).is_some_and(|ran| has_cells(ran) && !ran.of_a_sweep);
+
             let (first, last) = (notes.first()?.0, notes.iter().rposition(is_early)?);
             notes[last].0 = first;
             let note = notes.remove(last);
@@ -294,20 +309,25 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     Some(())
 }
 
-/// Everything once more, with a single bee for each app.
+/// The second execution, with a single bee for each app.
 struct Again<'a> {
     apps: &'a [Arc<dyn AnyApp>],
+    /// The single bee of each app.
     alone: Vec<Replica>,
+    /// The incarnation of the event that was executed last.
     life: u32,
-    /// Places in the order of their senders, of what was handed over and not handled yet.
+    /// Messages that were handed over and not handled yet: their positions in the order of hand-over, with
+    /// their senders.
     due: BTreeMap<Given, VecDeque<(u64, Option<Sender>)>>,
-    /// Where the last message of a sender to a cell of an app had its place.
+    /// Position of the last message of a sender to a cell of an app that was handled.
     last: BTreeMap<(Sender, u16, CellId), u64>,
+    /// Number of messages that were handed over so far.
     places: u64,
-    /// OpenVisits at sweeps.
+    /// The visits of sweeps that were executed.
     turns: BTreeSet<Given>,
-    /// Messages that were put off have given up their place.
+    /// Messages that were postponed, and thereby gave up their place in the sender's order.
     too_deep: BTreeSet<Given>,
+    /// The bees that ran a transaction on the hive.
     bees: BTreeSet<(u16, BeeId)>,
     seen: HistorySummary,
 }
@@ -328,13 +348,15 @@ impl<'a> Again<'a> {
         }
     }
 
+    /// Executes one event again, and compares.
     fn step(&mut self, moment: Moment, note: Event) -> Result<(), Deviation> {
         if std::mem::replace(&mut self.life, moment.life) != moment.life {
-            // whatever was under way is sent again, if it is
+            // messages in flight were lost in the crash, or are resent and then handed over again
             self.due.clear();
             self.last.clear();
             self.alone.iter_mut().for_each(|alone| alone.forget_volatile(None))
         }
+
         match note {
             Event::Due(given, sender) => {
                 self.places += 1;
@@ -354,6 +376,7 @@ impl<'a> Again<'a> {
         Ok(())
     }
 
+    /// Takes the oldest hand-over of a message, if there is one.
     fn take_due(&mut self, given: &Given) -> Option<(u64, Option<Sender>)> {
         let waiting = self.due.get_mut(given)?;
         let first = waiting.pop_front();
@@ -374,6 +397,8 @@ impl<'a> Again<'a> {
         format!("{}, given {}", self.handler(&ran.given), ran.words())
     }
 
+    /// Checks that the message was handed over, and that no later message of its sender was handled before it
+    /// at any of its cells.
     fn is_due(&mut self, ran: &Ran) -> Result<(), Deviation> {
         if ran.of_a_sweep {
             return match self.turns.insert(ran.given.clone()) {
@@ -381,17 +406,20 @@ impl<'a> Again<'a> {
                 false => Err(Deviation::NotDue { what: self.what(ran) }),
             };
         }
-        // a stateless handler runs where the message is
+        // a stateless handler runs without a hand-over
         if ran.cells.is_empty() {
             return Ok(());
         }
+
         let Some((place, _)) = self.take_due(&ran.given) else {
             return Err(Deviation::NotDue { what: self.what(ran) });
         };
+
         let is_again = self.too_deep.contains(&ran.given);
         if let Left::Committed { too_deep: Some(_), .. } = ran.left {
             self.too_deep.insert(ran.given.clone());
         }
+
         let Some(sender) = ran.sender.filter(|_| !is_again) else { return Ok(()) };
         for cell in &ran.cells {
             let before = self.last.insert((sender, ran.given.app, *cell), place);
@@ -402,6 +430,7 @@ impl<'a> Again<'a> {
         Ok(())
     }
 
+    /// Runs a transaction again, and compares its outcome.
     fn run(&mut self, ran: &Ran) -> Result<(), Deviation> {
         self.bees.extend(ran.bee.map(|bee| (ran.given.app, bee)));
         match &ran.left {
@@ -411,32 +440,39 @@ impl<'a> Again<'a> {
             }
             Left::Failed(error) => {
                 self.seen.failed += 1;
-                // how much else there was at that moment is nothing that a single bee could know
+                // whether a limit was exceeded depends on what else the hive held at that moment, which a
+                // single bee cannot know
                 if error.kind() == ErrorKind::Limit {
                     return Ok(());
                 }
             }
         }
+
         let Some(alone) = self.alone.get_mut(ran.given.app as usize) else { return Ok(()) };
+
         let again = ran.again(alone);
         if again.as_ref() == Ok(&ran.left) {
             return Ok(());
         }
+
         let alone = again.map_or_else(|why| why, |left| in_words(&left));
         Err(Deviation::Otherwise { what: self.what(ran), on_the_hive: in_words(&ran.left), alone })
     }
 
+    /// Checks that no message is left over, and compares the final state.
     fn finish(mut self, images: Vec<Vec<CellImage>>) -> Result<HistorySummary, Deviation> {
         if let Some((given, waiting)) = self.due.iter().min_by_key(|(_, waiting)| waiting.front().copied()) {
             let (what, messages) = (format!("{}, {:02x?}", self.handler(given), given.bytes), waiting.len());
             return Err(Deviation::NeverHandled { what, messages });
         }
+
         for ((app, alone), images) in self.apps.iter().zip(&mut self.alone).zip(images) {
             let images_alone = alone.images();
             self.seen.cells += images.len();
             if images == images_alone {
                 continue;
             }
+
             let without = |of: &[CellImage], others: &[CellImage]| {
                 let found = of.iter().find(|image| !others.contains(image));
                 found.map_or("nothing".to_string(), |image| format!("{image:02x?}"))
@@ -444,6 +480,7 @@ impl<'a> Again<'a> {
             let (on_the_hive, alone) = (without(&images, &images_alone), without(&images_alone, &images));
             return Err(Deviation::State { app: app.name(), on_the_hive, alone });
         }
+
         self.seen.bees = self.bees.len();
         Ok(self.seen)
     }
@@ -470,14 +507,14 @@ fn in_words(left: &Left) -> String {
     }
 }
 
-/// Bees of a hive are merged by chance and taken apart, until this is ended.
+/// The handle of a task that disturbs a hive; see [`shake`].
 pub struct Shaking {
     end: Arc<AtomicBool>,
     ended: oneshot::Receiver<()>,
 }
 
-/// Merges bees by chance, so many times, and takes all of them apart into bytes and puts them together again every few
-/// milliseconds ([`Hive::reimport`]), until it is told to end.
+/// Disturbs a hive every few milliseconds, until [`Shaking::end`]: encodes and decodes the state of all bees
+/// ([`Hive::reimport`]), and, in the first `merges` rounds, merges two bees chosen at random.
 pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
     let (end, hive, (told, ended)) = (Arc::<AtomicBool>::default(), hive.clone(), oneshot::channel());
     let (until, platform) = (end.clone(), hive.inner().platform.clone());
@@ -491,19 +528,21 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
             if round < merges {
                 merge_two(&hive, seed.wrapping_mul(1_000).wrapping_add(round)).await
             }
+
             round += 1;
             hive.inner().platform.sleep(BETWEEN_SHAKES).await
         }
         let _ = told.send(());
     }));
+
     Shaking { end, ended }
 }
 
 impl Shaking {
-    /// Ends it; completes when all bees are where they belong.
+    /// Stops disturbing the hive, and waits until the current round is complete.
     ///
     /// # Panics
-    /// When a bee could not be put together again.
+    /// If the state of a bee could not be decoded, or the hive is gone.
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);
         if self.ended.await.is_err() {
@@ -512,10 +551,11 @@ impl Shaking {
     }
 }
 
+/// Pause between two rounds of [`shake`].
 const BETWEEN_SHAKES: Duration = Duration::from_millis(2);
 
-/// Merges the bees of two cells of some app, which `chance` chooses: what a message does that needs both. Whatever can be
-/// seen of the hive stays the same. Once begun, the merge goes on if this is cancelled.
+/// Merges the bees of two cells of one app, as a message that needs both cells would. `chance` selects them.
+/// The merge must not be observable. It completes even if this future is dropped.
 pub async fn merge_two(hive: &Hive, chance: u64) {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();
@@ -523,12 +563,13 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     let owned = app.owned_cells();
     let mut any = || owned.get(chance.below(owned.len())).copied();
     let (Some(one), Some(other)) = (any(), any()) else { return };
+
     let uniting = app.clone().unite_cells(CellSet::from_slice(&[one, other]), inner);
     let (merged, done) = oneshot::channel();
     inner.platform.spawn(Box::pin(async move {
         uniting.await;
         let _ = merged.send(());
     }));
-    // if the hive has gone, nobody says so
+    // fails if the platform has dropped the task with its hive
     let _ = done.await;
 }

@@ -163,7 +163,7 @@ impl Kit {
     ///
     /// # Errors
     ///
-    /// Those of [`Hive::reconfigure`].
+    /// See [`Hive::reconfigure`].
     pub fn reconfigure(&mut self, apps: toml::Table) -> Result<Vec<&'static str>, ReconfigureError> {
         self.begin_merges();
         let changed = self.platform.drive(self.hive.reconfigure(apps.clone()))?;

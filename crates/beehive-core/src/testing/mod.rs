@@ -137,8 +137,8 @@
 //!
 //! # A hive on all cores
 //!
-//! A [`History`] records what a hive does that runs as in production, and checks whether a single bee would have
-//! done the same.
+//! A [`History`] records the execution of a hive that runs as in production, and checks whether a single bee
+//! would have done the same.
 //!
 //! The module [`maps`] compares what a map names with what its handler touches. [`TestJournal`] is a journal
 //! that commits late, refuses entries and stops.

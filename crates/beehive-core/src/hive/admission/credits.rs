@@ -14,8 +14,8 @@ pub(crate) struct Credits {
     /// Number of all credits, at least one.
     limit: u32,
     /// Number of free credits. A waiter creates its `Notified` before it reads this, and `give_back` adds
-    /// before it /// notifies. So either the waiter reads the new value, or the notification comes after
-    /// its `Notified` and wakes it; /// the synchronisation is that of `Notify`.
+    /// before it notifies. So either the waiter reads the new value, or the notification comes after
+    /// its `Notified` and wakes it; the synchronisation is that of `Notify`.
     free: AtomicU32,
     /// Notified when credits come back.
     returned: Arc<Notify>,
@@ -110,8 +110,8 @@ pub(crate) struct Cause {
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     /// Number of causes. `Cause::drop` decrements it (release) after the last effect of its work; a thread
-    /// that reads zero /// (acquire) in `done` therefore sees these effects. Relaxed is enough for the
-    /// increment: the thread that begins a /// cause publishes nothing with it.
+    /// that reads zero (acquire) in `done` therefore sees these effects. Relaxed is enough for the
+    /// increment: the thread that begins a cause publishes nothing with it.
     causes: AtomicU64,
     /// Notified when the number reaches zero.
     none: Notify,

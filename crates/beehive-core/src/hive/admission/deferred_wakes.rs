@@ -47,7 +47,7 @@ impl Later {
     }
 }
 
-/// Ends the collection when it is dropped, and sends what is left.
+/// Ends the collection when it is dropped, and sends the remaining wake-ups.
 pub(crate) struct Collecting(Arc<Later>);
 
 impl Drop for Collecting {

@@ -1,9 +1,8 @@
 //! Admission: how much work from outside is in flight, and which messages from outside may still be resent.
 //!
-//! What comes in: batches, requests and timers on their way to the bees. What goes out: a `Cause`, which
-//! holds the credits of a batch until everything that the batch caused is done, and, with a journal, the
-//! batch's numbers on the lane of its sender. The lanes' floors go into log records, and retired lanes are
-//! reported to the log.
+//! Input: batches, requests and timers on their way to the bees. Output: a `Cause`, which holds the credits
+//! of a batch until everything that the batch caused is done, and, with a journal, the batch's numbers on the
+//! lane of its sender. The lanes' floors go into log records, and retired lanes are reported to the log.
 //!
 //! Locks: credits and work in flight are atomic counters. Each lane has a mutex, the table of known lanes
 //! another one, the list of retired lanes a third; of these, no two are held at once. The timer wheel has a

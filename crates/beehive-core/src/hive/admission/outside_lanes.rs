@@ -24,7 +24,7 @@ pub(crate) struct OutsideLane {
     /// in any order. Readers take no lock and may see an older, lower floor, which is safe: a floor may
     /// be late, never too high.
     floor: AtomicU64,
-    /// What is in flight.
+    /// The batches in flight.
     line: Mutex<Line>,
     /// Notified when the floor rises.
     room: Arc<Notify>,
@@ -32,7 +32,7 @@ pub(crate) struct OutsideLane {
     retiring: Arc<Mutex<Vec<LaneId>>>,
 }
 
-/// What is in flight on a lane.
+/// The batches in flight on a lane.
 #[derive(Default)]
 struct Line {
     /// The highest assigned number plus one.

@@ -191,6 +191,7 @@ impl<A: App> Bee<A> {
             mailbox.mode = Mode::Gone;
             (mailbox.rare.take(), std::mem::take(&mut mailbox.queue))
         };
+
         let more = rare.into_iter().flat_map(|rare| rare.more_cells);
         let cells: Vec<_> = std::iter::once(from.first_cell).chain(more).collect();
         let mut mailbox = self.mailbox.lock();

@@ -1,7 +1,8 @@
 //! A bee: its mailbox, its body, its uncommitted runs, and the tables that find a bee by cell or by id.
 //!
-//! What comes in: deliveries, which senders push into the mailbox, and requests of the queen to freeze a
-//! bee. What goes out: the turn that runs a bee delivers the bee's outputs before it gives the body back.
+//! Input: deliveries, which senders push into the mailbox, and requests of the queen to freeze a bee. Output:
+//! the messages that its handlers emit, which the turn that runs the bee delivers before it gives the body
+//! back.
 //!
 //! ```text
 //!  push ──► mailbox: queue ──┐            ┌──► the body goes back into the mailbox; if deliveries are left,

@@ -1,8 +1,10 @@
-//! The seam to a colony: commit records as data, a journal that takes them, and the state that a log folds to.
+//! The interface to a colony: records as data, the journal that they are appended to, and the state that a
+//! log folds to.
 //!
-//! A bee of a journaled app goes on executing while its records are on their way; what a record lets out (messages,
-//! answers, timers) is held until the journal says that it is committed. When an append is refused, everything executed
-//! since then is forgotten and run again from the committed state.
+//! A bee of a journaled app goes on executing while its records are in flight. The effects of a run
+//! (messages, answers, timers) are held until the journal reports that its record is committed. If an append
+//! is refused, the bee discards everything that it has executed since, and executes it again on the committed
+//! state.
 
 pub use beehive_protocol::{
     AppId, AppShapes, BeeImage, CrashMarker, DedupTable, Emit, Entry, EntryNumber, HandlerId, Input, LaneId,
@@ -12,31 +14,36 @@ pub use beehive_protocol::{
 
 use std::sync::Arc;
 
-/// Where a colony's records go.
+/// The log that a hive appends its records to.
 ///
-/// One that keeps marks, too, makes the hive safe from messages that end the process: such a message is set aside, as a
-/// dead letter, by the third life that has it.
+/// A journal that also stores the crash marker protects the hive from messages that end the process: the
+/// third process in which such a message comes up does not run it, and makes it a dead letter.
 pub trait Journal: Send + Sync + 'static {
-    /// Takes an entry. In the order of their numbers; must not call back before it returns.
+    /// Appends an entry. The hive calls this in the order of the entries' numbers, and holds a lock
+    /// meanwhile: the journal must not call its [`JournalEvents`] before this returns.
     fn append(&self, entry: Entry);
-    /// Tells whom to call back.
+    /// Sets the object that the journal reports to.
     fn attach(&self, events: Arc<dyn JournalEvents>);
-    /// Keeps a mark instead of the one before; none: the hive has ended well.
+    /// Stores a crash marker, which replaces the one before. `None` removes it: the hive has stopped in
+    /// order.
     ///
-    /// It must be there for the next life if the process ends the moment that this returns. It need not outlast the machine:
-    /// a `write` will do, without `fsync`. Called when a hive begins and ends, and, in a life after one that did not end
-    /// well, twice for each message that was unfinished.
+    /// The marker must survive the end of the process from the moment that this returns. It need not survive
+    /// a crash of the machine, so a `write` without `fsync` is enough. The hive calls this when it starts and
+    /// when it stops, and, if the process before crashed, twice for each message that was unfinished.
     fn mark(&self, _mark: Option<&CrashMarker>) {}
-    /// The mark that the life before kept last. None: it ended well, there was none, or no marks are kept.
+    /// Returns the crash marker of the process before. `None` if that process stopped in order, if there was
+    /// none, or if the journal stores no markers.
     fn marked(&self) -> Option<CrashMarker> {
         None
     }
 }
 
-/// What a journal tells its hive. It must not hold meanwhile what its own `append` needs.
+/// The reports of a journal to its hive. While the journal calls these functions it must not hold a lock that
+/// its own [`Journal::append`] takes.
 pub trait JournalEvents: Send + Sync {
-    /// All entries up to and including `upto` are committed.
+    /// Reports that all entries up to and including `upto` are committed.
     fn released(&self, upto: EntryNumber);
-    /// No entry after `last` took effect, and none appended so far ever will. Others are appended before it returns.
+    /// Reports that no entry after `last` took effect, and that none of those appended so far will. The hive
+    /// may append new entries before this returns.
     fn aborted(&self, last: EntryNumber);
 }

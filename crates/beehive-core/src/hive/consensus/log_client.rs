@@ -1,4 +1,5 @@
-//! A hive's end of its journal: numbers entries, and knows which of them are committed and which are dead.
+//! The hive's side of its journal: numbers entries, and tracks which of them are committed and which are
+//! dead.
 
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{
@@ -12,31 +13,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
+/// An entry whose fate the hive has not processed yet.
 enum Undecided<W: ?Sized> {
+    /// The record of a bee. The bee is woken when the entry is decided, and executes the run again if it is
+    /// dead.
     Bee(Arc<W>),
-    /// Said until it is committed.
+    /// A record of the hive itself, which is appended again until it is committed.
     Said(Record, oneshot::Sender<()>),
 }
 
 struct State<W: ?Sized> {
+    /// The number of the newest entry, dead ones included.
     next: EntryNumber,
-    /// Number of the entry that the next one is executed on.
+    /// The number of the newest entry that is not dead: the next one is executed on it.
     last: EntryNumber,
+    /// The commit index: all entries up to it are committed, except those in `dead`.
     released: EntryNumber,
-    /// Ranges of numbers that never took effect: first, and one past the last.
+    /// Ranges of entries that never took effect: the first number, and the last plus one.
     dead: Vec<(EntryNumber, EntryNumber)>,
+    /// The entries in flight, and the decided ones whose bee has not asked for their fate yet.
     undecided: BTreeMap<EntryNumber, Undecided<W>>,
 }
 
 /// The fate of an entry so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
+    /// The journal has not decided yet.
     Open,
+    /// The entry is committed.
     Committed,
+    /// The entry never takes effect.
     Dead,
 }
 
 impl<W: ?Sized> State<W> {
+    /// Returns the fate of an entry. Dead ranges come first, because `released` may pass them later.
     fn fate(&self, number: EntryNumber) -> Fate {
         if self.dead.iter().any(|(first, end)| (*first..*end).contains(&number)) {
             Fate::Dead
@@ -47,6 +58,7 @@ impl<W: ?Sized> State<W> {
         }
     }
 
+    /// Makes a record the next entry.
     fn number(&mut self, record: Record) -> Entry {
         self.next = self.next.next();
         let entry = Entry { number: self.next, after: self.last, record };
@@ -54,43 +66,45 @@ impl<W: ?Sized> State<W> {
         entry
     }
 
-    /// Says something, from now on until it is committed.
+    /// Makes a record of the hive itself the next entry. It is appended again each time it dies.
     fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Entry {
         let entry = self.number(record.clone());
         self.undecided.insert(entry.number, Undecided::Said(record, committed));
         entry
     }
 
-    /// Of the entries that somebody looks after, those that have met their fate, in order.
+    /// Returns the entries in `undecided` that are committed or dead, in order.
     fn decided(&self) -> Vec<(EntryNumber, Fate)> {
         let end = self.dead.last().map_or(EntryNumber(0), |(_, end)| *end).max(self.released.next());
         let fates = self.undecided.range(..end).map(|(number, _)| (*number, self.fate(*number)));
         fates.filter(|(_, fate)| *fate != Fate::Open).collect()
     }
 
-    /// A range is of interest as long as somebody has an entry in it.
+    /// Removes the dead ranges that end before the oldest entry in `undecided`.
     fn forget_dead(&mut self) {
         let oldest = self.undecided.first_key_value().map_or(EntryNumber(u64::MAX), |(number, _)| *number);
         self.dead.retain(|(_, end)| *end > oldest);
     }
 }
 
-/// `W`: those who have entries on their way.
+/// The client through which a hive uses its journal. `W` is the type of a bee with entries in flight.
 pub(crate) struct LogClient<W: ?Sized> {
     journal: Arc<dyn Journal>,
     state: Mutex<State<W>>,
-    /// Of those outside.
+    /// The lanes of senders outside.
     pub(crate) lanes: Lanes,
+    /// The dedup table for messages that no bee consumes.
     pub(crate) without_bee: WithoutBee,
+    /// Messages that may have ended the process before this one.
     pub(crate) quarantine: Quarantine,
-    /// The lane of those who emit or ask through the hive itself.
+    /// The lane of messages that are emitted through the [`Hive`](crate::Hive) itself.
     pub(crate) own_lane: Arc<OutsideLane>,
-    /// Goes up whenever the fate of an entry has changed.
+    /// Incremented whenever the fate of entries has changed.
     version: AtomicU64,
 }
 
 impl<W: ?Sized> LogClient<W> {
-    /// Goes on where `colony` is; `chance` makes the hive's own lane.
+    /// Continues where `colony` ends. `chance` is the random id of the hive's own lane.
     pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState, chance: u64) -> Arc<LogClient<W>> {
         let last = colony.last;
         let state = State { next: last, last, released: last, dead: Vec::new(), undecided: BTreeMap::new() };
@@ -106,12 +120,13 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
-    /// Names who is called back by the journal.
+    /// Sets the object that the journal reports to.
     pub(crate) fn attach(&self, events: Arc<dyn JournalEvents>) {
         self.journal.attach(events)
     }
 
-    /// All entries up to and including `upto` are committed. Returns those whose entries were decided.
+    /// Notes that all entries up to and including `upto` are committed. Returns the bees whose entries are
+    /// decided.
     pub(crate) fn released(&self, upto: EntryNumber) -> Vec<Arc<W>> {
         self.decide(|state| {
             debug_assert!(
@@ -123,7 +138,8 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
-    /// No entry after `last` took effect, and none appended so far ever will. Returns those whose entries were decided.
+    /// Notes that all entries after `last` that have been appended so far are dead. Returns the bees whose
+    /// entries are decided.
     pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
         self.decide(|state| {
             if last < state.next {
@@ -133,22 +149,26 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
+    /// Applies a decision of the journal to the entries in flight.
     fn decide(&self, decide: impl FnOnce(&mut State<W>)) -> Vec<Arc<W>> {
         let mut decided = Vec::new();
         let mut state = self.state.lock();
         decide(&mut state);
-        // under the lock: who is refused because of it finds that there is something to look at
+        // incremented while the lock is held: a bee whose `append` is refused because of this decision has
+        // taken the lock after it, hence sees the new version and reconciles. If the version changed only
+        // after the unlock, the bee could find nothing to reconcile
         self.version.fetch_add(1, Ordering::Release);
+
         for (number, fate) in state.decided() {
             if let Some(Undecided::Bee(bee)) = state.undecided.get(&number) {
-                // stays until the bee has taken note
+                // the entry stays until the bee asks for its fate
                 decided.push(bee.clone());
                 continue;
             }
             match (state.undecided.remove(&number), fate) {
                 (Some(Undecided::Said(record, committed)), Fate::Dead) => {
                     let again = state.say(record, committed);
-                    // under the lock: nobody comes before it who did not before
+                    // appended while the lock is held, so that no newer record gets in front of it
                     self.journal.append(again)
                 }
                 (Some(Undecided::Said(_, committed)), _) => {
@@ -157,15 +177,20 @@ impl<W: ?Sized> LogClient<W> {
                 _ => {}
             }
         }
+
         state.forget_dead();
         decided
     }
 
+    /// Returns a number that changes with each decision of the journal.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Appends what a bee did, unless one of the entries that it was executed on is dead.
+    /// Appends the record of a bee's run, and returns its number. Returns `None` if one of the `undecided`
+    /// entries on which the run was executed is dead.
+    ///
+    /// The check and the append happen under one lock, so no abort can come between them.
     pub(crate) fn append(
         &self,
         bee: Arc<W>,
@@ -176,16 +201,19 @@ impl<W: ?Sized> LogClient<W> {
         if undecided.iter().any(|number| state.fate(*number) == Fate::Dead) {
             return None;
         }
+
         let entry = state.number(record);
         let number = entry.number;
         state.undecided.insert(number, Undecided::Bee(bee));
-        // under the lock, so that the journal sees the numbers in order
+        // appended while the lock is held, so that the journal gets the entries in the order of their numbers
         self.journal.append(entry);
         Some(number)
     }
 
-    /// Appends a record that rests on no entry before it, and again whenever it is refused: before anything that is appended
-    /// after it, and behind what was said before. Tells when it is committed; nothing if the hive is gone.
+    /// Appends a record that does not depend on any earlier entry. A refused record is appended again before
+    /// anything else is, so such records keep their order among themselves.
+    ///
+    /// The receiver completes when the record is committed, or with an error if the hive is dropped before.
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
         let mut state = self.state.lock();
@@ -194,12 +222,12 @@ impl<W: ?Sized> LogClient<W> {
         told
     }
 
-    /// As [`LogClient::say`]; completes when it is committed, or the hive is gone.
+    /// Appends a record as [`LogClient::say`] does, and waits until it is committed or the hive is dropped.
     pub(crate) async fn commit(&self, record: Record) {
         let _ = self.say(record).await;
     }
 
-    /// The fates of entries; those that are decided are forgotten.
+    /// Returns the fates of entries, and forgets the decided ones, whose fate must not be asked for again.
     pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> Vec<Fate> {
         let mut state = self.state.lock();
         let fates: Vec<Fate> = numbers
@@ -211,19 +239,22 @@ impl<W: ?Sized> LogClient<W> {
                 fate
             })
             .collect();
+
         state.forget_dead();
         fates
     }
 }
 
-/// The lanes of outside that may be gone on with, and their floors.
+/// Returns the resumable lanes that a log contains, each with its highest known floor.
 pub(crate) fn lasting_lanes(colony: &LogState) -> BTreeMap<LaneId, Seq> {
     let mut lanes = BTreeMap::new();
+
     for (lane, floor) in colony.seen.floors().chain(colony.bees.values().flat_map(|bee| bee.seen.floors())) {
         if lane.is_lasting() {
             let known: &mut Seq = lanes.entry(lane).or_default();
             *known = floor.max(*known)
         }
     }
+
     lanes
 }

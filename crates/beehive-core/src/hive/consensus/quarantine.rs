@@ -1,13 +1,15 @@
-//! Quarantine: messages that may have ended the process are run one at a time, each noted before it is, and one that did so again
-//! is set aside.
+//! Quarantine: after a crash, unfinished messages run one at a time under a crash marker, and a message that
+//! crashes the process again is set aside.
 //!
-//! A handler that panics harms nobody. One that aborts the process (a stack without end, memory that is used up, a library
-//! that calls `abort`) takes everything along, and the log would have it run again for ever. A life of the hive therefore
-//! notes with its journal that it has begun, and that it has ended. One that finds that the life before did not end runs
-//! what that left unfinished *with care*: nothing at the same time that is unfinished, too, and with a mark that says
-//! what it is. A life that finds such a mark knows what ended the one before, and does not run it a third time.
+//! A handler that panics does no harm to other messages. A handler that aborts the process (through a stack
+//! overflow, exhausted memory, or a library that calls `abort`) ends all of them, and the log would resend
+//! its message in every incarnation. An incarnation therefore stores a crash marker with its journal when it
+//! starts, and removes it when it stops. If it finds the marker of the incarnation before, it quarantines the
+//! messages that were unfinished then: no two of them run at the same time, and while one runs, the marker
+//! names it. The next incarnation that finds a name in the marker knows which message ended the process, and
+//! does not run it a third time.
 //!
-//! Nothing of this costs anything where the life before has ended well, but one look at a flag for each run.
+//! If the incarnation before stopped in order, the only cost is one load of a flag per run.
 
 use crate::cell::CellId;
 use crate::hash::{HashMap, HashSet};
@@ -21,25 +23,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a message that waits for its turn tells of its thread, so that others do not wait behind it.
+/// Where a quarantined message reports that it holds its thread, so that the watchdog moves the work behind
+/// it to other threads.
 pub(crate) trait Threads {
-    /// The thread of `slot` is busy with a handler.
+    /// Notes that the thread of `slot` is busy with a handler.
     fn begin_run(&self, slot: usize, app: u16, handler: usize);
-    /// It is not any more.
+    /// Notes that the thread of `slot` is no longer busy.
     fn end_run(&self, slot: usize);
 }
 
 /// How a message is to be run.
 pub(crate) enum Begun<'a> {
-    /// As always.
+    /// As usual.
     Plainly,
-    /// By itself, until this is dropped.
+    /// With no other quarantined message at the same time, until this is dropped.
     Marked(#[allow(dead_code)] Noted<'a>),
-    /// Not at all.
+    /// Not at all: it is set aside.
     SetAside,
 }
 
-/// A message that is being run with quarantine.
+/// A quarantined message that is running. The crash marker names it until this is dropped.
 pub(crate) struct Noted<'a> {
     quarantine: &'a Quarantine,
     suspect: Suspect,
@@ -48,7 +51,7 @@ pub(crate) struct Noted<'a> {
 
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
-        // before others may begin
+        // the marker is cleared before `_alone` is unlocked, hence before the next message sets it
         self.quarantine.note(None);
         self.quarantine.is_run(&self.suspect)
     }
@@ -56,12 +59,13 @@ impl Drop for Noted<'_> {
 
 #[derive(Default)]
 struct State {
-    /// Messages that the log had as unfinished, and that have not been run since.
+    /// Messages that were unfinished in the log and have not been run since.
     facts: BTreeSet<MessageId>,
-    /// Sweeps that the log had as unfinished, and that are not over.
+    /// Sweeps that were unfinished in the log and still are.
     sweeps: HashSet<MessageId>,
-    /// Lanes from outside that are gone on with: what comes below these numbers may have come before.
+    /// Resumed lanes. A message below the lane's number here may have been sent before the crash.
     lanes: HashMap<LaneId, Seq>,
+    /// Messages that are not run again.
     set_aside: BTreeSet<Suspect>,
 }
 
@@ -70,12 +74,14 @@ impl State {
         self.facts.is_empty() && self.sweeps.is_empty() && self.lanes.is_empty() && self.set_aside.is_empty()
     }
 
-    /// Whether there is anything to be said about messages of a lane, from the first to the last.
+    /// Checks whether any message from `first` to `last`, which are on one lane, may be quarantined or set
+    /// aside.
     fn concerns(&mut self, first: MessageId, last: MessageId) -> bool {
         if self.lanes.get(&first.lane).is_some_and(|end| first.seq >= *end) {
-            // what comes now has not come before
+            // the lane has passed the numbers that the incarnation before can have admitted
             self.lanes.remove(&first.lane);
         }
+
         let first = MessageId { part: Part::WHOLE, app: AppId(0), ..first };
         let last = MessageId { part: Part(u64::MAX), app: AppId(u16::MAX), ..last };
         let (from, to) = (Suspect { id: first, cell: None }, Suspect { id: last, cell: None });
@@ -84,7 +90,7 @@ impl State {
             || self.set_aside.range(from..=to).next().is_some()
     }
 
-    /// Whether the message may have been run by the life before.
+    /// Checks whether the incarnation before may have run the message.
     fn may_have_been_run(&mut self, fact: MessageId) -> bool {
         if self.facts.contains(&fact) || self.sweeps.contains(&fact) {
             return true;
@@ -100,19 +106,20 @@ impl State {
     }
 }
 
+/// The messages that may have ended the process, and the crash marker.
 pub(crate) struct Quarantine {
     journal: Arc<dyn Journal>,
-    /// The life before this one did not end well.
+    /// Whether the incarnation before ended in a crash.
     unclean: bool,
-    /// Something is to be run with quarantine, or not at all.
+    /// Whether `state` contains anything.
     any: AtomicBool,
     state: Mutex<State>,
-    /// Held by the message that is run with quarantine, so that there is one.
+    /// Held while a quarantined message runs, so that only one does at a time.
     alone: Mutex<()>,
 }
 
 impl Quarantine {
-    /// Takes over from the life that wrote the log.
+    /// Reads the crash marker. If there is one, quarantines the messages that are unfinished in the log.
     pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState) -> Quarantine {
         let before = journal.marked();
         let unclean = before.is_some();
@@ -121,11 +128,14 @@ impl Quarantine {
             let unfinished = |suspect: &Suspect| is_unfinished(colony, suspect);
             let last = running.filter(unfinished);
             state.set_aside = set_aside.into_iter().filter(unfinished).collect();
+
             while state.set_aside.len() + usize::from(last.is_some()) > limits::SET_ASIDE_MAX {
                 state.set_aside.pop_first();
             }
-            // whoever has to make room: the one that ended the last life would end this one
+            // the message that ended the process last is added whatever had to be evicted for it, because it
+            // would end this process too
             state.set_aside.extend(last);
+
             state.facts = colony.outbox.keys().copied().collect();
             state.sweeps = colony.sweeps.keys().copied().collect();
             tracing::warn!(
@@ -134,24 +144,28 @@ impl Quarantine {
                 "the process did not end well the last time; what it left unfinished is run one message at a time"
             );
         }
+
         let any = AtomicBool::new(!state.is_empty());
         Quarantine { journal, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
     }
 
-    /// This life has begun.
+    /// Stores a crash marker: from now on, an end of the process without [`Quarantine::end_life`] counts as a
+    /// crash.
     pub(crate) fn begin_life(&self) {
         self.note(None)
     }
 
-    /// It ends well.
+    /// Removes the crash marker, because the hive stops in order. Leaves it in place if a quarantined message
+    /// is still running.
     pub(crate) fn end_life(&self) {
-        // a handler that runs on after the end may still end the process
+        // a handler that outlives the grace period may still end the process
         if let Some(_alone) = self.alone.try_lock() {
             self.journal.mark(None)
         }
     }
 
-    /// Somebody outside goes on with a lane: what was sent there last may be sent again.
+    /// Notes that a sender outside resumes its lane at `next_seq`. After a crash, the next messages on it may
+    /// be ones that ended the process, so a whole window of them is quarantined.
     pub(crate) fn resumed(&self, lane: LaneId, next_seq: Seq) {
         if self.unclean {
             let end = next_seq.plus(limits::LANE_WINDOW_MAX);
@@ -160,7 +174,7 @@ impl Quarantine {
         }
     }
 
-    /// A sweep is over.
+    /// Removes a sweep that is complete.
     pub(crate) fn swept(&self, sweep: &MessageId) {
         if self.is_any() {
             let mut state = self.state.lock();
@@ -169,14 +183,14 @@ impl Quarantine {
         }
     }
 
-    /// Whether there is anything to be careful about.
+    /// Checks whether any message is quarantined or set aside.
     #[inline(always)]
     pub(crate) fn is_any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Whether there is anything to be careful about in a run of messages: a timer that the life before has set may ring
-    /// in a year, and until then all else is run as always.
+    /// Checks whether a message in a run is quarantined or set aside. All other runs stay on the fast path,
+    /// even if a timer that was set before the crash keeps its message in quarantine for a long time.
     #[inline]
     pub(crate) fn concerns(&self, first: MessageId, last: MessageId) -> bool {
         self.is_any() && self.look_for(first, last)
@@ -190,7 +204,9 @@ impl Quarantine {
         concerns
     }
 
-    /// A message is about to be run by a handler; of a sweep, for a cell.
+    /// Returns how a handler is to run a message. `cell` is the visited cell if the message is a sweep's. If
+    /// the message is quarantined, waits until no other quarantined message runs, and names it in the crash
+    /// marker.
     #[inline]
     pub(crate) fn begin(
         &self,
@@ -224,7 +240,8 @@ impl Quarantine {
                 return Begun::Plainly;
             }
         }
-        // whoever waits here holds its thread, as a handler would: what waits behind it goes elsewhere
+
+        // waiting for `alone` holds this thread as a slow handler would, and is reported in the same way
         threads.begin_run(slot, app, handler);
         let alone = self.alone.lock();
         threads.end_run(slot);
@@ -232,11 +249,13 @@ impl Quarantine {
         Begun::Marked(Noted { quarantine: self, suspect, _alone: alone })
     }
 
+    /// Stores a crash marker that names the running message.
     fn note(&self, running: Option<Suspect>) {
         let set_aside = self.state.lock().set_aside.iter().copied().collect();
         self.journal.mark(Some(&CrashMarker { running, set_aside }))
     }
 
+    /// Removes a message that has been run from the quarantine.
     fn is_run(&self, suspect: &Suspect) {
         let mut state = self.state.lock();
         state.facts.remove(&suspect.id);
@@ -244,7 +263,8 @@ impl Quarantine {
     }
 }
 
-/// Whether the log does not say that the message is done. Of one from outside it may not know.
+/// Checks whether the message may still be unfinished. A message from outside counts as unfinished unless a
+/// bee in the log has consumed it, since the log does not contain such messages themselves.
 fn is_unfinished(colony: &LogState, Suspect { id: fact, .. }: &Suspect) -> bool {
     colony.outbox.contains_key(fact)
         || colony.sweeps.contains_key(fact)
@@ -252,7 +272,7 @@ fn is_unfinished(colony: &LogState, Suspect { id: fact, .. }: &Suspect) -> bool 
             && !colony.bees.values().any(|bee| bee.seen.contains(fact.lane, fact.seq, fact.part)))
 }
 
-/// What a message ends with that is set aside.
+/// Returns the error with which a message that is set aside ends.
 pub(crate) fn set_aside() -> Error {
     let text =
         "the process ended while this was run, and had ended without a word before: it is not run again";
@@ -264,7 +284,7 @@ mod tests {
     use super::*;
     use crate::testing::TestJournal;
 
-    /// Number `seq` of somebody outside who may go on.
+    /// Returns message number `seq` of a resumable lane.
     fn suspect(seq: u64) -> Suspect {
         Suspect {
             id: MessageId { lane: LaneId(7), seq: Seq(seq), part: Part::WHOLE, app: AppId(0) },

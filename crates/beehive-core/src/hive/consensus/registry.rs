@@ -1,14 +1,16 @@
-//! The registry: which bee owns which cell. Asynchronous and batched, so that a replicated one can take its place.
+//! The registry, which decides which bee owns which cell. Its interface is asynchronous and batched, so that
+//! it can be replicated.
 //!
-//! The state machine is plain data with one function, [`Ownership::apply`]; [`LocalRegistry`] applies to it at once, a
-//! replicated registry applies what its log commits. Every proposal is idempotent: a late or repeated one does nothing.
+//! The state machine is plain data with one function, [`Ownership::apply`]. [`LocalRegistry`] applies a
+//! proposal immediately; a replicated registry applies the proposals that its log commits. Every proposal is
+//! idempotent: a late or repeated one has no effect.
 
 pub use beehive_protocol::{Decision, Ownership, Proposal};
 
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 
-/// No decision can be had now.
+/// The registry cannot decide at the moment. The caller tries again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
 
@@ -19,25 +21,28 @@ impl std::fmt::Display for Unavailable {
 }
 impl std::error::Error for Unavailable {}
 
-/// Decides who owns what.
+/// Decides which bee owns which cell of an app.
 pub trait Registry: Send + Sync + 'static {
-    /// Decides many things at once, in order. The answers carry the registry's index.
+    /// Decides a batch of proposals in order, and returns one decision for each.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if no decision can be made at the moment.
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>>;
-    /// Index of the last decision that this hive knows.
+    /// Returns the index of the last decision that this hive knows.
     fn index(&self) -> u64;
 }
 
-/// The registry of a hive that is alone.
+/// The registry of a hive without a cluster: it decides alone, and immediately.
 #[derive(Default)]
 pub struct LocalRegistry(Mutex<Ownership>);
 
 impl LocalRegistry {
-    /// Goes on from `ownership`.
+    /// Creates a registry that continues from `ownership`.
     pub fn restored(ownership: Ownership) -> Self {
         LocalRegistry(Mutex::new(ownership))
     }
 
-    /// Number of bees and of owned cells.
+    /// Returns the number of bees and the number of owned cells.
     pub fn size(&self) -> (usize, usize) {
         let ownership = self.0.lock();
         (ownership.bees(), ownership.cells())

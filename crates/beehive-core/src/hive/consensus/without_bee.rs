@@ -1,5 +1,5 @@
-//! Messages that are consumed without a bee: they begin a sweep, ask for a timer, or are turned into others by a stateless
-//! handler whose time has come.
+//! Deduplication of messages that no bee consumes: they start a sweep or set a timer, or a stateless handler
+//! handles them.
 
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId, Seq};
@@ -7,53 +7,59 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What of the lanes that are gone on with was consumed without a bee.
+/// The dedup table of the hive itself, for resumable lanes.
 pub(crate) struct WithoutBee {
     seen: Mutex<DedupTable>,
-    /// Something was consumed, at some time.
+    /// Whether anything was ever inserted into `seen`. While it is `false`, `has_consumed` takes no lock.
     any: AtomicBool,
 }
 
 impl WithoutBee {
+    /// Continues with the dedup table of a log.
     pub(crate) fn new(seen: DedupTable) -> WithoutBee {
         WithoutBee { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
     }
 
-    /// Whether a record says already what handler `handler` made of a message from outside.
+    /// Checks whether `handler` has consumed this message from outside already.
     pub(crate) fn has_consumed(&self, fact: MessageId, handler: HandlerId) -> bool {
         self.any.load(Ordering::Acquire)
             && fact.lane.is_lasting()
             && self.seen.lock().contains(fact.lane, fact.seq, fact.part.derived(fact.app, handler))
     }
 
-    /// What a record says of a message that handler `handler` consumes; none if it did so before. Only what may be sent
-    /// again is remembered.
+    /// Marks a message as consumed by `handler`, and returns it as the input of a record. Returns `None` if
+    /// the handler has consumed it before. Only messages that may be resent are remembered.
     pub(crate) fn input(
         &self,
         fact: MessageId,
         handler: HandlerId,
         admitted: Option<&Arc<Admitted>>,
     ) -> Option<Input> {
-        // what is not from outside is in the log, which has it once
+        // only messages from outside can arrive twice: all others are in the log, which holds each of them
+        // once
         let floor = admitted.map_or(Seq::ZERO, |admitted| admitted.lane().floor());
         if admitted.is_some() && fact.lane.is_lasting() {
             self.any.store(true, Ordering::Release);
             let mut seen = self.seen.lock();
             seen.raise(fact.lane, floor);
+
             let part = fact.part.derived(fact.app, handler);
             if seen.contains(fact.lane, fact.seq, part) {
                 return None;
             }
             seen.insert(fact.lane, fact.seq, part);
         }
+
         Some(Input { lane: fact.lane, floor, seq: fact.seq, count: 1, part: fact.part })
     }
 
+    /// Removes lanes that have ended.
     pub(crate) fn forget(&self, lanes: &[LaneId]) {
         let mut seen = self.seen.lock();
         lanes.iter().for_each(|lane| seen.forget(*lane))
     }
 
+    /// Returns the number of entries in the dedup table.
     pub(crate) fn size(&self) -> usize {
         self.seen.lock().size()
     }

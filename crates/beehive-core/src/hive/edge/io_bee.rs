@@ -54,11 +54,14 @@ pub struct Io {
 }
 
 impl Io {
+    /// Creates an IO bee that may have `credits` messages in flight.
     pub(crate) fn new(hive: &Hive, credits: u32) -> Io {
         let inner = hive.inner();
         let (id, inbox) = inner.io.open();
+
         let line = inner.link.as_ref().map(|link| link.lanes.open(inner.platform.random()));
         let chance = inner.platform.random();
+
         Io {
             hive: hive.clone(),
             id,
@@ -99,9 +102,11 @@ impl Io {
         if let Some(unused) = self.line.take() {
             end_unless_lasting(link, &unused)
         }
+
         let next_seq = Seq(next_seq);
         let line = link.lanes.resume(lane, next_seq);
         link.quarantine.resumed(line.id(), next_seq);
+
         self.numbers = Numbers::new(line.id(), next_seq);
         self.line = Some(line)
     }
@@ -120,21 +125,22 @@ impl Io {
         self.line.as_ref().map_or(0, |line| line.floor().0)
     }
 
+    /// Returns the number of this IO bee on its hive.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// The address at which this IO bee receives messages.
+    /// Returns the address at which this IO bee receives messages.
     pub fn address(&self) -> Address {
         Address::Io(self.hive.id(), self.id)
     }
 
-    /// The hive.
+    /// Returns the hive.
     pub fn hive(&self) -> &Hive {
         &self.hive
     }
 
-    /// The current time on the hive's clock.
+    /// Returns the current time on the hive's clock.
     pub fn now(&self) -> Time {
         self.hive.inner().now()
     }
@@ -151,12 +157,12 @@ impl Io {
         self.out.send(to, message)
     }
 
-    /// Number of messages in the batch.
+    /// Returns the number of messages in the batch.
     pub fn buffered(&self) -> u32 {
         self.out.len()
     }
 
-    /// Number of messages that can be flushed now without waiting.
+    /// Returns the number of messages that can be flushed now without waiting.
     pub fn credits(&self) -> u32 {
         self.credits.free()
     }
@@ -189,6 +195,7 @@ impl Io {
                     // yields, so that a caller that keeps flushing does not starve other tasks
                     return tokio::task::yield_now().await;
                 }
+
                 self.inbox.release();
                 let (next, count) = (self.numbers.seq(), self.out.len() as u64);
                 tokio::select! {
@@ -220,11 +227,13 @@ impl Io {
         self.line.as_ref().is_none_or(|line| line.has_room(self.numbers.seq(), count))
     }
 
+    /// Routes the batch, for which `credits` credits were taken.
     fn hand_over(&mut self, credits: u32) {
         let count = self.out.len();
         if let Some(why) = self.out.take_overflow() {
             tracing::error!(count, why, "an IO bee emits more than a batch holds; the rest is thrown away");
         }
+
         self.chance = self.chance.wrapping_add(count as u64);
         let source = Source {
             origin: self.hive.id(),
@@ -239,6 +248,7 @@ impl Io {
         self.route(source, Some(Cause::new(&self.credits, credits, &self.hive.inner().in_flight)))
     }
 
+    /// Routes the batch, and advances the lane and the number of the next causal chain.
     fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
         let (out, lane, inbox, numbers) = (&mut self.out, &mut self.lane, &self.inbox, &mut self.numbers);
         let by = self.line.as_ref().map_or(Admission::Inside, Admission::Lane);

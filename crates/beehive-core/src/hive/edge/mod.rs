@@ -1,9 +1,9 @@
 //! The edge of a hive: what tasks outside of handlers use, that is, IO bees, requests and reads of views.
 //!
-//! What comes in: batches that IO bees flush, single messages and requests from other tasks. They take
-//! credits (`admission`) and are routed on the calling task (`dispatch`, `route`). What goes out: mail,
-//! that is, messages and answers in the inbox of an IO bee (`message/inbox.rs`); the answer of a request;
-//! copies of committed dictionaries.
+//! Input: batches that IO bees flush, single messages and requests from other tasks. They take credits
+//! (`admission`) and are routed on the calling task (`dispatch`, `route`). Output: mail, that is, messages
+//! and answers in the inbox of an IO bee (`message/inbox.rs`); the answer of a request; copies of committed
+//! dictionaries.
 //!
 //! ```text
 //!  socket ─► IO bee ─► emit .. flush ─► credits ─► route ─► bees

@@ -85,6 +85,7 @@ impl Hive {
             views.publish(now);
             view::open(views, now)
         });
+
         let result = match &opened {
             Some(_) => panics::catch(AssertUnwindSafe(|| look(&app.fresh()))),
             None => {
@@ -95,6 +96,7 @@ impl Hive {
                 return Err(ReadError::NotShared(Error::of(ErrorKind::Limit, text)));
             }
         };
+
         drop(opened);
         result.or_else(|panic| match panic.downcast::<Error>() {
             Ok(error) if error.kind() == ErrorKind::Stale => Err(ReadError::Stale(*error)),

@@ -88,6 +88,7 @@ impl<M: Message> Question<M> {
         if waiting.expected != Some(waiting.seen) {
             return;
         }
+
         let outcome = match waiting.failed.take() {
             Some(error) => Err(RequestError::Handler(error)),
             // for a message whose answer type is `()`, "handled and committed" is the answer
@@ -143,13 +144,16 @@ where
     F: Future<Output = T> + Send + 'static,
 {
     assert!(!guard::in_transaction(), "a handler cannot wait for an answer; emit the question as a message");
+
     may_block();
     let (sender, receiver) = oneshot::channel();
     let asked = ask(hive.clone());
+
     hive.inner().platform.spawn(Box::pin(async move {
         // sending fails only if the waiting thread is gone
         let _ = sender.send(asked.await);
     }));
+
     receiver.blocking_recv().ok()
 }
 
@@ -220,6 +224,7 @@ impl Hive {
         Asked(Box::pin(self.answer_of(limit, message)))
     }
 
+    /// Takes a credit, sends the request and waits for the answer, at most for `limit`.
     async fn answer_of<M: Message>(&self, limit: Duration, message: M) -> Result<M::Reply, RequestError> {
         let inner = self.inner();
         let late = inner.platform.sleep(limit);
@@ -227,6 +232,7 @@ impl Hive {
             if inner.is_stopped() {
                 return Err(RequestError::Unavailable);
             }
+
             inner.room_for_one().await;
             let (sender, receiver) = oneshot::channel();
             let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
@@ -235,11 +241,13 @@ impl Hive {
             let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
             // only the batch holds the request: if the message is dropped, the receiver learns it
             inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
+
             tokio::select! {
                 answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),
                 () = self.stopped() => Err(RequestError::Unavailable),
             }
         };
+
         tokio::select! {
             biased;
             answer = answer => answer,

@@ -91,12 +91,14 @@ impl Hive {
         let name = name.into();
         let inner = self.inner().clone();
         inner.tasks.fetch_add(1, Ordering::AcqRel);
+
         let task = async move {
             let mut pause = Duration::ZERO;
             while !hive.inner().is_stopped() {
                 let began = hive.now();
                 let io = hive.io();
                 let named = Named::begin(&hive, &name, io.id());
+
                 let made = panics::catch(AssertUnwindSafe(|| make(io)));
                 let ended = match made {
                     Ok(made) => tokio::select! {
@@ -105,33 +107,39 @@ impl Hive {
                     },
                     Err(panic) => Err(panics::text(&*panic)),
                 };
-                // during the pause the name leads nowhere
+
+                // during the pause, `find_io` finds no IO bee under this name
                 drop(named);
                 let failed = match ended {
                     Ok(Ok(())) => None,
                     Ok(Err(error)) => Some(error.to_string()),
                     Err(panic) => Some(format!("panicked: {panic}")),
                 };
+
                 let Some(why) = failed else { break };
                 let Restart::OnFailure { first, most } = restart else {
                     tracing::warn!(io = %name, %why, "an IO bee failed");
                     break;
                 };
+
                 if hive.now().since(began) >= most {
                     pause = Duration::ZERO
                 }
                 pause = (pause * 2).clamp(first, most);
                 tracing::warn!(io = %name, %why, ?pause, "an IO bee failed and is started again");
+
                 tokio::select! {
                     () = hive.inner().platform.sleep(pause) => {}
                     () = hive.stopping() => {}
                 }
             }
+
             let inner = hive.inner();
             // `stop` sets the count to zero when it gives up on the remaining tasks
             let _ = inner.tasks.fetch_update(Ordering::AcqRel, Ordering::Acquire, |t| t.checked_sub(1));
             inner.tasks_done.notify_waiters();
         };
+
         inner.platform.spawn(Box::pin(task))
     }
 }

@@ -133,7 +133,7 @@ pub(crate) struct Batch<M: Message> {
     pub(crate) messages: Vec<M>,
     pub(crate) source: Source,
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
-    /// For messages from outside with a journal: counts what is not committed yet.
+    /// For messages from outside with a journal: the count of deliveries that are not committed yet.
     pub(crate) admitted: Option<Arc<Admitted>>,
 }
 

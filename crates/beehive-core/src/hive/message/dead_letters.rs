@@ -134,6 +134,7 @@ pub(crate) struct DeadLetters {
 }
 
 impl DeadLetters {
+    /// Numbers and keeps a dead letter. Removes the oldest ones if there are too many or they are too large.
     pub(crate) fn add(&self, mut letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         letter.number = before + 1;
@@ -143,6 +144,7 @@ impl DeadLetters {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
                 total = before + 1, "a message could not be handled; it is kept as a dead letter");
         }
+
         letter.bytes = letter.bytes.filter(|bytes| bytes.len() <= limits::DEAD_LETTER_BYTES_MAX);
         letter.error.cut(limits::DEAD_LETTER_BYTES_MAX);
         let mut letters = self.letters.lock();

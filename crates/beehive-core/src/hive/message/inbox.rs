@@ -101,6 +101,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Shed(AtomicU64);
 
 impl Shed {
+    /// Counts dropped mail, and logs a warning each time that the total passes a power of two.
     #[cold]
     fn add(&self, count: usize) {
         let before = self.0.fetch_add(count as u64, Ordering::Relaxed);

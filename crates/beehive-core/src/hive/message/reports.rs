@@ -74,7 +74,7 @@ pub struct AppStatus {
 pub struct HandlerStatus {
     /// Its name.
     pub name: &'static str,
-    /// What it handles.
+    /// The message type that it handles, or the period of its timer.
     pub message: &'static str,
     /// The answer type; empty if the handler cannot answer.
     pub answer: &'static str,
@@ -106,13 +106,15 @@ pub struct StuckStatus {
     pub app: &'static str,
     /// The handler.
     pub handler: &'static str,
-    /// What it handles.
+    /// The message type that the handler handles, or the period of its timer.
     pub message: &'static str,
-    /// The first cell that it holds, in hexadecimal; none if it has none.
+    /// The first mapped cell, in hexadecimal; `None` if the message has no cells.
     pub cell: Option<String>,
-    /// The chain of causes that the message belongs to, in hexadecimal; of messages that are run together, the first one's.
+    /// The causal chain of the message, in hexadecimal. If several messages are run together, that of the
+    /// first.
     pub chain: String,
-    /// The message (JSON), or the first part of it; empty where its handler has never taken long before.
+    /// The message as JSON, possibly truncated. Empty if none of the handler's messages has taken long
+    /// before, because messages are recorded only from then on.
     pub words: String,
     /// Milliseconds since the watchdog first saw the message.
     pub milliseconds: u64,
@@ -133,16 +135,18 @@ pub struct BeeStatus {
     pub nanoseconds_per_message: Option<u64>,
     /// Bytes of the encoded state, if the caller asked for it.
     pub state_bytes: Option<u64>,
-    /// Who its messages came from.
+    /// The senders of its messages.
     pub from: Vec<PeerStatus>,
 }
 
-/// Who sends to a bee.
+/// A sender of messages to a bee.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerStatus {
-    /// The sender; none: outside, or a stateless handler. The last of many stands for all further ones.
+    /// The sending bee; `None` if the sender is outside or a stateless handler. If a bee has more senders
+    /// than [`PEERS_PER_BEE_MAX`](crate::limits::PEERS_PER_BEE_MAX), the last entry counts all further ones
+    /// together.
     pub bee: Option<BeeId>,
-    /// The sender's app, by which bees are numbered; none if it came from outside.
+    /// The sender's app, within which bee ids are unique; `None` if the sender is outside.
     pub app: Option<&'static str>,
     /// Messages that came from it.
     pub messages: u64,
@@ -155,10 +159,10 @@ pub struct EmitStatus {
     pub app: &'static str,
     /// The handler.
     pub handler: &'static str,
-    /// What it handles.
+    /// The message type that the handler handles, or the period of its timer.
     pub upon: &'static str,
-    /// What it emitted.
+    /// The name of the emitted message type.
     pub message: &'static str,
-    /// How often.
+    /// Number of emitted messages.
     pub count: u64,
 }

@@ -100,7 +100,7 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
                 let state = again(&self, &mut body.app);
                 let failed = state.map(|state| body.app = state).err();
 
-                // also if it failed: the bee then goes on with the state that it had
+                // also after a failure: the bee then continues with the state that it had
                 Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
                 if let Some(error) = failed {
                     return Err(error);

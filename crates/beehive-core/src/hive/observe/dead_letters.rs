@@ -32,11 +32,13 @@ impl Hive {
         if inner.is_stopped() {
             return Err(ResendError::Unavailable);
         }
+
         tokio::select! {
             biased;
             () = inner.room_for_one() => {}
             () = self.stopped() => return Err(ResendError::Unavailable),
         }
+
         let held = Held::new(&inner.credits, 1, &inner.in_flight);
         // another call may have taken the letter meanwhile
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
@@ -56,10 +58,12 @@ impl Hive {
 }
 
 impl HiveInner {
+    /// Sends the message of a dead letter to the app and handler that it was meant for.
     fn send_letter(self: &Arc<Self>, letter: DeadLetter, held: Arc<Held>) -> Result<(), DecodeError> {
         let DeadLetter { bytes, way, cause, .. } = letter;
         let bytes = bytes.unwrap_or_default();
         let Provenance { chain, hops, origin, sender, .. } = cause;
+
         let source = Source {
             origin,
             sender,
@@ -67,6 +71,7 @@ impl HiveInner {
             chain: Chain::of(chain),
             ..Source::outside(origin, self.platform.random())
         };
+
         self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
             let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
             cx.turn.hive.types.send_again(way.app, &way.name, again, cx)

@@ -59,6 +59,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
                 app: peer.app().and_then(|app| apps.get(app).copied()),
                 messages,
             });
+
             let (waiting, cells) = (bee.waiting(), bee.cells_owned());
             busiest.push(BeeStatus {
                 bee: bee.id,
@@ -69,6 +70,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
                 state_bytes: None,
                 from: from.collect(),
             });
+
             if busiest.len() >= 4 * BUSIEST {
                 busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
                 busiest.truncate(BUSIEST)
@@ -76,6 +78,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         });
         busiest.sort_by_key(|b| std::cmp::Reverse(b.messages));
         busiest.truncate(BUSIEST);
+
         if sizes {
             self.routes.for_each_bee(|bee| {
                 if let Some(status) = busiest.iter_mut().find(|b| b.bee == bee.id) {
@@ -83,6 +86,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
                 }
             });
         }
+
         let handlers = A::REPORT
             .iter()
             .zip(&self.handlers)
@@ -101,6 +105,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
                 stuck: c.stuck.load(Ordering::Relaxed),
             })
             .collect();
+
         AppStatus {
             name: A::NAME,
             settings_version: self.settings.version(),
@@ -191,11 +196,13 @@ impl Hive {
         self.look(true)
     }
 
+    /// Returns the status, with the encoded sizes of the busiest bees if `sizes` is set.
     fn look(&self, sizes: bool) -> Status {
         let inner = self.inner();
         let apps: Vec<Arc<dyn AnyApp>> = inner.apps.read().clone();
         let names: Vec<&'static str> = apps.iter().map(|app| app.name()).collect();
         let statuses: Vec<AppStatus> = apps.iter().map(|app| app.status(sizes, &names)).collect();
+
         let mut emits: Vec<EmitStatus> = inner
             .emits
             .lock()
@@ -213,6 +220,7 @@ impl Hive {
             })
             .collect();
         emits.sort_by_key(|e| (e.app, e.handler, e.message));
+
         let uptime: Duration = inner.now().since(inner.started);
         Status {
             hive: inner.id,

@@ -1,7 +1,7 @@
 //! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
 //!
-//! At most one proposal about owners is in flight. Misses that arrive in the meantime are batched into the next
-//! one, up to a limit.
+//! At most one proposal about owners is in flight. Misses that arrive in the meantime are batched into the
+//! next one, up to a limit.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
@@ -252,8 +252,10 @@ impl<A: App> AppRuntime<A> {
             }
             queen.bees.remove(from);
         }
+
         self.merged.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = A::NAME, %from, %into, "merged");
+
         // the registry must know of the merge before the merged bee runs again
         while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await

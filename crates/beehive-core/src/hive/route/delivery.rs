@@ -1,4 +1,4 @@
-//! The last part of a message's way: into the mailbox of the bee that owns its cells, or on its sender's lane.
+//! The last step of routing: into the mailbox of the bee that owns the cells, or into the sender's queue.
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
@@ -10,9 +10,11 @@ use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
 use std::sync::Arc;
 
-/// Brings a run of messages to the bee that owns their cells, or lets it wait at its sender. Returns whether it waits.
+/// Pushes a run of messages into the mailbox of the bee that owns all their cells, or blocks it in the
+/// sender's queue. Returns whether it is blocked.
 ///
-/// `missing`: what to claim if the owner is not known, its cells first.
+/// If the cells have no owner, `missing` returns the sets of cells to claim, the delivery's own set first, or
+/// `None` if they are claimed already. It is called at most once.
 pub(crate) fn deliver<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
@@ -21,7 +23,8 @@ pub(crate) fn deliver<A: Handlers>(
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
     if !cx.queue.blocks(app.index, &delivery.cells) {
-        // a bee may retire between the look-up and the push; its cells then get another
+        // a bee may retire between the look-up and the push. The push then returns the delivery, and the next
+        // round finds or claims another owner. After three rounds the sender's queue takes over
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),
@@ -34,6 +37,7 @@ pub(crate) fn deliver<A: Handlers>(
                     owners.and_then(|owners| owners.into_iter().next()).unwrap_or(Owner::NotYet)
                 }
             };
+
             match owner {
                 Owner::NotYet => break,
                 Owner::Bee(bee) => match bee.push(delivery, cx.turn) {
@@ -43,10 +47,12 @@ pub(crate) fn deliver<A: Handlers>(
             }
         }
     }
+
     cx.queue.block(Box::new(BlockedDelivery { app: app.clone(), delivery }), cx.turn.hive);
     true
 }
 
+/// A delivery that waits in its sender's queue until one bee owns its cells.
 struct BlockedDelivery<A: Handlers> {
     app: Arc<AppRuntime<A>>,
     delivery: Delivery<A>,

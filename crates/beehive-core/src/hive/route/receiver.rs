@@ -1,4 +1,4 @@
-//! An app as a receiver of one type of message: map, route, run.
+//! An app as the receiver of one message type: maps the messages, and routes or runs them.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
@@ -27,6 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The receiver of messages `M` in an app.
 pub(crate) struct AppReceiver<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     kind: std::marker::PhantomData<fn(M)>,
@@ -91,7 +92,8 @@ impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
     }
 }
 
-/// Answers messages of a type that it knows, which a log has, with an error because the app has as many cells as it may have.
+/// A function that ends messages of one type with an error because the app has reached its cell limit. It is
+/// called for messages that a log contains.
 type Refuse<A> = fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
 
 fn refuse<A: Handlers + Handles<M>, M: Message>(
@@ -106,6 +108,8 @@ fn refuse<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
+/// Maps the messages of `range` one by one, and hands over each run of neighbours with the same outcome and
+/// the same cells. `position` is that of the app in the chain of handlers that may answer.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,
@@ -117,8 +121,9 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     let code = Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> };
     let mut handing = Handing { app, way, code, ahead: Ahead::of(&range) };
     let mut mapper = app.mapper(batch.source.origin);
-    // neighbours with the same outcome travel together
+    // neighbours with the same outcome and cells become one delivery
     let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
+
     for index in range.clone() {
         let Some(message) = batch.messages.get(index as usize) else { break };
         mapper.clear();
@@ -131,26 +136,33 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
             run.cells.extend_from_slice(mapper.cells());
         }
     }
+
     handing.over(&run, range.end, cx);
 }
 
-/// What knows the type of the messages.
+/// Functions that are compiled for the type of the messages. The code that calls them is compiled once per
+/// app.
 struct Code<A: Handlers> {
+    /// Runs a delivery at its bee.
     run: RunDelivery<A>,
+    /// Ends the messages with an error.
     refuse: Refuse<A>,
 }
 
-/// Messages next to each other of which the map says the same.
+/// Adjacent messages of a batch with the same outcome and the same cells.
 struct Neighbours {
     outcome: Outcome,
+    /// The cells that the map derived.
     cells: CellSet,
+    /// The index of the first message.
     first: u32,
 }
 
-/// Messages on their way to an app.
+/// Messages that are being routed to an app.
 struct OnItsWay<'a, A: Handlers, M: Message> {
     app: &'a Arc<AppRuntime<A>>,
     batch: &'a Arc<Batch<M>>,
+    /// The position of the app in the chain of handlers that may answer.
     position: Option<u16>,
 }
 
@@ -189,21 +201,25 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext) {
         let OnItsWay { app, batch, position } = *self;
         if range.len() > 1 && trace::is_on() {
-            // what each message causes is told apart
+            // while tracing is on, each run has one message, so that each causal chain is exact
             return range.for_each(|index| self.run_now(index..index + 1, cx));
         }
+
         let (mut instance, settings) =
             cx.turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
         let settings = app.up_to_date(&mut instance, settings);
+
         cx.turn.depth += 1;
         let outside = batch.admitted.is_some() && !cx.is_held();
         let made_of = outside.then(|| batch.source.fact(range.start, app.index));
         let run = Run { app, bee: None, cells: &[], position, now: cx.turn.moment() };
         let done = execute::<A, M>(&run, &mut instance, (batch, range.clone()), None, cx);
         cx.turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+
         let mut done = Some(done);
         match made_of {
-            // then a record says so, and what is made of it until then
+            // a message from outside is postponed by a record, which also contains what the handler has
+            // emitted
             Some(fact) if done.as_ref().is_some_and(Executed::postpones) => {
                 let by = (fact, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
@@ -226,6 +242,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
                 }
             }
         }
+
         cx.turn.depth -= 1;
     }
 
@@ -234,16 +251,18 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     }
 }
 
-/// Messages of one batch that are being handed over to an app.
+/// The hand-over of one batch to an app.
 struct Handing<'a, A: Handlers> {
     app: &'a Arc<AppRuntime<A>>,
     way: &'a dyn Routed,
     code: Code<A>,
+    /// How far cells without an owner have been looked for.
     ahead: Ahead,
 }
 
 impl<A: Handlers> Handing<'_, A> {
-    /// Hands over a run of neighbours that has ended before `end`.
+    /// Hands over the neighbours from `run.first` up to `end`, which is excluded. Does nothing if there are
+    /// none.
     #[inline]
     fn over(&mut self, run: &Neighbours, end: u32, cx: &mut RouteContext) {
         if end > run.first {
@@ -252,25 +271,32 @@ impl<A: Handlers> Handing<'_, A> {
     }
 }
 
+/// Hands over `count` neighbours: drops them, runs them here, leaves them to another thread, or delivers them
+/// to the owner of their cells.
 fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32, cx: &mut RouteContext) {
     let Handing { app, way, code, ahead } = handing;
     let (app, way, end) = (*app, *way, run.first + count);
     let (handler, range) = (way.handler(), run.first..end);
     cx.turn.meets(handler.counters);
+
     let is_stateless = run.outcome == Outcome::Stateless;
     let leaves = match cx.turn.stateless {
         Stateless::Here => false,
-        // what the sender has left already comes first
+        // messages to cells, too, must not overtake what the sender has left before
         Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
     };
     if leaves {
         return routed::leave(way, range, cx);
     }
-    // looked at in this order: what an deferred puts off is put off before the deferred is done
+    // `has_deferred` is read before `must_defer`. What the sender has left may run out of stack on another
+    // thread; it then enters the queue for deep stacks before its own queue counts as done. So a thread that
+    // sees its own queue done also sees the other queue open. In the other order both changes could fall
+    // between the two reads, and this message would overtake
     if cx.must_defer() {
         return routed::defer(way, range, cx);
     }
+
     match run.outcome {
         Outcome::Drop => {
             handler.counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
@@ -288,6 +314,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
             if cx.turn.hive.probe().is_some() {
                 probe::handed_over(&handler, way.batch(), range, cx)
             }
+
             let delivery = Delivery {
                 run: code.run,
                 batch: way.share(),
@@ -297,6 +324,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
                 position: way.position(),
                 cells: run.cells.clone(),
             };
+
             if cx.is_held() {
                 return hold(app, way, delivery, code.refuse, cx);
             }
@@ -305,6 +333,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
             {
                 admitted.open()
             }
+
             let origin = way.batch().source().origin;
             let mut missing = |cells: &CellSet| ahead.missing(app, way, origin, run.first, cells);
             if deliver(app, delivery, cx, &mut missing) {
@@ -314,8 +343,10 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32
     }
 }
 
-/// Delivers when the record is committed that says so. Until then nothing is open: a record that is refused is made again,
-/// and what it held is thrown away.
+/// Holds a delivery until the record that contains it is committed.
+///
+/// The delivery does not count as open before that: if the record is refused, its held effects are dropped,
+/// and the run that is executed again holds new ones.
 fn hold<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     way: &dyn Routed,
@@ -328,11 +359,13 @@ fn hold<A: Handlers>(
         Some(_) => routed::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
         None => Vec::new(),
     };
+
     let (app, batch) = (app.clone(), way.share());
     let Some(effects) = cx.held() else { return };
     effects.emits.extend(emits);
     effects.hold(move |cx| {
-        // others may have taken the last cells meanwhile
+        // `hand_over` has checked the limit, but other senders may have claimed the last cells before the
+        // record was committed
         if !app.may_own(&delivery.cells) {
             return refuse(&app, batch, range, delivery.position, cx);
         }

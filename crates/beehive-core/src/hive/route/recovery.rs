@@ -1,4 +1,4 @@
-//! A hive that goes on where a log ends: lanes, what is still to be handled, sweeps that are not over.
+//! Recovery of a hive from a log: senders' queues, messages that were not handled, and unfinished sweeps.
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{LaneId, LogState, Record, Waiting};
@@ -10,26 +10,31 @@ use crate::state::DecodeError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The lanes of senders, so that what is sent again and what comes after it keep their order.
+/// The queues of the restored senders, by lane. A resent message and the later messages of the same sender go
+/// through the same queue, so they keep their order.
 #[derive(Default)]
 pub(crate) struct SenderQueues(HashMap<LaneId, SenderQueue>);
 
 impl SenderQueues {
+    /// Returns the queue of a lane, and creates it if necessary.
     pub(crate) fn of(&mut self, lane: LaneId) -> SenderQueue {
         self.0.entry(lane).or_insert_with(SenderQueue::shared).clone()
     }
 
-    /// The lane of a bee, which is also that of those that have merged into it.
+    /// Returns the queue of a bee. The bees that merged into it (`heir_of`) share it from now on.
     pub(crate) fn of_bee(&mut self, lane: LaneId, heir_of: &BTreeSet<LaneId>) -> SenderQueue {
         let own = self.of(lane);
+
         heir_of.iter().for_each(|other| {
             self.0.insert(*other, own.clone());
         });
+
         own
     }
 }
 
-/// The lanes of outside that ended with the life that wrote the log.
+/// Returns the lanes from outside that ended with the process that wrote the log: their senders cannot resume
+/// them.
 pub(crate) fn dead_lanes(colony: &LogState) -> Vec<LaneId> {
     let all = colony.bees.values().flat_map(|bee| bee.seen.floors());
     let dead: BTreeSet<LaneId> =
@@ -37,7 +42,11 @@ pub(crate) fn dead_lanes(colony: &LogState) -> Vec<LaneId> {
     dead.into_iter().collect()
 }
 
-/// Sends again what has been emitted and not been handled, in the order in which it was emitted.
+/// Resends the messages that were emitted but not handled, and resumes the unfinished sweeps, in the order in
+/// which they were emitted.
+///
+/// # Errors
+/// A message in the log cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
     colony: &LogState,
@@ -46,6 +55,7 @@ pub(crate) fn send_again(
     let mut all: Vec<(&Waiting, Option<_>)> = colony.outbox.values().map(|waiting| (waiting, None)).collect();
     all.extend(colony.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep))));
     all.sort_by_key(|(waiting, _)| waiting.order);
+
     Turn::with(hive, Place::Runners, |turn| {
         all.into_iter().try_for_each(|(waiting, sweep)| {
             let mut lane = lanes.of(waiting.emit.id.lane);
@@ -58,13 +68,14 @@ pub(crate) fn send_again(
     })
 }
 
-/// Says in the log that nothing comes on these lanes any more.
+/// Appends to the log that these lanes have ended, so that every dedup table drops them.
 pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
     let Some(link) = hive.link.clone() else { return };
     if lanes.is_empty() {
         return;
     }
+
     link.without_bee.forget(&lanes);
     hive.platform.spawn(Box::pin(async move {
         for lanes in lanes.chunks(LANES_PER_RECORD) {

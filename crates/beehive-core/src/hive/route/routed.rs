@@ -1,5 +1,6 @@
-//! What is seldom done with messages that are on their way to an app: they are left to others, put off, remembered, refused.
-//! None of it depends on their type, so it is compiled once.
+//! The rare steps of routing: leaving messages to another thread, deferring, logging and refusing them.
+//!
+//! They do not depend on the message type, so they take a `dyn Routed` and are compiled once.
 
 use crate::app::{App, Handlers};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
@@ -22,32 +23,39 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Messages of a batch on their way to a handler.
+/// A batch of messages that is being routed to a handler.
 pub(crate) trait Routed {
+    /// Returns the handler.
     fn handler(&self) -> Handler<'_>;
+    /// Returns the batch.
     fn batch(&self) -> &dyn Messages;
+    /// Returns the batch as a shared pointer.
     fn share(&self) -> Arc<dyn Messages>;
-    /// Of the app in the chain of those that can answer.
+    /// Returns the position of the app in the chain of handlers that may answer.
     fn position(&self) -> Option<u16>;
-    /// Who routes them later.
+    /// Returns the object that routes the messages when they are deferred.
     fn onward(&self) -> Arc<dyn Onward>;
-    /// What the map says of message `index`.
+    /// Maps message `index`; the cells are in `mapper`. Returns `None` if the batch has no such message.
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
-    /// Gives messages that the map drops to the next of the chain.
+    /// Routes messages that the map drops to the next app of the chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
-    /// Runs the handler for messages that have no cells.
+    /// Runs the stateless handler.
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext);
-    /// A message ends with an error that is not its handler's.
+    /// Ends a message with an error that its handler did not return.
     fn end_with(&self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
-/// Leaves messages to those who run bees. Later ones to the same app follow, or they would overtake what these cause.
+/// Leaves messages to the threads that run bees, because the handler must not run on the sender's thread.
+///
+/// If the turn asks for order, later messages of the sender to the same app follow the same way. Otherwise
+/// they could overtake the messages that the handler emits for these.
 pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (onward, batch, position) = (routed.onward(), routed.share(), routed.position());
     let app = routed.handler().app;
     if let Some(admitted) = batch.admitted() {
         admitted.open()
     }
+
     let deferred = Deferred {
         queue: cx.queue.share(),
         cause: cx.turn.cause.clone(),
@@ -58,20 +66,24 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
             }
         }),
     };
+
     match cx.turn.stateless {
         Stateless::Apart => DeferredQueue::of(app).leave(deferred, cx.turn),
         Stateless::InOrder | Stateless::Here => cx.queue.leave(app, deferred, cx.turn),
     }
 }
 
-/// Routes when the stack is free again: it has been used up, or something waits that it has been used up for. The limit on
-/// hops still ends a cycle.
+/// Routes messages after the stack has unwound: the stack is too deep, or earlier messages of the sender are
+/// deferred for that reason.
+///
+/// Deferred messages keep their hop count, so the limit on hops still ends a cycle of handlers.
 #[cold]
 pub(crate) fn defer(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     cx.defer(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
 }
 
-/// What a log is to remember of messages: of those that the map does not drop.
+/// Returns the log's form of the messages that the map does not drop. `at` is the time at which they are due,
+/// if that is later.
 pub(crate) fn emits(
     routed: &dyn Routed,
     mut mapper: Mapper,
@@ -80,6 +92,7 @@ pub(crate) fn emits(
 ) -> Vec<Emit> {
     let (handler, batch) = (routed.handler(), routed.batch());
     let mut emits = Vec::new();
+
     for index in range {
         mapper.clear();
         match routed.map(index, &mut mapper) {
@@ -91,10 +104,12 @@ pub(crate) fn emits(
             }
         }
     }
+
     emits
 }
 
-/// Answers messages with an error because the app has as many cells as it may have. `remembered`: a log has them.
+/// Ends messages with an error because the app has reached its cell limit. `remembered` says whether a log
+/// contains them.
 #[cold]
 pub(crate) fn refuse<A: App>(
     routed: &dyn Routed,
@@ -107,6 +122,8 @@ pub(crate) fn refuse<A: App>(
     refuse_with(routed, range, remembered, &Error::of(ErrorKind::Limit, text), cx)
 }
 
+/// Ends messages with an error. If a log contains them, a record marks them as consumed, so that they are not
+/// resent.
 fn refuse_with(
     routed: &dyn Routed,
     range: Range<u32>,
@@ -116,6 +133,7 @@ fn refuse_with(
 ) {
     let handler = routed.handler();
     let says_so = remembered && handler.link.is_some() && !cx.is_held();
+
     for index in range {
         let fact = routed.batch().source().fact(index, handler.app);
         match says_so {
@@ -127,20 +145,24 @@ fn refuse_with(
     }
 }
 
-/// How far the messages of a batch have been looked through for cells without a known owner.
+/// The progress of looking ahead in a batch for cells without an owner, so that one proposal claims many of
+/// them.
 pub(crate) struct Ahead {
-    /// Owners of what is before it have been asked for.
+    /// The end of the messages whose cells have been looked at. Those without an owner have been claimed.
     claimed: u32,
+    /// The end of the messages to route.
     end: u32,
 }
 
 impl Ahead {
+    /// Starts before the first message of `range`.
     pub(crate) fn of(range: &Range<u32>) -> Ahead {
         Ahead { claimed: range.start, end: range.end }
     }
 
-    /// The owner of `cells`, those of message `first`, is not known: all sets of cells of which the same is to be said, in
-    /// this message and those after it. So they are asked for at once. Nothing if they have been asked for already.
+    /// Returns the sets of cells to claim for message `first`, whose `cells` have no owner: that set, and the
+    /// unowned sets of the messages after it, so that one proposal claims all of them. Returns `None` if
+    /// `cells` have been claimed already.
     #[cold]
     pub(crate) fn missing<A: Handlers>(
         &mut self,
@@ -166,10 +188,12 @@ impl Ahead {
         if first < self.claimed {
             return None;
         }
+
         let mut sets = vec![cells.clone()];
         let mut known = HashSet::from_iter([cells.clone()]);
         let mut left = cells_left.saturating_sub(cells.len());
         self.claimed = first + 1;
+
         for index in first + 1..self.end {
             if sets.len() >= limits::CLAIMS_PER_PROPOSAL_MAX {
                 break;
@@ -180,33 +204,40 @@ impl Ahead {
                 && is_unowned(mapper.cells())
                 && known.insert(CellSet::from_slice(mapper.cells()))
             {
-                // what is too much is not asked for before it is looked at by itself
+                // cells beyond the app's limit are not claimed in advance: their message is refused when it
+                // is routed
                 let Some(fewer) = left.checked_sub(mapper.cells().len()) else { break };
                 left = fewer;
                 sets.push(CellSet::from_slice(mapper.cells()))
             }
             self.claimed = index + 1
         }
+
         Some(sets)
     }
 }
 
-/// Runs a stateless handler of a journaled app: what it makes of the messages is part of the record of whoever sent them, or
-/// is recorded by itself.
+/// Runs a stateless handler of a journaled app. Its effects become part of the sender's record if the sender
+/// is a journaled run; otherwise they get a record of their own.
 pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (handler, batch) = (routed.handler(), routed.batch());
     match cx.held().map(|effects| effects.takes(range.len())) {
         Some(true) => routed.run_now(range, cx),
+        // too many for one record
         Some(false) => cx.turn.hive.cycle(batch.source().hops, handler.app_name, handler.message),
+        // such messages are never resent, so nothing needs to be recorded
         None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
-        // what is made of a message from outside is known by that message, so they are run one by one
+        // the messages that the handler emits are numbered by the message from outside, so messages are run
+        // one by one
         None if batch.admitted().is_some() => {
             for index in range {
                 let fact = batch.source().fact(index, handler.app);
+
                 let Some(link) = handler.link else { break };
                 if link.without_bee.has_consumed(fact, HandlerId(handler.number as u16)) {
                     continue;
                 }
+
                 match link.quarantine.begin(
                     &**cx.turn.hive,
                     cx.turn.slot,
@@ -215,6 +246,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                     None,
                 ) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
+                    // `_begun` is bound so that the crash marker names the message until the run has ended
                     _begun => routed.run_now(index..index + 1, cx),
                 }
             }
@@ -223,7 +255,8 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
     }
 }
 
-/// Runs it for messages that a log remembers, whose time has come: a record says what is made of them.
+/// Runs the stateless handler for messages that a log contains, such as those whose timer is due. A record
+/// marks each as consumed and contains its effects.
 fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
@@ -236,11 +269,12 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
             leave_undone(routed, index, None, cx);
             continue;
         }
+
         consume_held((fact, handler.number, None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
     }
 }
 
-/// A message that has ended the process twice is not run: a record says that it is done.
+/// Ends a quarantined message without running its handler. A record marks it as consumed.
 #[cold]
 fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
     let handler = routed.handler();
@@ -248,8 +282,10 @@ fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>
     consume_held((fact, handler.number, admitted), cx, &mut |cx| routed.end_with(index, &set_aside(), cx))
 }
 
-/// Lets go what a stateless handler left into the record of its sender, with `release`. What cannot be encoded fails that
-/// handler, and nobody else.
+/// Calls `release`, which adds the effects of a stateless handler to the record of its sender.
+///
+/// `release` panics if, for example, a message cannot be encoded. The effects are then rolled back to where
+/// they were, and only that handler's message fails, not the sender's run.
 pub(crate) fn release_held(
     routed: &dyn Routed,
     range: Range<u32>,
@@ -259,23 +295,28 @@ pub(crate) fn release_held(
     let (depth, before) = (cx.turn.depth, cx.held().map(|effects| effects.savepoint()));
     let released = panics::catch(AssertUnwindSafe(|| release(cx)));
     let (Err(panic), Some(before)) = (released, before) else { return };
+
     cx.turn.depth = depth;
     cx.turn.ctx().out.discard();
     if let Some(effects) = cx.held() {
         effects.rollback(before)
     }
+
     if range.len() > 1 {
-        // the others are not to blame; they have changed nothing, so they are run again
+        // any of these messages may have caused the panic. A stateless handler changes nothing, so each of
+        // them can be run again by itself
         cx.turn.depth -= 1;
         range.for_each(|index| routed.run_now(index..index + 1, cx));
         return cx.turn.depth = depth;
     }
+
     let error = Error::of(ErrorKind::Panicked, panics::text(&*panic));
     let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
     routed.end_with(range.start, &error, cx)
 }
 
-/// Has a record say that handler `handler` consumed the message `fact`, and made of it what `make` lets out.
+/// Appends a record which marks the message `fact` as consumed by handler `handler`. `make` produces the
+/// effects, which take place when the record is committed.
 pub(crate) fn consume_held(
     (fact, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
     cx: &mut RouteContext,
@@ -285,11 +326,13 @@ pub(crate) fn consume_held(
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);
     held.run_deferred();
+
     if effects.size() > limits::RECORD_BYTES_MAX {
         let bytes = effects.size();
         tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
         return ordered_release::consume(fact, handler, admitted, Vec::new(), Vec::new(), cx);
     }
+
     let (emits, notes) = (std::mem::take(&mut effects.emits), std::mem::take(&mut effects.notes));
     let mut steps = effects.into_steps();
     if !notes.is_empty() {

@@ -13,6 +13,7 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
             () = hive.platform.sleep(PERIOD) => {}
             () = hive.stopping.notified() => {}
         }
+
         let apps: Vec<_> = hive.apps.read().clone();
         for app in apps {
             app.retire_idle(&hive);

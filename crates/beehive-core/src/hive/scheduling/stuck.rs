@@ -35,6 +35,7 @@ impl HiveInner {
         let (app, number) = ((what >> 32) as usize, what as u32 as usize);
         let Some(app) = self.apps.read().get(app).cloned() else { return };
         app.note_held(number, self.now(), true);
+
         let words = shown.batch.map(|batch| batch.words(shown.at as usize, limits::STUCK_WORDS_BYTES_MAX));
         let status = StuckStatus {
             app: app.name(),
@@ -56,6 +57,7 @@ impl HiveInner {
             "a message holds its handler for {:?} and on: its cells wait, other cells go on",
             since.elapsed()
         );
+
         self.stuck.lock().insert(slot, (status, since));
     }
 

@@ -21,8 +21,8 @@ const LOOK: Duration = Duration::from_millis(2);
 /// move bees.
 const HELD: Duration = Duration::from_millis(8);
 
-#[derive(Clone, Copy)]
 /// What the watchdog knows about the current run of a slot.
+#[derive(Clone, Copy)]
 struct Seen {
     /// Number of the run; odd while the slot is busy.
     run: u64,
@@ -30,13 +30,16 @@ struct Seen {
     since: Instant,
     /// Whether the run was already handled as held.
     poked: bool,
-    /// The message that the slot is running, when a check first saw it, and whether it was reported.
+    /// The message that the slot is running.
     at: u64,
+    /// When a check first saw this message.
     at_since: Instant,
+    /// Whether this message was reported.
     reported: bool,
 }
 
 impl Seen {
+    /// Starts to watch a run that a check at `now` sees for the first time.
     fn of(run: u64, at: u64, now: Instant) -> Seen {
         Seen { run, since: now, poked: false, at, at_since: now, reported: false }
     }
@@ -56,11 +59,13 @@ impl Watch {
             reason = "the watchdog measures the real time that handlers take"
         )]
         let now = Instant::now();
+
         let (mut held, mut replaced) = (Vec::new(), false);
         let mut waiting = Bees::new();
         self.slots.resize(known_slots(), None);
         for (at, seen) in self.slots.iter_mut().enumerate() {
             let (run, what) = hive.workers.busy_with(at);
+
             let message = hive.workers.is_at(at);
             if let Some(before) = seen
                 && before.reported
@@ -68,6 +73,7 @@ impl Watch {
             {
                 hive.note_unstuck(at)
             }
+
             if run & 1 == 0 {
                 *seen = None;
                 continue;
@@ -95,6 +101,7 @@ impl Watch {
             }
             held[usize::from(app)] += 1;
             hive.workers.wake_later(at);
+
             if !before.poked {
                 before.poked = true;
                 hive.note_held(what);
@@ -106,22 +113,26 @@ impl Watch {
                 // sleep; a new task wakes another worker, which takes over
                 hive.platform.spawn(Box::pin(std::future::ready(())))
             }
+
             waiting.append(&mut hive.workers.take_woken(at));
             if now.duration_since(before.at_since) >= hive.stuck_after && !before.reported {
                 before.reported = true;
                 hive.note_stuck(at, what, before.at_since)
             }
         }
+
         if replaced {
             // the queue may contain more bees of the same app, each of which would hold a runner for a
             // while
             waiting.append(&mut hive.workers.take_all_queued())
         }
+
         let overflow = &hive.workers.overflow;
         if !waiting.is_empty() {
             overflow.relieved.fetch_add(1, Ordering::Relaxed);
             hive.start_overflow_threads(overflow.add(waiting))
         }
+
         let (more, full) = overflow.wanted(&held);
         hive.start_overflow_threads(more);
         full.into_iter().for_each(|app| hive.report_full(app))
@@ -135,6 +146,7 @@ pub(crate) fn relieve(hive: Weak<HiveInner>) {
     loop {
         #[expect(clippy::disallowed_methods, reason = "the watchdog has a real thread of its own")]
         std::thread::sleep(LOOK);
+
         let Some(hive) = hive.upgrade() else { return };
         if hive.is_over() {
             return;

@@ -1,9 +1,12 @@
-//! Sweeps of journaled apps: a cursor in the log that goes through the cells, some at a time.
+//! Sweeps of journaled apps: a cursor in the log moves over the cells, one step at a time.
 //!
-//! A sweep begins in the record of whoever sends it. It then goes on in steps: a record says whose turn it is now and where
-//! the cursor stands, and when that is committed those cells get a visit. What a bee does at a visit, and that it had its
-//! turn, is one record. So after a crash every cell has had its turn or will, and none has it twice. While a sweep goes on
-//! it waits at its sender: a later message of that sender to a cell waits until the cursor has passed that cell.
+//! A sweep starts in the record of its sender. It then advances in steps. The record of a step names the next
+//! cells and the new position of the cursor; when it is committed, these cells are visited. The record of a
+//! visit contains both what the bee did and that its cells are visited. Across a crash, the visit of each
+//! cell therefore takes effect exactly once.
+//!
+//! A running sweep is blocked in its sender's queue: a later message of the same sender to a cell waits until
+//! the cursor has passed that cell.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, Outcome};
@@ -39,23 +42,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// The open_visits of a sweep that have begun and are not committed.
+/// The cells of a sweep whose visit has been sent and is not committed.
 #[derive(Default)]
 pub(crate) struct OpenVisits {
+    /// Number of such cells.
     open: AtomicUsize,
+    /// Notified when the number falls.
     fewer: Arc<Notify>,
-    /// Of a sweep that another life has begun: it, and whether it has reached all cells.
+    /// For a sweep that an earlier incarnation has started: its log and id, and whether the cursor has passed
+    /// the last cell.
     resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
 }
 
 impl OpenVisits {
+    /// Adds the cells of a visit that is about to be sent.
     fn begin(&self, cells: usize) {
         self.open.fetch_add(cells, Ordering::AcqRel);
     }
 
+    /// Removes the cells of a visit that is committed, or whose bee did not accept it.
     pub(crate) fn over(&self, cells: usize) {
         let last = self.open.fetch_sub(cells, Ordering::AcqRel) == cells;
         deferred_wakes::all(&self.fewer);
+
         if last
             && let Some((link, sweep, all)) = &self.resumed
             && all.load(Ordering::Acquire)
@@ -64,7 +73,8 @@ impl OpenVisits {
         }
     }
 
-    /// All cells are reached.
+    /// Notes that the cursor has passed the last cell. The sweep leaves the quarantine here or in
+    /// [`OpenVisits::over`], whichever comes last.
     fn reached_all(&self) {
         if let Some((link, sweep, all)) = &self.resumed {
             all.store(true, Ordering::Release);
@@ -74,7 +84,7 @@ impl OpenVisits {
         }
     }
 
-    /// Completes when another step may begin. Cancel-safe.
+    /// Waits until the window has room for another step. Cancel-safe.
     async fn room(&self) {
         loop {
             let fewer = self.fewer.notified();
@@ -86,34 +96,44 @@ impl OpenVisits {
     }
 }
 
-/// How a sweep is begun that no bee begins.
+/// The start of a sweep that is not part of a bee's record.
 struct Opening {
+    /// The record that starts the sweep.
     record: Record,
+    /// The batch from outside to close when the record is committed.
     admitted: Option<Arc<Admitted>>,
 }
 
-/// Where a sweep is.
+/// How far a sweep has come.
 struct Progress {
+    /// The start of the sweep; `None` if it is committed, or part of a bee's record.
     opening: Option<Opening>,
-    /// The first cell that it has not reached; none: it has reached all.
+    /// The first cell that the cursor has not passed; `None` if it has passed all.
     next: Option<CellId>,
-    /// Cells whose turn it was, and which nobody owned any more: the log does not know yet.
+    /// Cells that had no owner when their visit was due. The next record removes them from the log's open
+    /// cells.
     gone: Vec<CellId>,
 }
 
+/// A running sweep.
 struct Cursor<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     link: Arc<Link>,
+    /// The id of the sweep in the log.
     sweep: MessageId,
     visit: Arc<Visit<M>>,
     open_visits: Arc<OpenVisits>,
+    /// Runs a visit at its bee.
     run: RunDelivery<A>,
+    /// The cause of the visits; `None` for a sweep that is resumed after a crash.
     cause: Option<Arc<Cause>>,
+    /// How a timer's sweep is spread over the period; `None` if the cells are visited as fast as possible.
     pace: Option<Pace>,
     progress: Mutex<Progress>,
 }
 
-/// Begins the sweep of message `index` of a batch: at once, or with the record that is being made.
+/// Starts the sweep of message `index` of a batch: immediately, or when the record that is being made is
+/// committed.
 pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &Arc<AppRuntime<A>>,
     (batch, index): (&Arc<Batch<M>>, u32),
@@ -126,18 +146,20 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let mut fact = batch.source.fact(index, app.index);
     let mut admitted = batch.admitted.clone();
     if fact.lane == LaneId::NONE {
-        // a tick: it gets a number that the cells can be told apart by from those of the next
+        // a tick has no number; it gets one on the hive's own lane, so that each of its sweeps has an id
         let (numbers, own) = link.own_lane.admit_next(1);
         fact = numbers.id(0, AppId(app.index));
         admitted = Some(own)
     } else if let Some(admitted) = &admitted {
         admitted.open()
     }
-    // an app may have several handlers for each cell of one message
+
+    // the handler is part of the sweep's id, because several handlers of an app may sweep for one message
     let handler = HandlerId(A::HANDLER as u16);
     let sweep = Numbers::sweep(fact, handler).id(0, AppId(app.index));
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
     let emit = Emit { is_sweep: true, ..emit };
+
     let opening = match cx.held() {
         Some(effects) => {
             effects.emits.push(emit);
@@ -145,13 +167,14 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         }
         None => {
             let Some(input) = link.without_bee.input(fact, handler, admitted.as_ref()) else {
-                // sent again
+                // the message was resent, and has started its sweep before
                 return admitted.iter().for_each(|admitted| admitted.close());
             };
             let record = Record::Admit { app: AppId(app.index), handler, input, emits: vec![emit] };
             Some(Opening { record, admitted })
         }
     };
+
     let open_visits = Arc::<OpenVisits>::default();
     let Some(visit) = Arc::into_inner(visit) else { return };
     let cause = match &pace {
@@ -169,13 +192,17 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         pace,
         progress: Mutex::new(Progress { opening, next: Some(CellId(0)), gone: Vec::new() }),
     });
+
     match cx.held() {
         Some(effects) => effects.hold(move |cx| cursor.wait_at(cx)),
         None => cursor.wait_at(cx),
     }
 }
 
-/// Goes on with a sweep that a log remembers.
+/// Resumes an unfinished sweep from a log: visits its open cells again, and continues at its cursor.
+///
+/// # Errors
+/// The message of the sweep cannot be decoded.
 pub(crate) fn resume<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     sweep: &Sweep,
@@ -186,6 +213,7 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
+
     let resumed = Some((link.clone(), emit.id, AtomicBool::new(false)));
     let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
     let Some(visit) = Visit::new(&batch, 0, Some((emit.id, open_visits.clone()))) else { return Ok(()) };
@@ -200,6 +228,7 @@ pub(crate) fn resume<A: Handlers, M: Message>(
         pace: None,
         progress: Mutex::new(Progress { opening: None, next: sweep.next, gone: Vec::new() }),
     });
+
     let open: Vec<CellId> = sweep.open.iter().copied().collect();
     let gone = cursor.send_visits(&open, cx.turn);
     cursor.progress.lock().gone = gone;
@@ -208,13 +237,17 @@ pub(crate) fn resume<A: Handlers, M: Message>(
 }
 
 impl<A: Handlers, M: Message> Cursor<A, M> {
+    /// Blocks the sweep in the sender's queue, which drives its steps from there.
     fn wait_at(self: Arc<Self>, cx: &mut RouteContext) {
-        // the sweep itself, which is done last
+        // the sweep itself counts as one visit, which is done last
         self.visit.expect(1);
         cx.queue.block(Box::new(Waiting(self)), cx.turn.hive)
     }
 
-    /// Takes one step.
+    /// Commits the start of the sweep, or else the next step, and sends the visits of that step.
+    ///
+    /// The cursor moves only after the visits are in their mailboxes. A later message of the sender that
+    /// finds its cell passed therefore comes after the visit of that cell.
     async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
         let opening = self.progress.lock().opening.take();
         if let Some(Opening { record, admitted }) = opening {
@@ -222,11 +255,13 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             admitted.iter().for_each(|admitted| admitted.close());
             return;
         }
+
         self.open_visits.room().await;
         let (first, gone) = {
             let mut progress = self.progress.lock();
             (progress.next, std::mem::take(&mut progress.gone))
         };
+
         // a hive that stops does not wait for the rest of the period
         if let (Some(pace), Some(first)) = (&self.pace, first)
             && !hive.is_stopped()
@@ -234,6 +269,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             let due = pace.due(sweep_order(first).0 as usize);
             hive.platform.sleep(due.since(hive.now())).await
         }
+
         let (mut cells, mut next) = (Vec::new(), first);
         while let Some(first) = next
             && cells.len() < limits::SWEEP_STEP_MAX
@@ -245,23 +281,25 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                 break;
             }
         }
+
         if !cells.is_empty() || !gone.is_empty() || next.is_none() {
             let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
             self.link.commit(record).await;
         }
+
         let gone = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
         let mut progress = self.progress.lock();
         progress.gone.extend(gone);
         progress.next = next
     }
 
-    /// Whether nothing is left to be said in the log.
+    /// Checks whether the sweep needs no further record.
     fn is_over(&self) -> bool {
         let progress = self.progress.lock();
         progress.opening.is_none() && progress.next.is_none() && progress.gone.is_empty()
     }
 
-    /// Brings a visit to the bees of these cells. Returns the cells without a bee.
+    /// Sends one visit to each bee that owns some of these cells. Returns the cells without an owner.
     fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
         let mut gone = Vec::new();
         let mut left = cells.to_vec();
@@ -273,8 +311,9 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                     None => gone.push(cell),
                 }
             }
+
             for (bee, mut cells) in visits.into_values() {
-                // whoever runs it looks for them
+                // `visits_of` does a binary search
                 cells.sort_unstable();
                 let count = cells.len();
                 let delivery = Delivery {
@@ -286,10 +325,11 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                     position: None,
                     cells,
                 };
+
                 self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {
-                    // merged or retired a moment ago: its cells have another route by now
+                    // the bee has merged or retired since `find`: its cells are looked up again
                     self.open_visits.over(count);
                     self.visit.done();
                     left.extend(refused.cells);
@@ -301,7 +341,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     }
 }
 
-/// A sweep that waits at its sender until it has reached all cells.
+/// A sweep that is blocked in its sender's queue until the cursor has passed all cells.
 struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
 
 impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
@@ -338,7 +378,8 @@ impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
     }
 }
 
-/// What a sweep waits for is its own next step.
+/// The sender's queue asks for owners when a message is blocked. A sweep does not wait for an owner but for
+/// itself, so it uses `unite` to take its next step.
 impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
     fn ask(self: Arc<Self>, _: Vec<CellSet>, _: &Arc<HiveInner>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
@@ -349,7 +390,8 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
     }
 }
 
-/// Gives every cell of a visit that the bee holds its turn, in key order, and makes one record of it.
+/// Runs the handler for each entry of the visited cells that the bee owns, in key order, and makes one record
+/// of all runs.
 pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -360,8 +402,9 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let Ok(visit) = visit else { return };
     let Some((sweep, _)) = &visit.open_visits else { return };
     let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
+
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
-        // the cell has had its turn
+        // the cells count as visited all the same
         draft.visits.push(visited.clone());
         hold_done(&visit, cx)
     };
@@ -370,11 +413,12 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         let batch = visits_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
         let count = batch.messages.len();
         if let Some(effects) = cx.held() {
-            // in case some of them go on to other bees
+            // reserves numbers for messages that are routed to other bees
             effects.numbers.take(count);
             let visit = visit.clone();
             effects.hold(move |_| visit.expect(count))
         }
+
         let mut mapper = app.mapper(batch.source.origin);
         for index in 0..count as u32 {
             let Some(message) = batch.messages.get(index as usize) else { break };
@@ -383,6 +427,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 hold_done(&visit, cx);
                 continue;
             }
+
             let one = index..index + 1;
             if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
                 let (quarantine, handler) =
@@ -401,17 +446,20 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.ops), cx);
                 release(run, &batch, done, cx)
             } else {
-                // it needs cells of others, too
+                // the handler also needs cells of other bees
                 route::<A, Each<K, M>>(app, &batch, one, None, cx)
             }
         }
+
         draft.visits.push(visited.clone());
         hold_done(&visit, cx)
     };
+
     let mut steps = Steps { run: &mut run, lost: &mut lost };
     record(bee, body, (delivery, Vec::new()), &mut steps, turn)
 }
 
+/// Counts one visit as done when the record is committed.
 fn hold_done<M: Message>(visit: &Arc<Visit<M>>, cx: &mut RouteContext) {
     if let Some(effects) = cx.held() {
         let visit = visit.clone();

@@ -1,4 +1,5 @@
-//! Timers as data: what is due when, in one ordered table, woken by one sleep.
+//! Fires the timers of a hive: one task sleeps until the next is due. Starts the ticks of `#[every]`
+//! handlers.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::admission::credits::{Cause, Credits};
@@ -19,14 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Fires what is due until the hive stops.
+/// Fires timers that are due, until the hive is over.
 pub(crate) async fn run(hive: Arc<HiveInner>) {
     loop {
-        // before the look: what happens after it is heard of
+        // created before the checks below, so a notification that comes after them is not lost
         let (sooner, ended) = (hive.timers.sooner.notified(), hive.ended.notified());
         if hive.is_over() {
             return;
         }
+
         let now = hive.now();
         let (fired, next) = hive.timers.take_due(now, &hive.in_flight);
         if let Some((_under_way, fires)) = fired {
@@ -36,6 +38,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
             });
             continue;
         }
+
         let wait = next.map_or(Duration::from_secs(3600), |at| at.since(now));
         tokio::select! {
             () = hive.platform.sleep(wait) => {}
@@ -45,12 +48,13 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
     }
 }
 
-/// The source of a message that a timer of the hive sends.
+/// Returns the source of a tick.
 fn source(hive: &HiveInner, now: Time) -> Source {
     Source::outside(hive.id, now.as_nanoseconds())
 }
 
-/// Fires timer `N` of an app, once per period; at most one tick is under way, missed ones collapse.
+/// Starts timer `N` of an app, which ticks once per period. At most one tick is in flight: while it is,
+/// further ticks are skipped and counted as collapsed.
 pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
@@ -65,6 +69,7 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
         if turn.hive.is_stopped() {
             return;
         }
+
         if one.take_all(1) {
             let source = source(turn.hive, turn.now);
             let batch = Batch::new(vec![Tick::<N>], source);
@@ -76,15 +81,18 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
         } else {
             turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
         }
+
         let next = turn.now + period;
         turn.hive.timers.at(next, Box::new(move |turn| fire(app, period, one, turn)));
     }
+
     let one = Credits::new(1);
     let first = hive.now() + period;
     hive.timers.at(first, Box::new(move |turn| fire::<A, N>(app, period, one, turn)));
 }
 
-/// Sweeps the cells of a dictionary with timer `N`, spread over the period.
+/// Starts timer `N` of an app, which sweeps the cells of a dictionary once per period. The visits are spread
+/// over half of the period ([`Pace::due`](crate::hive::sweep::unlogged_sweep::Pace::due)).
 pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
@@ -96,6 +104,7 @@ pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const 
     hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
 
+/// Starts one sweep of a timer. If the sweep before is not over, counts this one as collapsed.
 fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
@@ -106,6 +115,7 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     if turn.hive.is_stopped() {
         return;
     }
+
     let next = turn.now + period;
     if parts.take_all(parts.limit()) {
         let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
@@ -123,5 +133,6 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     } else {
         turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
     }
+
     turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }

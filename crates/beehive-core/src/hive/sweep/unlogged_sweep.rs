@@ -1,8 +1,9 @@
-//! Sweeps: a message to every cell of a dictionary, one transaction each.
+//! Sweeps of apps without a journal, and the parts that logged sweeps share: a message for every cell of a
+//! dictionary, one transaction each.
 //!
-//! A sweep goes through the table of cells, shard by shard, and visits each bee with the cells it holds there. A cell never
-//! changes its shard, so it is met once, however bees merge meanwhile; a visit that waits in the mailbox of a bee that
-//! merges goes along with its cells.
+//! A sweep walks the routing table shard by shard, and sends each bee one visit for the cells that it owns in
+//! that shard. A cell never changes its shard, so it is visited once even if bees merge during the sweep. If
+//! a bee merges while a visit is in its mailbox, the visit moves to the new owner together with the cells.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
@@ -40,14 +41,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// An app with a handler for each cell of a dictionary, as a receiver of `M`.
+/// The receiver of messages `M` in an app whose handler runs for each cell of a dictionary with keys `K`.
 pub(crate) struct EachReceiver<A: Handlers, K, M> {
     pub(crate) app: Arc<AppRuntime<A>>,
+    /// Runs a visit at its bee.
     pub(crate) run: RunDelivery<A>,
     pub(crate) kind: std::marker::PhantomData<fn(K, M)>,
 }
 
 impl<A: Handlers, K, M> EachReceiver<A, K, M> {
+    /// Creates the receiver of an app.
     pub(crate) fn of(app: &Arc<AppRuntime<A>>, run: RunDelivery<A>) -> Self {
         EachReceiver { app: app.clone(), run, kind: std::marker::PhantomData }
     }
@@ -89,12 +92,14 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
             let onward = Arc::new(Self::of(&self.app, self.run));
             return cx.defer(self.app.index, onward, batch.clone(), range, None);
         }
+
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
             if self.app.link.is_some() {
                 logged_sweep::begin::<A, K, M>(&self.app, (batch, index), visit, self.run, None, cx);
                 continue;
             }
+
             if cx.queue.blocks_sweep(self.app.index) {
                 let (app, run, cause) = (self.app.clone(), self.run, cx.turn.cause.clone());
                 cx.queue.block(Box::new(BlockedSweep { app, visit, run, cause }), cx.turn.hive)
@@ -119,7 +124,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
     }
 }
 
-/// What a log is to remember of a message that begins a sweep.
+/// Returns the log's form of a message that starts a sweep. `at` is the time at which it is due, if that is
+/// later.
 pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &AppRuntime<A>,
     batch: &dyn Messages,
@@ -132,25 +138,28 @@ pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     Some(Emit { name: sweep_name::<A, K, M>(), ..emit })
 }
 
-/// The name by which a log knows a handler for each cell.
+/// Returns the name under which a log finds the handler of a sweep.
 pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>() -> String {
     format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
 }
 
-/// The message of a sweep, and who waits for all cells to be done with it.
+/// The message of a sweep, which all its visits share, and what counts the visits.
 pub(crate) struct Visit<M: Message> {
     pub(crate) message: Shared<M>,
     pub(crate) source: Source,
+    /// Reports to the sender when all cells are done; `None` if the sender does not wait for it.
     pub(crate) report: Option<Arc<Report<M>>>,
-    /// If the app is journaled: what identifies the sweep, and the open_visits that are not over.
+    /// If the app is journaled: the id of the sweep, and its visits that are not committed.
     pub(crate) open_visits: Option<(MessageId, Arc<OpenVisits>)>,
 }
 
 impl<M: Message> Visit<M> {
+    /// Creates the visit of a sweep without a log.
     pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
         Self::new(batch, index, None).map(Arc::new)
     }
 
+    /// Creates the visit of a sweep. Returns `None` if the batch has no message `index`.
     pub(crate) fn new(
         batch: &Arc<Batch<M>>,
         index: u32,
@@ -165,7 +174,8 @@ impl<M: Message> Visit<M> {
                 failed: Mutex::new(None),
             })
         });
-        // its own: two sweeps of one batch must not meet the same chance at a cell, nor one other chance after a restart
+        // a seed of its own: two sweeps of one batch must not see the same random numbers at a cell. It is
+        // derived from the batch's seed, so that a sweep that is resumed after a crash sees the same numbers
         let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
         Some(Visit { message, source, report, open_visits })
     }
@@ -191,20 +201,25 @@ impl<M: Message> AnyBatch for Visit<M> {
     }
 }
 
-/// Tells whoever asked that all cells are done. What is thrown away is never done, and then nothing is told.
+/// Reports to the sender of a sweep when all cells are done. If a visit is dropped, for instance because the
+/// hive stops, the count never reaches zero and nothing is reported.
 pub(crate) struct Report<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
-    /// Visits and messages to cells that are not done, and the sweep itself until all visits are sent.
+    /// Number of visits and messages to cells that are not done, plus one for the sweep itself until all
+    /// visits are sent.
     open: AtomicUsize,
+    /// The first error of a cell.
     failed: Mutex<Option<Error>>,
 }
 
 impl<M: Message> Report<M> {
+    /// Adds visits or messages that are not done.
     fn opened(&self, count: usize) {
         self.open.fetch_add(count, Ordering::AcqRel);
     }
 
+    /// Removes one. The call that reaches zero reports to the sender.
     fn done(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(sink) = &self.batch.sink
@@ -216,12 +231,14 @@ impl<M: Message> Report<M> {
 }
 
 impl<M: Message> Visit<M> {
+    /// Adds `count` visits or messages that must be done before the sweep is.
     pub(crate) fn expect(&self, count: usize) {
         if let Some(report) = &self.report {
             report.opened(count)
         }
     }
 
+    /// Marks one visit or message as done.
     pub(crate) fn done(&self) {
         if let Some(report) = &self.report {
             report.done()
@@ -229,7 +246,7 @@ impl<M: Message> Visit<M> {
     }
 }
 
-/// Hears of the cells that are visited.
+/// Receives the outcome of the handler at each cell.
 impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
     fn expect(&self, _: &Batch<Each<K, M>>, _: u32, _: u32) {}
     fn answers(&self, _: AnswerRun<Each<K, M>>, _: &Option<Arc<Cause>>) {}
@@ -245,13 +262,14 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
     }
 }
 
-/// All at once: a later message of the same sender must not overtake the sweep.
+/// Sends all visits in one go, because a later message of the same sender must not overtake the sweep.
 fn visit_all<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     visit: &Arc<Visit<M>>,
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
+    // the sweep itself counts as one, so the report waits until all visits are sent
     visit.expect(1);
     for shard in 0..Routes::<A>::SHARDS {
         visit_shard(app, shard, visit, run, turn)
@@ -259,7 +277,7 @@ fn visit_all<A: Handlers, M: Message>(
     visit.done()
 }
 
-/// A sweep that waits behind an earlier message of its sender.
+/// A sweep that is blocked behind an earlier message of its sender.
 struct BlockedSweep<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     visit: Arc<Visit<M>>,
@@ -292,6 +310,7 @@ impl<A: Handlers, M: Message> Blocked for BlockedSweep<A, M> {
     }
 }
 
+/// Sends one visit to each bee that owns cells in this shard.
 fn visit_shard<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     shard: usize,
@@ -301,6 +320,7 @@ fn visit_shard<A: Handlers, M: Message>(
 ) {
     let mut cells = app.routes.cells_of_shard(shard);
     cells.sort_unstable_by_key(|(cell, bee)| (bee.id, *cell));
+
     let mut rest = cells.as_slice();
     while let Some((_, bee)) = rest.first() {
         let count = rest.iter().take_while(|(_, other)| other.id == bee.id).count();
@@ -320,7 +340,8 @@ fn visit_shard<A: Handlers, M: Message>(
     }
 }
 
-/// Brings a visit to the bee, or, if that has merged a moment ago, to where its cells are now.
+/// Pushes a visit into the mailbox of a bee. If the bee has merged or retired since it was looked up, sends
+/// one visit for each cell to its present owner.
 fn send_visit<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     bee: &Arc<Bee<A>>,
@@ -339,7 +360,8 @@ fn send_visit<A: Handlers, M: Message>(
             position: None,
             cells: CellSet::from_slice(&[*cell]),
         };
-        // a cell that nobody owns is empty; one whose owner has merged again has another route by now
+        // a cell without an owner is empty, so it needs no visit. If this owner has ended too, the cell is
+        // looked up again
         while let Some(bee) = app.routes.find(*cell) {
             match bee.push(one, turn) {
                 Ok(()) => {
@@ -351,26 +373,29 @@ fn send_visit<A: Handlers, M: Message>(
             std::hint::spin_loop()
         }
     }
+
     visit.done()
 }
 
-/// How a sweep is spread.
+/// How the sweep of a timer is spread over its period.
 pub(crate) struct Pace {
-    /// One for each part, held until that is done.
+    /// One credit per part of the cells, held until the visits of that part are done. The next sweep starts
+    /// only when all are free.
     pub(crate) credits: Arc<Credits>,
+    /// The time at which the sweep started.
     pub(crate) start: Time,
     pub(crate) period: Duration,
 }
 
 impl Pace {
-    /// When the visits to a part of the cells are due: they are spread over half of the period, so that the next sweep
-    /// finds this one over.
+    /// Returns when the visits to a part of the cells are due. The parts are spread over half of the period,
+    /// so that this sweep is over when the next one is due.
     pub(crate) fn due(&self, part: usize) -> Time {
         self.start + self.period.mul_f64(0.5 * part as f64 / SWEEP_PARTS as f64)
     }
 }
 
-/// Visits one part of the cells after the other, when each is due.
+/// Visits one part of the cells, and sets a timer for the next part.
 pub(crate) fn paced<A: Handlers, M: Message>(
     app: Arc<AppRuntime<A>>,
     visit: Arc<Visit<M>>,
@@ -382,10 +407,12 @@ pub(crate) fn paced<A: Handlers, M: Message>(
     if turn.hive.is_stopped() {
         return;
     }
-    // of its own: between two parts nothing is under way
+
+    // each part has a cause of its own, so nothing is in flight between two parts
     turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.in_flight));
     visit_shard(&app, part, &visit, run, turn);
     turn.cause = None;
+
     let part = part + 1;
     if part < Routes::<A>::SHARDS {
         let at = pace.due(part);
@@ -393,7 +420,8 @@ pub(crate) fn paced<A: Handlers, M: Message>(
     }
 }
 
-/// Gives the swept message to every visited cell that the bee holds, in key order, before anything that came later.
+/// Runs the handler for each entry of the visited cells that the bee owns, in key order, before any message
+/// that arrived later.
 pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -403,11 +431,13 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     if body.pending.is_some() {
         return logged_sweep::run_visit::<A, K, M>(bee, body, delivery, turn);
     }
+
     let app = &bee.app;
     let Some(visit) = delivery.batch.as_any().downcast_ref::<Visit<M>>() else { return };
     let batch = visits_of::<A, K, M>(bee, &mut body.app, &delivery.cells, visit, Numbers::NONE);
     let count = batch.messages.len() as u32;
     visit.expect(count as usize);
+
     let mut mapper = app.mapper(batch.source.origin);
     for index in 0..count {
         let Some(message) = batch.messages.get(index as usize) else { break };
@@ -416,6 +446,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             visit.done();
             continue;
         }
+
         let here = match mapper.cells() {
             [own] => app.routes.leads_to(*own, bee),
             cells => app.owner(cells).is_some_and(|owner| Arc::ptr_eq(&owner, bee)),
@@ -432,17 +463,19 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             };
             run_delivery::<A, Each<K, M>>(bee, body, one, turn)
         } else {
-            // it needs cells of others, too
+            // the handler also needs cells of other bees
             turn.cause = delivery.cause.clone();
             let range = index..index + 1;
             route::<A, Each<K, M>>(app, &batch, range, None, &mut RouteContext::new(&mut body.queue, turn));
             turn.cause = None;
         }
     }
+
     visit.done()
 }
 
-/// A message for each entry of the swept dictionary that is in one of these cells, which are in order.
+/// Returns a batch with one message for each entry of the swept dictionary in these cells. `cells` must be
+/// sorted.
 pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     state: &mut A,
@@ -451,7 +484,7 @@ pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     numbers: Numbers,
 ) -> Arc<Batch<Each<K, M>>> {
     let app = &bee.app;
-    // where a dictionary is one cell, its entries are visited with that cell
+    // if the whole dictionary is one cell, all its entries belong to that cell
     let swept = app.swept(A::HANDLER).map(|dict| (dict, app.whole_cell(dict)));
     let mut messages = Vec::new();
     if let Some((dict, whole)) = swept {
@@ -463,6 +496,7 @@ pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             }
         })
     }
+
     let source =
         Source { sender: Address::App(AppId(app.index)), bee: Some(bee.id), numbers, ..visit.source.clone() };
     let sink = visit.report.clone().map(|report| report as Arc<dyn AnswerSink<Each<K, M>>>);

@@ -1,8 +1,10 @@
-//! `Recorder`: a probe that records what a hive executes, so that a test can execute it again with a single bee.
+//! `Recorder`: a probe that records what a hive executes, so that a test can execute it again with a single
+//! bee.
 //!
-//! The thread that holds a bee's body notes a transaction before anything of it is visible elsewhere. So the notes of one
-//! bee stand in the order of its commits, and a note stands behind the notes of its causes. With a journal a note has the
-//! number of the entry that commits it; transactions of entries that are not in the log count as never executed.
+//! The thread that holds a bee's body records a transaction before any effect of it is visible elsewhere. The
+//! events of one bee are therefore in the order of its commits, and each event comes after the events that
+//! caused it. With a journal, an event has the number of the entry that commits it. Transactions whose entry
+//! is not in the log count as never executed.
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
@@ -23,12 +25,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A message, as one handler of one app is given it.
+/// A message for one handler of one app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Given {
-    /// The app and its handler, by number.
+    /// The number of the app.
     pub(crate) app: u16,
+    /// The number of the handler in its app.
     pub(crate) handler: usize,
+    /// The encoded message.
     pub(crate) bytes: Vec<u8>,
     /// The seed of `Ctx::rng`, which differs between equal messages.
     pub(crate) chance: u64,
@@ -51,8 +55,8 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    /// Returns None if nothing is promised about the order: for a message that a timer released, that a stateless handler
-    /// sent, or that came in through the `Hive` itself.
+    /// Returns the sender of a batch. `None` if its order is not guaranteed: for messages that a timer sent,
+    /// that a stateless handler sent, or that came in through the `Hive` itself.
     fn of(source: &Source) -> Option<Sender> {
         match (source.sender, source.bee) {
             (Address::Io(hive, id), _) => Some(Sender::Io(hive, id)),
@@ -89,10 +93,15 @@ impl Left {
 #[derive(Clone)]
 pub(crate) struct Ran {
     pub(crate) given: Given,
+    /// The sender, if the order of its messages is guaranteed.
     pub(crate) sender: Option<Sender>,
+    /// The bee that ran the transaction; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
+    /// Whether the message is the visit of a sweep.
     pub(crate) of_a_sweep: bool,
+    /// The mapped cells.
     pub(crate) cells: CellSet,
+    /// The outcome on the hive.
     pub(crate) left: Left,
     now: Time,
     origin: HiveId,
@@ -118,7 +127,10 @@ impl Ran {
         }
     }
 
-    /// Executes the transaction again. Fails if the handler cannot be called.
+    /// Executes the transaction again on `replica`, and returns its outcome.
+    ///
+    /// # Errors
+    /// The handler cannot be called, for example because the message cannot be decoded.
     pub(crate) fn again(&self, replica: &mut Replica) -> Result<Left, String> {
         debug_assert_eq!(replica.app(), self.given.app);
         let ctx = &mut replica.ctx;
@@ -142,12 +154,13 @@ impl Ran {
                 Left::Failed(error)
             }
         };
+
         replica.ctx.out.discard();
 
         Ok(left)
     }
 
-    /// Returns the message in words.
+    /// Returns the message as text.
     pub(crate) fn words(&self) -> String {
         (self.rerun.words)(&self.given.bytes)
     }
@@ -156,34 +169,40 @@ impl Ran {
 /// Something that happened on the hive.
 #[derive(Clone)]
 pub(crate) enum Event {
-    /// A message was handed over for a handler.
+    /// A message was handed over to a handler.
     Due(Given, Option<Sender>),
     /// A transaction was executed.
     Ran(Box<Ran>),
     /// A message ended with an error before its handler was called.
     Ended(Given),
-    /// The state of the bee with these cells was built again from the log.
+    /// The state of the bee with these cells was rebuilt, which emptied its volatile dictionaries.
     Restored { app: u16, cells: Vec<CellId> },
 }
 
-/// When something happened: in which incarnation of the hive, behind which entry of the log, and then in which order.
+/// The position of an event in the order of execution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Moment {
+    /// The incarnation of the hive, counted from 1.
     pub(crate) life: u32,
-    /// The entry that commits it, or the newest entry before it if no entry does.
+    /// The entry that commits the event, or the newest entry before the event if no entry does.
     pub(crate) entry: EntryNumber,
+    /// The order in which events were recorded.
     place: u64,
+    /// Whether `entry` commits the event.
     pub(crate) is_logged: bool,
 }
 
 #[derive(Default)]
 struct Book {
+    /// Number of incarnations so far.
     lives: u32,
+    /// Number of events so far.
     places: u64,
+    /// The events in the order in which they were recorded.
     events: Vec<(Moment, Event)>,
-    /// By incarnation: the entries that are known to be committed.
+    /// The entries that are known to be committed, by incarnation.
     committed: BTreeMap<u32, BTreeSet<EntryNumber>>,
-    /// By incarnation that has ended: the entries that are in the log.
+    /// The entries that are in the log, by incarnation that has ended.
     logged: BTreeMap<u32, BTreeSet<EntryNumber>>,
 }
 
@@ -192,14 +211,15 @@ struct Book {
 pub(crate) struct Events(Mutex<Book>);
 
 impl Events {
-    /// Ends the current incarnation. `logged`: the entries that are in the log.
+    /// Ends the current incarnation. `logged` contains the numbers of all entries in the log.
     pub(crate) fn end_life(&self, logged: BTreeSet<EntryNumber>) {
         let mut book = self.0.lock();
         let life = book.lives;
         book.logged.insert(life, logged);
     }
 
-    /// Returns all that happened, in one order that is that of every bee, and has causes before their effects.
+    /// Returns all events that count as executed, in one order. It agrees with the order of each bee, and has
+    /// causes before their effects.
     pub(crate) fn in_order(&self) -> Vec<(Moment, Event)> {
         let book = self.0.lock();
         let happened = |moment: &Moment| {
@@ -216,7 +236,7 @@ impl Events {
         self.0.lock().events.len()
     }
 
-    /// Changes the events: for tests of the code that checks them.
+    /// Changes the events, to test the code that checks them.
     pub(crate) fn tamper(&self, with: impl FnOnce(&mut Vec<(Moment, Event)>)) {
         with(&mut self.0.lock().events)
     }
@@ -227,12 +247,12 @@ pub(crate) struct Recorder {
     events: Arc<Events>,
     /// The number of the incarnation; zero until the hive starts.
     life: AtomicU32,
-    /// The highest number of an entry so far.
+    /// The highest entry number so far.
     last: AtomicU64,
 }
 
 impl Recorder {
-    /// Returns a recorder for a hive that is about to start.
+    /// Creates a recorder for a hive that is about to start.
     pub(crate) fn new(events: &Arc<Events>) -> Recorder {
         Recorder { events: events.clone(), life: AtomicU32::new(0), last: AtomicU64::new(0) }
     }
@@ -241,11 +261,12 @@ impl Recorder {
         self.life.load(Ordering::Relaxed)
     }
 
-    /// Adds events, and that entry `entry` commits them if there is one.
+    /// Adds events. `entry` is the entry that commits them, if there is one.
     fn add(&self, entry: Option<EntryNumber>, new: impl Iterator<Item = Event>) {
         let mut book = self.events.0.lock();
         let last = self.last.fetch_max(entry.map_or(0, |entry| entry.0), Ordering::Relaxed);
         let last = EntryNumber(last);
+
         let life = self.life();
         let Book { places, events, .. } = &mut *book;
         events.extend(new.map(|event| {
@@ -269,7 +290,7 @@ impl Probe for Recorder {
     }
 
     fn handed_over(&self, handler: &Handler, batch: &dyn Messages, range: Range<u32>) -> Option<Note> {
-        // the visit of a cell in a sweep is not a message that a sender sent
+        // a visit of a sweep is not a message that a sender has sent
         if handler.is_of_a_sweep {
             return None;
         }

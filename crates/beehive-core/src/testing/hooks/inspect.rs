@@ -1,4 +1,5 @@
-//! What a test does with an app whose type it does not know: looks at its cells, merges and moves its bees, copies it.
+//! Operations of tests on an app whose type they do not know: inspect its cells, merge and re-encode its
+//! bees, copy it.
 
 use crate::cell::{CellId, CellSet};
 use crate::context::Ctx;
@@ -13,10 +14,10 @@ use crate::state::DecodeError;
 use crate::state::image::CellImage;
 use std::sync::Arc;
 
-/// One cell of a dictionary in words: `macs[4]`, and what is in it.
+/// One cell of a dictionary as text: its name, such as `macs[4]`, and its content.
 pub(crate) type CellWords = (String, String);
 
-/// An app as a test sees it.
+/// The operations of tests on an app.
 pub(crate) trait Inspect {
     /// Returns the operations that need the type of the app.
     fn access(&self) -> Arc<dyn AppAccess>;
@@ -26,26 +27,28 @@ pub(crate) trait Inspect {
         self.access().owned_cells()
     }
 
-    /// Returns all cells of all bees as bytes, ordered by dictionary and encoded key. None if a bee is running.
+    /// Returns all cells of all bees in encoded form, ordered by dictionary and encoded key. `None` if a bee
+    /// is running.
     fn images(&self) -> Option<Vec<CellImage>> {
         let mut images = of_every_bee(&*self.access(), |state| state.export())?;
         sort(&mut images);
         Some(images)
     }
 
-    /// Returns all cells of all bees in words, in order. None if a bee is running.
+    /// Returns all cells of all bees as text, in order. `None` if a bee is running.
     fn cells_in_words(&self) -> Option<Vec<CellWords>> {
         let mut cells = of_every_bee(&*self.access(), |state| state.in_words())?;
         cells.sort_unstable();
         Some(cells)
     }
 
-    /// Holds up the bee of `cell`, as a slow handler would, until `pause` is over.
+    /// Blocks the bee of `cell`, as a slow handler would, until `pause` completes.
     fn hold_up(&self, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         self.access().hold_up(cell, pause, hive)
     }
 
-    /// Completes when `cells` have had one owner.
+    /// Merges the owners of `cells`. Completes when one bee has owned all of them; it may have given some up
+    /// since.
     fn unite_cells(&self, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         self.access().unite_cells(cells, hive)
     }
@@ -63,6 +66,7 @@ impl Inspect for Arc<dyn AnyApp> {
     }
 }
 
+/// Collects what `look` returns for the state of every bee. `None` if a bee is running.
 fn of_every_bee<T>(app: &dyn AppAccess, look: impl Fn(&mut dyn AnyState) -> Vec<T>) -> Option<Vec<T>> {
     let mut all = Vec::new();
     app.look_at_bees(&mut |state| all.append(&mut look(state))).then_some(all)
@@ -72,47 +76,48 @@ fn sort(images: &mut [CellImage]) {
     images.sort_by(|a, b| (a.dict, &a.key).cmp(&(b.dict, &b.key)))
 }
 
-/// An app outside the hive, all of whose cells are in one instance.
+/// An instance of an app outside the hive that has all cells.
 pub(crate) struct Replica {
     app: Template,
     pub(crate) ctx: Ctx,
 }
 
 impl Replica {
-    /// The number of the app.
+    /// Returns the number of the app.
     pub(crate) fn app(&self) -> u16 {
         self.app.app
     }
 
-    /// The dictionaries.
+    /// Returns the dictionaries.
     pub(crate) fn state(&mut self) -> &mut dyn AnyState {
         &mut *self.app.state
     }
 
-    /// What a message that names `cells` is handled with.
+    /// Returns what a handler needs to handle a message whose map names `cells`.
     pub(crate) fn replay<'a>(&'a mut self, cells: &'a CellSet) -> Replay<'a> {
         let Template { state, seed, whole, .. } = &mut self.app;
         Replay { state: state.as_any_mut(), ctx: &mut self.ctx, cells, seed: *seed, whole: *whole }
     }
 
-    /// Where the outputs of the next transaction begin.
+    /// Takes a savepoint of the outputs: those of the next transaction come after it.
     pub(crate) fn mark(&mut self) -> Savepoint {
         self.ctx.out.mark()
     }
 
-    /// Returns all cells, by dictionary and key.
+    /// Returns all cells in encoded form, ordered by dictionary and encoded key.
     pub(crate) fn images(&mut self) -> Vec<CellImage> {
         let mut images = self.app.state.export();
         sort(&mut images);
         images
     }
 
-    /// Empties volatile dictionaries: those of `cells`, or all of them if that is None.
+    /// Removes the cells of volatile dictionaries: those in `cells`, or all of them if `cells` is `None`.
     pub(crate) fn forget_volatile(&mut self, cells: Option<&[CellId]>) {
         let Template { state, seed, whole, dicts, .. } = &mut self.app;
         if !dicts.iter().any(|dict| dict.volatile) {
             return;
         }
+
         let is_gone = |dict: u32, cell: CellId| {
             dicts.iter().filter(|info| info.volatile).any(|info| {
                 let owned = if *whole & (1 << dict) != 0 { info.whole(*seed) } else { cell };
@@ -120,7 +125,8 @@ impl Replica {
             })
         };
 
-        // import tells the id of a cell, and there is no way to remove one
+        // a cell cannot be removed by its id, so the remaining ones are copied. Only `import` returns the id
+        // of an encoded cell, hence the second instance
         let mut rest = state.fresh();
         let mut known = state.fresh();
         for image in state.export() {
@@ -135,8 +141,9 @@ impl Replica {
 }
 
 impl Hive {
-    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive: what a move between hives
-    /// does, without the network. Returns how many bees there were. Whatever can be seen of the hive stays the same.
+    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive. This is
+    /// what a move between hives does, without the network, and must not be observable. Returns the number of
+    /// bees.
     ///
     /// # Errors
     ///
@@ -144,9 +151,11 @@ impl Hive {
     pub async fn reimport(&self) -> Result<usize, DecodeError> {
         let apps: Vec<Arc<dyn AnyApp>> = self.inner().apps.read().clone();
         let mut count = 0;
+
         for app in apps {
             count += Inspect::access(&app).reimport(self.inner().clone()).await?
         }
+
         Ok(count)
     }
 }

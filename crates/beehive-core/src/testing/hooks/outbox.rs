@@ -1,4 +1,4 @@
-//! `Outbox`: a probe that keeps what apps sent, for a test to look at.
+//! `Outbox`: a probe that keeps the messages that apps sent, so that a test can inspect them.
 
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};
@@ -26,7 +26,7 @@ impl Sent {
         Shared::of(&batch, self.index)
     }
 
-    /// Returns the name of the message, its bytes, and its name and content in words.
+    /// Returns the name of the message, its encoding, and its name and content as text.
     pub(crate) fn describe(&self) -> (&'static str, Vec<u8>, String) {
         let name = self.batch.message_name();
         let words = self.batch.words(self.index as usize, usize::MAX);
@@ -34,12 +34,12 @@ impl Sent {
     }
 }
 
-/// The messages that the apps of a hive sent, in the order in which they left.
+/// The messages that the apps of a hive sent, in the order in which they took effect.
 #[derive(Default)]
 pub(crate) struct Outbox(Mutex<Vec<Sent>>);
 
 impl Outbox {
-    /// Takes all messages.
+    /// Returns all messages, and removes them.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -47,7 +47,8 @@ impl Outbox {
 
 impl Probe for Outbox {
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
-        // the test knows what it brought in itself, and a batch from outside keeps those alive that wait for its answers
+        // messages from outside are not kept: the test knows what it emitted, and holding their batch would
+        // keep the senders that wait for its answers waiting
         if !matches!(batch.source().sender, Address::App(_)) {
             return;
         }
