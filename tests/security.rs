@@ -14,8 +14,15 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Checks whether a source file contains a test of this name.
+/// Checks whether a source file contains a test of this name: a function with an attribute that marks tests, or one
+/// that the file lists in `tests! { .. }`.
 fn has_test(source: &str, name: &str) -> bool {
+    let listed =
+        source.split_once("\ntests! {").and_then(|(_, rest)| rest.split_once('}')).map(|(list, _)| list);
+    if listed.is_some_and(|list| list.split(',').any(|listed| listed.trim() == name)) {
+        return source.contains(&format!("\nfn {name}("));
+    }
+
     let at = [format!("async fn {name}("), format!("fn {name}(")].iter().find_map(|head| source.find(head));
     let Some(at) = at else { return false };
     let above = source[..at].lines().rev().map(str::trim).skip_while(|line| line.is_empty());

@@ -176,7 +176,7 @@ impl std::fmt::Display for StartError {
             StartError::NoRuntime => {
                 write!(f, "no tokio runtime: start the hive from within one, or give the builder a platform")
             }
-            StartError::Runtime { why } => write!(f, "no runtime for the hive: {why}"),
+            StartError::Runtime { why } => write!(f, "cannot create a runtime for the hive: {why}"),
             StartError::Log { why } => write!(f, "the log does not fit these apps: {why}"),
             StartError::SameKeyName { app, key } => {
                 write!(
@@ -186,7 +186,7 @@ impl std::fmt::Display for StartError {
             }
             StartError::Unreadable { app, dictionary, shape } => write!(
                 f,
-                "app `{app}`: what `{dictionary}` holds could be written to a log and not be read again: it is {shape}, and \
+                "app `{app}`: the values of `{dictionary}` can be encoded but not decoded: the type is {shape}, and \
                  `anything` can only be read from a text like JSON; take an enumeration without `#[serde(untagged)]` and \
                  `#[serde(tag = ..)]`, keep JSON as a `String`, or make the dictionary `#[volatile]`"
             ),
@@ -407,7 +407,7 @@ impl Builder {
 
         if let Some(((app, _), _)) = colony.bees.first_key_value() {
             return Err(StartError::Log {
-                why: format!("it has bees of app number {}, which is not there", app.0),
+                why: format!("it contains bees of app number {}, but the hive has no such app", app.0),
             });
         }
         if let Some(link) = &hive.link {
@@ -432,7 +432,7 @@ impl Builder {
         hive.platform.spawn(Box::pin(maintenance::maintain(hive.clone())));
 
         let watched = Arc::downgrade(&hive);
-        hive.platform.spawn_thread("beehive-relief", Box::new(move || watchdog::relieve(watched)));
+        hive.platform.spawn_thread("beehive-threads", Box::new(move || watchdog::relieve(watched)));
 
         let hive = Hive(hive);
         self.io.into_iter().for_each(|start| start(&hive));

@@ -53,7 +53,7 @@ impl Hive {
         report.runs_dropped = apps.iter().map(|app| app.clear()).sum();
 
         if !report.is_clean() {
-            tracing::warn!(?report, "stopped without waiting any longer")
+            tracing::warn!(?report, "grace period over; stopped with unfinished work")
         }
 
         *inner.report.lock() = Some(report);

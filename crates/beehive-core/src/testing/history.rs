@@ -501,7 +501,7 @@ fn in_words(left: &Left) -> String {
                 }
                 text += &format!(": {:02x?}", op.value)
             }
-            too_deep.iter().for_each(|until| text += &format!(", put off until {until:?}"));
+            too_deep.iter().for_each(|until| text += &format!(", postponed until {until:?}"));
             text
         }
     }
@@ -522,7 +522,7 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
         let mut round = 0;
         while !until.load(Ordering::Acquire) && !hive.inner().is_over() {
             if let Err(error) = hive.reimport().await {
-                tracing::error!(%error, "a bee cannot be put together again");
+                tracing::error!(%error, "cannot decode the state of a bee");
                 return;
             }
             if round < merges {
@@ -546,7 +546,7 @@ impl Shaking {
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);
         if self.ended.await.is_err() {
-            panic!("a bee could not be put together again, or the hive has gone")
+            panic!("the state of a bee could not be decoded, or the hive is gone")
         }
     }
 }

@@ -123,7 +123,7 @@ fn no_more_cells_than_allowed() {
     for key in 6..100 {
         let Err(RequestError::Handler(error)) = kit.request(add(key, 0..1)) else { panic!("it is full") };
         assert_eq!(error.kind(), ErrorKind::Limit);
-        assert_eq!(error.text(), "the app has 6 cells; `#[app(cells = 6)]` allows no more");
+        assert_eq!(error.text(), "cell limit reached: the app may have 6 cells (`#[app(cells = 6)]`)");
     }
 
     assert_eq!(kit.request(add(5, 1..2)), Ok(2), "what is there goes on");

@@ -255,7 +255,7 @@ fn hive_read_sees_one_version_and_no_cells() {
     }));
     let text = panicked.unwrap_err().downcast::<String>().unwrap();
 
-    assert!(text.contains("say `.shared()` first"), "{text}");
+    assert!(text.contains("read its view: `app.dictionary.shared()"), "{text}");
     // The hive continues after that.
     assert_eq!(hive.read(|net: &Net| net.degrees.shared().get(&Node(1)).copied()), Ok(Some(1)));
     assert!(matches!(hive.read(|_: &Alone| ()), Err(ReadError::NoSuchApp { app: "alone" })));

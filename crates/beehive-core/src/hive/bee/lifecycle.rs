@@ -318,7 +318,7 @@ impl<A: App> Bee<A> {
         }
         if let Err(panic) = panics::catch(AssertUnwindSafe(|| run(self, body, delivery, turn))) {
             let why = panics::text(&*panic);
-            tracing::error!(app = A::NAME, bee = %self.id, %why, "something that the handler left behind panicked");
+            tracing::error!(app = A::NAME, bee = %self.id, %why, "panic outside a handler, while a value was dropped or encoded");
             turn.discard();
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
         }

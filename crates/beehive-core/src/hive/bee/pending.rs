@@ -231,7 +231,7 @@ fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells)
     for image in base.images() {
         // this process encoded the image, so decoding fails only through a bug in the type's serialisation
         if let Err(error) = state.import(app.seed, &image) {
-            tracing::error!(app = A::NAME, %error, "a cell cannot be restored");
+            tracing::error!(app = A::NAME, %error, "cannot decode a cell while restoring the committed state");
         }
     }
 }

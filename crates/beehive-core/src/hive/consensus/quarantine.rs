@@ -141,7 +141,7 @@ impl Quarantine {
             tracing::warn!(
                 unfinished = state.facts.len() + state.sweeps.len(),
                 set_aside = state.set_aside.len(),
-                "the process did not end well the last time; what it left unfinished is run one message at a time"
+                "the previous run of this process crashed; unfinished messages are handled one at a time"
             );
         }
 
@@ -275,7 +275,7 @@ fn is_unfinished(colony: &LogState, Suspect { id: fact, .. }: &Suspect) -> bool 
 /// Returns the error with which a message that is set aside ends.
 pub(crate) fn set_aside() -> Error {
     let text =
-        "the process ended while this was run, and had ended without a word before: it is not run again";
+        "quarantined: the process crashed twice while handling this message, and will not handle it again";
     Error::of(ErrorKind::Aborted, text)
 }
 

@@ -138,7 +138,7 @@ impl Runnable for DeferredQueue {
 
             if let Err(panic) = routed {
                 let why = panics::text(&*panic);
-                tracing::error!(%why, "something that a stateless handler left behind panicked");
+                tracing::error!(%why, "panic outside a stateless handler, while a value was dropped or encoded");
                 turn.discard();
                 let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }

@@ -243,7 +243,7 @@ impl HiveInner {
         const TARGET: &str = "beehive::unhandled";
         match (self.nearest_handled(name), sender) {
             (Some(near), _) => {
-                tracing::warn!(target: TARGET, message = name, near, "{WHAT}; was the one that is near meant?")
+                tracing::warn!(target: TARGET, message = name, near, "{WHAT}; did you mean `{near}`?")
             }
             // an IO bee emits everything that arrives from outside, whether or not an app handles it
             (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
@@ -269,7 +269,7 @@ impl HiveInner {
                 hops,
                 app,
                 message,
-                "what this handler emitted is dropped: too many messages in a row cause one another; is it a cycle?"
+                "hop limit exceeded: the handler's output was dropped; its messages probably form a cycle"
             );
         }
     }

@@ -231,7 +231,11 @@ impl Io {
     fn hand_over(&mut self, credits: u32) {
         let count = self.out.len();
         if let Some(why) = self.out.take_overflow() {
-            tracing::error!(count, why, "an IO bee emits more than a batch holds; the rest is thrown away");
+            tracing::error!(
+                count,
+                why,
+                "an IO bee emitted more messages than one batch may hold; the excess was dropped"
+            );
         }
 
         self.chance = self.chance.wrapping_add(count as u64);

@@ -90,7 +90,7 @@ impl Hive {
             Some(_) => panics::catch(AssertUnwindSafe(|| look(&app.fresh()))),
             None => {
                 let text = format!(
-                    "there are no views of `{}`: no handler of it says `.shared()`, and no field `#[shared]`",
+                    "`{}` has no views: call `.shared()` in a handler, or put `#[shared]` on a field",
                     A::NAME
                 );
                 return Err(ReadError::NotShared(Error::of(ErrorKind::Limit, text)));
@@ -103,7 +103,7 @@ impl Hive {
             Ok(error) => Err(ReadError::NotShared(*error)),
             Err(panic) => match panic.downcast::<Violation>() {
                 Ok(violation) => panic!(
-                    "`{}` was looked at outside of a handler; say `.shared()` first: `app.dictionary.shared().get(..)`",
+                    "`{}` was accessed outside a handler; read its view: `app.dictionary.shared().get(..)`",
                     violation.cell
                 ),
                 Err(panic) => std::panic::resume_unwind(panic),

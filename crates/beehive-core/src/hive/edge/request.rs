@@ -42,7 +42,7 @@ impl std::fmt::Display for RequestError {
         match self {
             RequestError::Handler(error) => write!(f, "{error}"),
             RequestError::NoAnswer { message } => {
-                write!(f, "nobody answered `{message}`: no handler takes it, or none returned an answer")
+                write!(f, "no answer to `{message}`: no app handles it, or no handler returned an answer")
             }
             RequestError::Timeout { after } => {
                 write!(f, "no answer within {after:?}; whether the message was handled is not known")

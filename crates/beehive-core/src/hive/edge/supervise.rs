@@ -118,7 +118,7 @@ impl Hive {
 
                 let Some(why) = failed else { break };
                 let Restart::OnFailure { first, most } = restart else {
-                    tracing::warn!(io = %name, %why, "an IO bee failed");
+                    tracing::warn!(io = %name, %why, "an IO bee failed and is not restarted");
                     break;
                 };
 
@@ -126,7 +126,7 @@ impl Hive {
                     pause = Duration::ZERO
                 }
                 pause = (pause * 2).clamp(first, most);
-                tracing::warn!(io = %name, %why, ?pause, "an IO bee failed and is started again");
+                tracing::warn!(io = %name, %why, ?pause, "an IO bee failed and is restarted");
 
                 tokio::select! {
                     () = hive.inner().platform.sleep(pause) => {}

@@ -91,7 +91,7 @@ impl std::fmt::Display for ResendError {
             ResendError::Unknown { number } => {
                 write!(
                     f,
-                    "there is no dead letter {number}: it was sent again or thrown away, or had to make room"
+                    "there is no dead letter {number}: it was resent, discarded, or evicted by newer ones"
                 )
             }
             ResendError::NotKept { message } => {

@@ -109,7 +109,7 @@ impl Shed {
         if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
             tracing::warn!(
                 shed = before + count as u64,
-                "an IO bee does not read its mail; what comes is thrown away"
+                "the inbox of an IO bee is full because it does not read; further mail is dropped"
             );
         }
     }

@@ -42,7 +42,7 @@ impl Hive {
         let held = Held::new(&inner.credits, 1, &inner.in_flight);
         // another call may have taken the letter meanwhile
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
-        tracing::info!(number, app = letter.app, message = letter.message, "a dead letter is sent again");
+        tracing::info!(number, app = letter.app, message = letter.message, "resending a dead letter");
         inner.send_letter(letter, held).map_err(ResendError::Unreadable)
     }
 

@@ -118,7 +118,7 @@ pub(crate) fn refuse<A: App>(
     cx: &mut RouteContext,
 ) {
     let max = A::OPTIONS.cells.unwrap_or_default();
-    let text = format!("the app has {max} cells; `#[app(cells = {max})]` allows no more");
+    let text = format!("cell limit reached: the app may have {max} cells (`#[app(cells = {max})]`)");
     refuse_with(routed, range, remembered, &Error::of(ErrorKind::Limit, text), cx)
 }
 
@@ -329,7 +329,10 @@ pub(crate) fn consume_held(
 
     if effects.size() > limits::RECORD_BYTES_MAX {
         let bytes = effects.size();
-        tracing::error!(bytes, "what a stateless handler emitted is more than a record holds; it is dropped");
+        tracing::error!(
+            bytes,
+            "a stateless handler emitted more bytes than one log record may hold; its output was dropped"
+        );
         return ordered_release::consume(fact, handler, admitted, Vec::new(), Vec::new(), cx);
     }
 

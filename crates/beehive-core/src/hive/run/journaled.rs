@@ -255,7 +255,7 @@ pub(crate) fn record<A: App>(
             return one_by_one(pending, delivery);
         }
 
-        tracing::error!(app = A::NAME, bee = %bee.id, %error, "what a handler left behind is undone");
+        tracing::error!(app = A::NAME, bee = %bee.id, %error, "a transaction cannot be recorded; it was rolled back");
         draft = Draft::default();
         turn.cause = delivery.cause.clone();
 

@@ -54,7 +54,7 @@ impl HiveInner {
             cell,
             chain,
             words,
-            "a message holds its handler for {:?} and on: its cells wait, other cells go on",
+            "a handler has been running for {:?} and has not returned: its cells are blocked, other cells continue",
             since.elapsed()
         );
 
@@ -74,7 +74,7 @@ impl HiveInner {
             chain,
             words,
             ?took,
-            "a message has held its handler; it is done"
+            "a slow handler has returned"
         );
     }
 }
