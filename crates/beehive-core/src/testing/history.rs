@@ -326,7 +326,7 @@ struct Again<'a> {
     /// The visits of sweeps that were executed.
     turns: BTreeSet<Given>,
     /// Messages that were postponed, and thereby gave up their place in the sender's order.
-    too_deep: BTreeSet<Given>,
+    postponed: BTreeSet<Given>,
     /// The bees that ran a transaction on the hive.
     bees: BTreeSet<(u16, BeeId)>,
     seen: HistorySummary,
@@ -342,7 +342,7 @@ impl<'a> Again<'a> {
             last: BTreeMap::new(),
             places: 0,
             turns: BTreeSet::new(),
-            too_deep: BTreeSet::new(),
+            postponed: BTreeSet::new(),
             bees: BTreeSet::new(),
             seen: HistorySummary::default(),
         }
@@ -415,9 +415,9 @@ impl<'a> Again<'a> {
             return Err(Deviation::NotDue { what: self.what(ran) });
         };
 
-        let is_again = self.too_deep.contains(&ran.given);
-        if let Left::Committed { too_deep: Some(_), .. } = ran.left {
-            self.too_deep.insert(ran.given.clone());
+        let is_again = self.postponed.contains(&ran.given);
+        if let Left::Committed { postponed: Some(_), .. } = ran.left {
+            self.postponed.insert(ran.given.clone());
         }
 
         let Some(sender) = ran.sender.filter(|_| !is_again) else { return Ok(()) };
@@ -489,7 +489,7 @@ impl<'a> Again<'a> {
 fn in_words(left: &Left) -> String {
     match left {
         Left::Failed(error) => format!("error: {error}"),
-        Left::Committed { answer, sent, changed, too_deep } => {
+        Left::Committed { answer, sent, changed, postponed } => {
             let mut text = format!("answer {answer:02x?}");
             for sent in sent {
                 text += &format!(", sent {} {:02x?} to {:?}", sent.name, sent.bytes, sent.to)
@@ -501,7 +501,7 @@ fn in_words(left: &Left) -> String {
                 }
                 text += &format!(": {:02x?}", op.value)
             }
-            too_deep.iter().for_each(|until| text += &format!(", postponed until {until:?}"));
+            postponed.iter().for_each(|until| text += &format!(", postponed until {until:?}"));
             text
         }
     }

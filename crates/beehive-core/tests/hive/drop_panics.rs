@@ -160,6 +160,21 @@ fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_
     }
 }
 
+#[derive(Message)]
+struct Unhandled(Loud);
+
+/// Whoever holds a message last drops it. If no app handles the message, that is the task that emits it.
+#[test]
+fn a_message_that_panics_when_it_is_dropped_does_not_harm_the_task_that_emits_it() {
+    on_workers(2, async {
+        let hive = Hive::builder().app::<Echo>().start().unwrap();
+        hive.emit(Unhandled(Loud(1))).await;
+
+        assert_eq!(hive.request(Heard(1)).await, Ok(0));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
 /// Sends this many messages to one bee at once.
 #[derive(Message)]
 struct Repeat(u64, Fault);

@@ -40,7 +40,7 @@ fn values_that_cannot_be_decoded_are_refused_before_they_are_logged() {
         );
 
         let text = error.to_string();
-        assert!(text.contains("it is {u64: anything}, and") && text.contains("#[volatile]"), "{text}");
+        assert!(text.contains("the type is {u64: anything}, and") && text.contains("#[volatile]"), "{text}");
 
         journal.stop();
         // Without a log nothing needs to be decoded.

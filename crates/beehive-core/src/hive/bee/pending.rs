@@ -176,24 +176,26 @@ impl<A: App> PendingRuns<A> {
         }
 
         for index in range {
-            let fact = batch.source().fact(index, app);
+            let message_id = batch.source().message_id(index, app);
             if floor.is_some() {
-                if self.seen.contains(fact.lane, fact.seq, fact.part) {
+                if self.seen.contains(message_id.lane, message_id.seq, message_id.part) {
                     continue;
                 }
-                self.seen.insert(fact.lane, fact.seq, fact.part);
+                self.seen.insert(message_id.lane, message_id.seq, message_id.part);
             }
             new.push(index);
             match inputs.last_mut() {
-                Some(last) if fact.part.is_whole() && last.seq.plus(last.count as u64) == fact.seq => {
+                Some(last)
+                    if message_id.part.is_whole() && last.seq.plus(last.count as u64) == message_id.seq =>
+                {
                     last.count += 1
                 }
                 _ => inputs.push(Input {
-                    lane: fact.lane,
+                    lane: message_id.lane,
                     floor: floor.unwrap_or_default(),
-                    seq: fact.seq,
+                    seq: message_id.seq,
                     count: 1,
-                    part: fact.part,
+                    part: message_id.part,
                 }),
             }
         }

@@ -60,7 +60,7 @@ impl Drop for Noted<'_> {
 #[derive(Default)]
 struct State {
     /// Messages that were unfinished in the log and have not been run since.
-    facts: BTreeSet<MessageId>,
+    message_ids: BTreeSet<MessageId>,
     /// Sweeps that were unfinished in the log and still are.
     sweeps: HashSet<MessageId>,
     /// Resumed lanes. A message below the lane's number here may have been sent before the crash.
@@ -71,7 +71,10 @@ struct State {
 
 impl State {
     fn is_empty(&self) -> bool {
-        self.facts.is_empty() && self.sweeps.is_empty() && self.lanes.is_empty() && self.set_aside.is_empty()
+        self.message_ids.is_empty()
+            && self.sweeps.is_empty()
+            && self.lanes.is_empty()
+            && self.set_aside.is_empty()
     }
 
     /// Checks whether any message from `first` to `last`, which are on one lane, may be quarantined or set
@@ -85,20 +88,20 @@ impl State {
         let first = MessageId { part: Part::WHOLE, app: AppId(0), ..first };
         let last = MessageId { part: Part(u64::MAX), app: AppId(u16::MAX), ..last };
         let (from, to) = (Suspect { id: first, cell: None }, Suspect { id: last, cell: None });
-        self.facts.range(first..=last).next().is_some()
+        self.message_ids.range(first..=last).next().is_some()
             || self.lanes.contains_key(&first.lane)
             || self.set_aside.range(from..=to).next().is_some()
     }
 
     /// Checks whether the incarnation before may have run the message.
-    fn may_have_been_run(&mut self, fact: MessageId) -> bool {
-        if self.facts.contains(&fact) || self.sweeps.contains(&fact) {
+    fn may_have_been_run(&mut self, message_id: MessageId) -> bool {
+        if self.message_ids.contains(&message_id) || self.sweeps.contains(&message_id) {
             return true;
         }
-        match self.lanes.get(&fact.lane) {
-            Some(end) if fact.seq < *end => true,
+        match self.lanes.get(&message_id.lane) {
+            Some(end) if message_id.seq < *end => true,
             Some(_) => {
-                self.lanes.remove(&fact.lane);
+                self.lanes.remove(&message_id.lane);
                 false
             }
             None => false,
@@ -136,10 +139,10 @@ impl Quarantine {
             // would end this process too
             state.set_aside.extend(last);
 
-            state.facts = colony.outbox.keys().copied().collect();
+            state.message_ids = colony.outbox.keys().copied().collect();
             state.sweeps = colony.sweeps.keys().copied().collect();
             tracing::warn!(
-                unfinished = state.facts.len() + state.sweeps.len(),
+                unfinished = state.message_ids.len() + state.sweeps.len(),
                 set_aside = state.set_aside.len(),
                 "the previous run of this process crashed; unfinished messages are handled one at a time"
             );
@@ -213,11 +216,11 @@ impl Quarantine {
         threads: &impl Threads,
         slot: usize,
         (app, handler): (u16, usize),
-        fact: MessageId,
+        message_id: MessageId,
         cell: Option<CellId>,
     ) -> Begun<'_> {
         match self.is_any() {
-            true => self.look(threads, slot, (app, handler), Suspect { id: fact, cell }),
+            true => self.look(threads, slot, (app, handler), Suspect { id: message_id, cell }),
             false => Begun::Plainly,
         }
     }
@@ -258,18 +261,21 @@ impl Quarantine {
     /// Removes a message that has been run from the quarantine.
     fn is_run(&self, suspect: &Suspect) {
         let mut state = self.state.lock();
-        state.facts.remove(&suspect.id);
+        state.message_ids.remove(&suspect.id);
         self.any.store(!state.is_empty(), Ordering::Release)
     }
 }
 
 /// Checks whether the message may still be unfinished. A message from outside counts as unfinished unless a
 /// bee in the log has consumed it, since the log does not contain such messages themselves.
-fn is_unfinished(colony: &LogState, Suspect { id: fact, .. }: &Suspect) -> bool {
-    colony.outbox.contains_key(fact)
-        || colony.sweeps.contains_key(fact)
-        || (fact.lane.is_lasting()
-            && !colony.bees.values().any(|bee| bee.seen.contains(fact.lane, fact.seq, fact.part)))
+fn is_unfinished(colony: &LogState, Suspect { id: message_id, .. }: &Suspect) -> bool {
+    colony.outbox.contains_key(message_id)
+        || colony.sweeps.contains_key(message_id)
+        || (message_id.lane.is_lasting()
+            && !colony
+                .bees
+                .values()
+                .any(|bee| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }
 
 /// Returns the error with which a message that is set aside ends.

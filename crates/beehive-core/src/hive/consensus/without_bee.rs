@@ -21,36 +21,40 @@ impl WithoutBee {
     }
 
     /// Checks whether `handler` has consumed this message from outside already.
-    pub(crate) fn has_consumed(&self, fact: MessageId, handler: HandlerId) -> bool {
+    pub(crate) fn has_consumed(&self, message_id: MessageId, handler: HandlerId) -> bool {
         self.any.load(Ordering::Acquire)
-            && fact.lane.is_lasting()
-            && self.seen.lock().contains(fact.lane, fact.seq, fact.part.derived(fact.app, handler))
+            && message_id.lane.is_lasting()
+            && self.seen.lock().contains(
+                message_id.lane,
+                message_id.seq,
+                message_id.part.derived(message_id.app, handler),
+            )
     }
 
     /// Marks a message as consumed by `handler`, and returns it as the input of a record. Returns `None` if
     /// the handler has consumed it before. Only messages that may be resent are remembered.
     pub(crate) fn input(
         &self,
-        fact: MessageId,
+        message_id: MessageId,
         handler: HandlerId,
         admitted: Option<&Arc<Admitted>>,
     ) -> Option<Input> {
         // only messages from outside can arrive twice: all others are in the log, which holds each of them
         // once
         let floor = admitted.map_or(Seq::ZERO, |admitted| admitted.lane().floor());
-        if admitted.is_some() && fact.lane.is_lasting() {
+        if admitted.is_some() && message_id.lane.is_lasting() {
             self.any.store(true, Ordering::Release);
             let mut seen = self.seen.lock();
-            seen.raise(fact.lane, floor);
+            seen.raise(message_id.lane, floor);
 
-            let part = fact.part.derived(fact.app, handler);
-            if seen.contains(fact.lane, fact.seq, part) {
+            let part = message_id.part.derived(message_id.app, handler);
+            if seen.contains(message_id.lane, message_id.seq, part) {
                 return None;
             }
-            seen.insert(fact.lane, fact.seq, part);
+            seen.insert(message_id.lane, message_id.seq, part);
         }
 
-        Some(Input { lane: fact.lane, floor, seq: fact.seq, count: 1, part: fact.part })
+        Some(Input { lane: message_id.lane, floor, seq: message_id.seq, count: 1, part: message_id.part })
     }
 
     /// Removes lanes that have ended.

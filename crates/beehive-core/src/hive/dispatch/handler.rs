@@ -112,14 +112,14 @@ impl<'a> Handler<'a> {
         &self,
         batch: &dyn Messages,
         index: u32,
-        fact: MessageId,
+        message_id: MessageId,
         position: Option<u16>,
         at: Option<Time>,
     ) -> Option<Emit> {
         let bytes = batch.encoded(index)?;
         let Source { origin, sender, hops, chain, .. } = *batch.source();
         Some(Emit {
-            id: fact,
+            id: message_id,
             name: self.remembered_name(),
             bytes,
             at,

@@ -81,7 +81,7 @@ impl Releases {
 /// Consumes a message with `handler`, unless that handler has consumed it before. A record contains what
 /// was made of the message (`emits`); the effects `steps` are released when the record is committed.
 pub(crate) fn consume(
-    fact: MessageId,
+    message_id: MessageId,
     handler: usize,
     admitted: Option<&Arc<Admitted>>,
     emits: Vec<Emit>,
@@ -90,14 +90,14 @@ pub(crate) fn consume(
 ) {
     let Some(link) = cx.turn.hive.link.clone() else { return };
     let handler = HandlerId(handler as u16);
-    let Some(input) = link.without_bee.input(fact, handler, admitted) else { return };
+    let Some(input) = link.without_bee.input(message_id, handler, admitted) else { return };
 
     let admitted = admitted.cloned();
     if let Some(admitted) = &admitted {
         admitted.open()
     }
 
-    let record = Record::Admit { app: fact.app, handler, input, emits };
+    let record = Record::Admit { app: message_id.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
     // one thread reserves its places and appends its records in the same order, so its effects are

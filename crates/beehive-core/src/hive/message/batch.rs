@@ -117,7 +117,7 @@ impl Source {
     }
 
     /// Returns the identity of message `index` for one app.
-    pub(crate) fn fact(&self, index: u32, app: u16) -> MessageId {
+    pub(crate) fn message_id(&self, index: u32, app: u16) -> MessageId {
         self.numbers.id(index, AppId(app))
     }
 }
@@ -135,6 +135,16 @@ pub(crate) struct Batch<M: Message> {
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
     /// For messages from outside with a journal: the count of deliveries that are not committed yet.
     pub(crate) admitted: Option<Arc<Admitted>>,
+}
+
+/// A message whose drop panics must not unwind into whoever holds the batch last: a bee, a router, or the task that
+/// emitted it, depending on who is faster. The panic is logged, and the other messages are dropped, too.
+impl<M: Message> Drop for Batch<M> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<M>() {
+            panics::to_the_end(|| while self.messages.pop().is_some() {})
+        }
+    }
 }
 
 impl<M: Message> Batch<M> {

@@ -211,7 +211,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 
         cx.turn.depth += 1;
         let outside = batch.admitted.is_some() && !cx.is_held();
-        let made_of = outside.then(|| batch.source.fact(range.start, app.index));
+        let made_of = outside.then(|| batch.source.message_id(range.start, app.index));
         let run = Run { app, bee: None, cells: &[], position, now: cx.turn.moment() };
         let done = execute::<A, M>(&run, &mut instance, (batch, range.clone()), None, cx);
         cx.turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
@@ -220,8 +220,8 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
         match made_of {
             // a message from outside is postponed by a record, which also contains what the handler has
             // emitted
-            Some(fact) if done.as_ref().is_some_and(Executed::postpones) => {
-                let by = (fact, A::HANDLER, batch.admitted.as_ref());
+            Some(message_id) if done.as_ref().is_some_and(Executed::postpones) => {
+                let by = (message_id, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
                     if let Some(done) = done.take() {
                         release(&run, batch, done, cx)

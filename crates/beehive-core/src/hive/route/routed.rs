@@ -99,8 +99,8 @@ pub(crate) fn emits(
             None => break,
             Some(Outcome::Drop) => {}
             Some(_) => {
-                let fact = batch.source().fact(index, handler.app);
-                emits.extend(handler.emit_of(batch, index, fact, routed.position(), at))
+                let message_id = batch.source().message_id(index, handler.app);
+                emits.extend(handler.emit_of(batch, index, message_id, routed.position(), at))
             }
         }
     }
@@ -135,11 +135,11 @@ fn refuse_with(
     let says_so = remembered && handler.link.is_some() && !cx.is_held();
 
     for index in range {
-        let fact = routed.batch().source().fact(index, handler.app);
+        let message_id = routed.batch().source().message_id(index, handler.app);
         match says_so {
-            true => {
-                consume_held((fact, handler.number, None), cx, &mut |cx| routed.end_with(index, error, cx))
-            }
+            true => consume_held((message_id, handler.number, None), cx, &mut |cx| {
+                routed.end_with(index, error, cx)
+            }),
             false => routed.end_with(index, error, cx),
         }
     }
@@ -231,10 +231,10 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
         // one by one
         None if batch.admitted().is_some() => {
             for index in range {
-                let fact = batch.source().fact(index, handler.app);
+                let message_id = batch.source().message_id(index, handler.app);
 
                 let Some(link) = handler.link else { break };
-                if link.without_bee.has_consumed(fact, HandlerId(handler.number as u16)) {
+                if link.without_bee.has_consumed(message_id, HandlerId(handler.number as u16)) {
                     continue;
                 }
 
@@ -242,7 +242,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                     &**cx.turn.hive,
                     cx.turn.slot,
                     (handler.app, handler.number),
-                    fact,
+                    message_id,
                     None,
                 ) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
@@ -260,17 +260,17 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
 fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
-        let fact = routed.batch().source().fact(index, handler.app);
+        let message_id = routed.batch().source().message_id(index, handler.app);
         let quarantine = handler.link.map(|link| &link.quarantine);
         let by = (handler.app, handler.number);
-        let begun =
-            quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
+        let begun = quarantine
+            .map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, message_id, None));
         if let Some(Begun::SetAside) = begun {
             leave_undone(routed, index, None, cx);
             continue;
         }
 
-        consume_held((fact, handler.number, None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
+        consume_held((message_id, handler.number, None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
     }
 }
 
@@ -278,8 +278,10 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
 #[cold]
 fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
     let handler = routed.handler();
-    let fact = routed.batch().source().fact(index, handler.app);
-    consume_held((fact, handler.number, admitted), cx, &mut |cx| routed.end_with(index, &set_aside(), cx))
+    let message_id = routed.batch().source().message_id(index, handler.app);
+    consume_held((message_id, handler.number, admitted), cx, &mut |cx| {
+        routed.end_with(index, &set_aside(), cx)
+    })
 }
 
 /// Calls `release`, which adds the effects of a stateless handler to the record of its sender.
@@ -315,14 +317,14 @@ pub(crate) fn release_held(
     routed.end_with(range.start, &error, cx)
 }
 
-/// Appends a record which marks the message `fact` as consumed by handler `handler`. `make` produces the
+/// Appends a record which marks the message `message_id` as consumed by handler `handler`. `make` produces the
 /// effects, which take place when the record is committed.
 pub(crate) fn consume_held(
-    (fact, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
+    (message_id, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
     cx: &mut RouteContext,
     make: &mut dyn FnMut(&mut RouteContext),
 ) {
-    let mut effects = Effects::new(Numbers::parts(fact, HandlerId(handler as u16)));
+    let mut effects = Effects::new(Numbers::parts(message_id, HandlerId(handler as u16)));
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);
     held.run_deferred();
@@ -333,7 +335,7 @@ pub(crate) fn consume_held(
             bytes,
             "a stateless handler emitted more bytes than one log record may hold; its output was dropped"
         );
-        return ordered_release::consume(fact, handler, admitted, Vec::new(), Vec::new(), cx);
+        return ordered_release::consume(message_id, handler, admitted, Vec::new(), Vec::new(), cx);
     }
 
     let (emits, notes) = (std::mem::take(&mut effects.emits), std::mem::take(&mut effects.notes));
@@ -341,5 +343,5 @@ pub(crate) fn consume_held(
     if !notes.is_empty() {
         steps.insert(0, Box::new(move |cx| cx.note(notes)))
     }
-    ordered_release::consume(fact, handler, admitted, emits, steps, cx)
+    ordered_release::consume(message_id, handler, admitted, emits, steps, cx)
 }

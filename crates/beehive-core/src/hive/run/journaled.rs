@@ -150,8 +150,9 @@ fn run_all<A: Handlers>(
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
         let new = std::mem::take(&mut new);
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
-        let fact = |index: Option<&u32>| batch.source().fact(index.copied().unwrap_or(first), handler.app);
-        let (one, other) = (fact(new.first()), fact(new.last()));
+        let message_id =
+            |index: Option<&u32>| batch.source().message_id(index.copied().unwrap_or(first), handler.app);
+        let (one, other) = (message_id(new.first()), message_id(new.last()));
 
         let quarantine = handler.link.map(|link| &link.quarantine);
         // messages that may have crashed the process run under a crash marker, and their effects are
@@ -166,9 +167,9 @@ fn run_all<A: Handlers>(
             }
 
             let by = (handler.app, handler.number);
-            let fact = fact(Some(&index));
-            let begun =
-                quarantine.map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, fact, None));
+            let message_id = message_id(Some(&index));
+            let begun = quarantine
+                .map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, message_id, None));
 
             if let Some(Begun::SetAside) = begun {
                 transactions.end_with(index, &set_aside(), cx);

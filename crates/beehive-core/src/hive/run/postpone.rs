@@ -39,9 +39,10 @@ pub(crate) fn postpone(
         return Ok(());
     };
 
-    let fact = effects.numbers.take(1).id(0, AppId(handler.app));
+    let message_id = effects.numbers.take(1).id(0, AppId(handler.app));
     // without the time: after a crash there is no requester left, so the message need not wait
-    let encoded = panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, fact, position, None)));
+    let encoded =
+        panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, message_id, position, None)));
 
     let decoded = encoded.map_err(|panic| panics::text(&*panic)).and_then(|emit| {
         let Some(emit) = emit else { return Ok(None) };

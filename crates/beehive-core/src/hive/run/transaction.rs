@@ -473,9 +473,9 @@ fn hand_over<A: App>(
     } else {
         match (cx.held(), made_of) {
             (Some(effects), _) => outputs.freeze(source, None, &mut effects.numbers, Admission::Inside),
-            (None, Some(fact)) => {
+            (None, Some(message_id)) => {
                 let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
-                outputs.freeze(source, None, &mut Numbers::parts(fact, HandlerId(handler as u16)), by)
+                outputs.freeze(source, None, &mut Numbers::parts(message_id, HandlerId(handler as u16)), by)
             }
             (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
         }

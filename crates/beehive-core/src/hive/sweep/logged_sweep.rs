@@ -143,12 +143,12 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     cx: &mut RouteContext,
 ) {
     let Some(link) = app.link.clone() else { return };
-    let mut fact = batch.source.fact(index, app.index);
+    let mut message_id = batch.source.message_id(index, app.index);
     let mut admitted = batch.admitted.clone();
-    if fact.lane == LaneId::NONE {
+    if message_id.lane == LaneId::NONE {
         // a tick has no number; it gets one on the hive's own lane, so that each of its sweeps has an id
         let (numbers, own) = link.own_lane.admit_next(1);
-        fact = numbers.id(0, AppId(app.index));
+        message_id = numbers.id(0, AppId(app.index));
         admitted = Some(own)
     } else if let Some(admitted) = &admitted {
         admitted.open()
@@ -156,7 +156,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 
     // the handler is part of the sweep's id, because several handlers of an app may sweep for one message
     let handler = HandlerId(A::HANDLER as u16);
-    let sweep = Numbers::sweep(fact, handler).id(0, AppId(app.index));
+    let sweep = Numbers::sweep(message_id, handler).id(0, AppId(app.index));
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
     let emit = Emit { is_sweep: true, ..emit };
 
@@ -166,7 +166,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             None
         }
         None => {
-            let Some(input) = link.without_bee.input(fact, handler, admitted.as_ref()) else {
+            let Some(input) = link.without_bee.input(message_id, handler, admitted.as_ref()) else {
                 // the message was resent, and has started its sweep before
                 return admitted.iter().for_each(|admitted| admitted.close());
             };

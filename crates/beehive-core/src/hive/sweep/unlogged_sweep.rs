@@ -81,8 +81,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         at: Option<Time>,
     ) -> Vec<Emit> {
         let emit = |index| {
-            let fact = batch.source.fact(index, self.app.index);
-            sweep_emit::<A, K, M>(&self.app, &**batch, index, fact, position, at)
+            let message_id = batch.source.message_id(index, self.app.index);
+            sweep_emit::<A, K, M>(&self.app, &**batch, index, message_id, position, at)
         };
         range.filter_map(emit).collect()
     }
@@ -130,11 +130,11 @@ pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &AppRuntime<A>,
     batch: &dyn Messages,
     index: u32,
-    fact: MessageId,
+    message_id: MessageId,
     position: Option<u16>,
     at: Option<Time>,
 ) -> Option<Emit> {
-    let emit = Handler::of::<A, Each<K, M>>(app).emit_of(batch, index, fact, position, at)?;
+    let emit = Handler::of::<A, Each<K, M>>(app).emit_of(batch, index, message_id, position, at)?;
     Some(Emit { name: sweep_name::<A, K, M>(), ..emit })
 }
 

@@ -77,7 +77,7 @@ pub(crate) enum Left {
         /// The rows that it changed, without those of volatile dictionaries, by dictionary, cell and row.
         changed: Vec<Op>,
         /// The time until which the message is postponed.
-        too_deep: Option<Time>,
+        postponed: Option<Time>,
     },
     Failed(Error),
 }
@@ -85,7 +85,7 @@ pub(crate) enum Left {
 impl Left {
     fn committed(answer: Option<Vec<u8>>, mut changed: Vec<Op>, ctx: &Ctx, mark: Savepoint) -> Left {
         changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
-        Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, too_deep: ctx.postponed }
+        Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, postponed: ctx.postponed }
     }
 }
 
