@@ -247,18 +247,22 @@ impl Run {
                 if from == into || !self.model.bees.contains_key(&into) {
                     return;
                 }
-                if let Some(gone) = self.model.bees.remove(&from) {
-                    let target = self.model.bees.get_mut(&into).unwrap();
-                    target.cells.extend(gone.cells);
-                    target.ops.extend(gone.ops);
-                    target.seen.extend(gone.seen);
-                    for (lane, floor) in gone.floors {
-                        let known = target.floors.entry(lane).or_default();
-                        *known = floor.max(*known)
-                    }
-                    target.merged.extend(gone.merged);
-                    target.merged.insert(from);
+                let Some(gone) = self.model.bees.remove(&from) else {
+                    // a repeated or late statement changes nothing, not even the heirs
+                    return self.apply(Record::Fuse { app: APP, from, into });
+                };
+
+                let target = self.model.bees.get_mut(&into).unwrap();
+                target.cells.extend(gone.cells);
+                target.ops.extend(gone.ops);
+                target.seen.extend(gone.seen);
+                for (lane, floor) in gone.floors {
+                    let known = target.floors.entry(lane).or_default();
+                    *known = floor.max(*known)
                 }
+                target.merged.extend(gone.merged);
+                target.merged.insert(from);
+
                 self.apply(Record::Fuse { app: APP, from, into });
                 self.check_heirs(into)
             }

@@ -6,7 +6,6 @@
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane};
-use crate::hive::consensus::journal::Seq;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
@@ -16,6 +15,7 @@ use crate::hive::message::batch::{Address, Chain, Source, chain_from};
 use crate::hive::message::inbox::{Inbox, Mail};
 use crate::message::Message;
 use crate::time::Time;
+use beehive_protocol::Seq;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;

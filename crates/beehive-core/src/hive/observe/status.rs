@@ -2,7 +2,6 @@
 
 use crate::app::{COPIES, Handlers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::AppId;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
@@ -13,6 +12,7 @@ use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
 #[cfg(feature = "testing")]
 use crate::view::Views;
+use beehive_protocol::AppId;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
