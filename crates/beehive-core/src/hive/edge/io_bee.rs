@@ -145,7 +145,7 @@ impl Io {
         self.hive.inner().now()
     }
 
-    /// Adds a message to the batch of the next flush. A batch holds [`limits::EMITS_PER_TRANSACTION_MAX`]
+    /// Adds a message to the batch of the next flush. A batch holds [`limits::EMITS_PER_TRANSACTION_MAX`](crate::limits::EMITS_PER_TRANSACTION_MAX)
     /// messages; further ones are dropped, and the flush logs an error.
     #[inline]
     pub fn emit<M: Message>(&mut self, message: M) {
@@ -176,10 +176,10 @@ impl Io {
 
     /// Flushes the batch, in order; waits for credits first. A batch larger than the credit limit takes all
     /// credits. With a journal it also waits while the lane's oldest uncommitted message is
-    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
+    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX)(crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
     /// While it waits, unread mail gives up the credits that it holds, so an IO bee that never reads cannot
-    /// block itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`] is dropped and counted in
+    /// block itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and counted in
     /// [`Status::mail_shed`](crate::Status::mail_shed).
     ///
     /// When the hive has stopped, the batch is dropped without waiting.
@@ -292,7 +292,7 @@ impl Io {
     }
 
     /// Returns the number of messages to this IO bee that were dropped since the last call because
-    /// [`limits::MAIL_UNREAD_MAX`] messages were unread. A non-zero result tells the IO bee to ask its
+    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. A non-zero result tells the IO bee to ask its
     /// senders for their current state. Answers are not counted.
     pub fn take_lost(&mut self) -> u64 {
         // called after every read of the mail, so the usual case is one load. Relaxed is enough: the count
