@@ -18,7 +18,7 @@ pub const MERGES_PER_SENDER_MAX: usize = 64;
 
 /// Maximum number of blocked messages of one sender that are checked when a merge may have finished. Messages
 /// behind them wait longer, and cost nothing until then.
-pub const PARKED_LOOKED_AT_MAX: usize = 4_096;
+pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
 /// Maximum number of messages that one transaction may emit, timers included.
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;

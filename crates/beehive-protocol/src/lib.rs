@@ -8,7 +8,7 @@
 //!   (record)      number,      (a file, or    (log_state)                   |
 //!                 after        Raft; not         |                          v
 //!                              in this crate)    |  bees: cells,       Ownership::apply
-//!                                                |    DedupTable       (ownership)
+//!                                                |    DedupTable       (registry)
 //!                                                |  outbox, sweeps          |
 //!                                                |  settings, Shapes        v
 //!                                                v                     Decision

@@ -126,7 +126,7 @@ pub(crate) struct Head {
 
 /// The blocked messages of one sender, in the order in which they were sent.
 ///
-/// A pass over a long queue examines only the first [`limits::PARKED_LOOKED_AT_MAX`] entries; the
+/// A pass over a long queue examines only the first [`limits::BLOCKED_EXAMINED_MAX`] entries; the
 /// entries behind them keep waiting.
 #[derive(Default)]
 pub(crate) struct Queue {
@@ -169,7 +169,7 @@ impl Queue {
         let mut before = Before::default();
         let mut heads: Vec<Head> = Vec::new();
 
-        for (at, blocked) in self.blocked.iter().take(limits::PARKED_LOOKED_AT_MAX).enumerate() {
+        for (at, blocked) in self.blocked.iter().take(limits::BLOCKED_EXAMINED_MAX).enumerate() {
             let (app, cells, is_sweep) = (blocked.app(), blocked.cells(), blocked.is_sweep());
             let behind = before.blocks_blocked(&**blocked, self.blocked.iter().take(at));
 
@@ -201,7 +201,7 @@ impl Queue {
     /// Makes one pass over the first entries. Returns whether entries were delivered while others were
     /// not examined.
     fn deliver_some(&mut self, turn: &mut Turn) -> bool {
-        let count = self.blocked.len().min(limits::PARKED_LOOKED_AT_MAX);
+        let count = self.blocked.len().min(limits::BLOCKED_EXAMINED_MAX);
         let looked_at: Vec<Box<dyn Blocked>> = self.blocked.drain(..count).collect();
         let mut left: Vec<Box<dyn Blocked>> = Vec::new();
         let mut before = Before::default();

@@ -106,8 +106,8 @@ impl<'a> Handler<'a> {
         });
     }
 
-    /// Returns the log entry for message `index`, or `None` if its type cannot be encoded. Panics if the
-    /// message's own serialisation panics.
+    /// Returns the log entry for message `index`, or `None` if there is no such message. Panics if the
+    /// message cannot be encoded.
     pub(crate) fn emit_of(
         &self,
         batch: &dyn Messages,

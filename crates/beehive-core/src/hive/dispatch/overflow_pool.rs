@@ -37,10 +37,10 @@ struct Pools {
 
 /// The pool of one app.
 #[derive(Default)]
-/// The bees that wait for a thread of the pool.
 struct Pool {
-    /// Number of threads of the pool.
+    /// The bees that wait for a thread of the pool.
     bees: Bees,
+    /// Number of threads of the pool.
     threads: usize,
     /// Whether the app was reported as full. Cleared when the pool has no thread left.
     reported: bool,

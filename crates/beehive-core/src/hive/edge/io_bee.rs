@@ -176,7 +176,7 @@ impl Io {
 
     /// Flushes the batch, in order; waits for credits first. A batch larger than the credit limit takes all
     /// credits. With a journal it also waits while the lane's oldest uncommitted message is
-    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX)(crate::limits::LANE_WINDOW_MAX) numbers behind.
+    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
     /// While it waits, unread mail gives up the credits that it holds, so an IO bee that never reads cannot
     /// block itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and counted in

@@ -40,7 +40,7 @@ pub(crate) struct Source {
 ///
 /// Each message of a batch from outside begins its own chain. What one run of transactions emits continues
 /// the chain of the run's first message, because separate chains would cost something for every message.
-/// While tracing is on (see [`watched`](crate::hive::message::trace)), each run has one message, so the
+/// While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run has one message, so the
 /// chain is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chain {

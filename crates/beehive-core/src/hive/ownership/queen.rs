@@ -1,6 +1,6 @@
 //! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
 //!
-//! At most one proposal about owners is in flight. Misses that arrive in the meantime are batched into the
+//! At most one claim of each app is in flight; statements (`Fused`, `Release`) go out independently. Misses that arrive in the meantime are batched into the
 //! next one, up to a limit.
 
 use crate::app::App;

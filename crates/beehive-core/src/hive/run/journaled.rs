@@ -29,10 +29,10 @@ use std::sync::Arc;
 /// The contents of a record that the transactions produce, besides the emitted messages, which are in
 /// [`Effects`].
 #[derive(Default)]
-/// The cells that a sweep has visited.
 pub(crate) struct Draft {
-    /// The changes of state.
+    /// The cells that a sweep has visited.
     pub(crate) visits: Vec<Visited>,
+    /// The changes of state.
     pub(crate) ops: Vec<Op>,
     /// Size of the first `added_up` operations, in bytes.
     bytes: usize,

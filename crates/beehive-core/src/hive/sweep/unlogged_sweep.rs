@@ -379,8 +379,9 @@ fn send_visit<A: Handlers, M: Message>(
 
 /// How the sweep of a timer is spread over its period.
 pub(crate) struct Pace {
-    /// One credit per part of the cells, held until the visits of that part are done. The next sweep starts
-    /// only when all are free.
+    /// One credit per part of the cells. An unlogged sweep holds the credit of a part until the visits of that
+    /// part are done; a logged sweep holds all of them until it ends. The next sweep starts only when all are
+    /// free.
     pub(crate) credits: Arc<Credits>,
     /// The time at which the sweep started.
     pub(crate) start: Time,
