@@ -330,7 +330,7 @@ impl Builder {
             stuck: Mutex::default(),
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
-            lane: SenderQueue::shared(),
+            queue: SenderQueue::shared(),
             link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
             probe: self.probe,
             apps: RwLock::default(),
@@ -396,10 +396,10 @@ impl Builder {
         let misread = |why: String| StartError::Log { why };
         shapes.read(&colony).map_err(misread)?;
 
-        let mut lanes = SenderQueues::default();
+        let mut queues = SenderQueues::default();
         restore
             .into_iter()
-            .try_for_each(|restore| restore(&mut colony.bees, &mut lanes))
+            .try_for_each(|restore| restore(&mut colony.bees, &mut queues))
             .map_err(|e| misread(e.to_string()))?;
 
         *hive.apps.write() = apps;
@@ -420,7 +420,7 @@ impl Builder {
         }
 
         recovery::retire_lanes(&hive, dead);
-        recovery::send_again(&hive, &colony, &mut lanes)
+        recovery::send_again(&hive, &colony, &mut queues)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if let Some(link) = &hive.link {
             settings::settle(&hive, link, new_settings, colony.last > EntryNumber(0))
@@ -498,10 +498,10 @@ impl Installing<'_> {
         }
 
         let restored = runtime.clone();
-        self.restore.push(Box::new(move |bees, lanes| {
+        self.restore.push(Box::new(move |bees, queues| {
             bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
-                let lane = lanes.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
-                restored.restore(bee, image, lane)
+                let queue = queues.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
+                restored.restore(bee, image, queue)
             })
         }));
 

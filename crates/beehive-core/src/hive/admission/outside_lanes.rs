@@ -25,7 +25,7 @@ pub(crate) struct OutsideLane {
     /// be late, never too high.
     floor: AtomicU64,
     /// The batches in flight.
-    line: Mutex<Line>,
+    state: Mutex<LaneState>,
     /// Notified when the floor rises.
     room: Arc<Notify>,
     /// The list of lanes that have ended, which all lanes of a hive share.
@@ -34,7 +34,7 @@ pub(crate) struct OutsideLane {
 
 /// The batches in flight on a lane.
 #[derive(Default)]
-struct Line {
+struct LaneState {
     /// The highest assigned number plus one.
     next: Seq,
     /// First number of each open batch, with a counter that makes the pair unique, because a number may be
@@ -59,33 +59,33 @@ impl OutsideLane {
 
     /// Admits `count` messages with the numbers from `first` on.
     pub(crate) fn admit(self: &Arc<Self>, first: Seq, count: usize) -> Arc<Admitted> {
-        self.admitted(&mut self.line.lock(), first, count)
+        self.admitted(&mut self.state.lock(), first, count)
     }
 
     /// Admits `count` messages with the next free numbers, as [`OutsideLane::admit`] does.
     pub(crate) fn admit_next(self: &Arc<Self>, count: usize) -> (Numbers, Arc<Admitted>) {
-        let mut line = self.line.lock();
-        let first = line.next;
-        (Numbers::new(self.id, first), self.admitted(&mut line, first, count))
+        let mut state = self.state.lock();
+        let first = state.next;
+        (Numbers::new(self.id, first), self.admitted(&mut state, first, count))
     }
 
-    fn admitted(self: &Arc<Self>, line: &mut Line, first: Seq, count: usize) -> Arc<Admitted> {
-        line.next = line.next.max(first.plus(count as u64));
-        line.tickets += 1;
-        let ticket = (first, line.tickets);
-        line.open.insert(ticket);
+    fn admitted(self: &Arc<Self>, state: &mut LaneState, first: Seq, count: usize) -> Arc<Admitted> {
+        state.next = state.next.max(first.plus(count as u64));
+        state.tickets += 1;
+        let ticket = (first, state.tickets);
+        state.open.insert(ticket);
         Arc::new(Admitted { lane: self.clone(), ticket, open: AtomicUsize::new(1) })
     }
 
     /// Closes a batch, and raises the floor if the batch was the oldest.
     fn done(&self, ticket: (Seq, u64)) {
-        let mut line = self.line.lock();
-        line.open.remove(&ticket);
-        let floor = line.open.first().map_or(line.next, |(first, _)| *first);
-        debug_assert!(floor <= line.next, "a floor never passes a number that was not given out");
-        let ended = line.ended && line.open.is_empty();
+        let mut state = self.state.lock();
+        state.open.remove(&ticket);
+        let floor = state.open.first().map_or(state.next, |(first, _)| *first);
+        debug_assert!(floor <= state.next, "a floor never passes a number that was not given out");
+        let ended = state.ended && state.open.is_empty();
         let before = Seq(self.floor.fetch_max(floor.0, Ordering::AcqRel));
-        drop(line);
+        drop(state);
         if ended {
             self.retiring.lock().push(self.id)
         }
@@ -98,7 +98,7 @@ impl OutsideLane {
     /// open.
     pub(crate) fn has_room(&self, next: Seq, count: u64) -> bool {
         next.plus(count).0.saturating_sub(self.floor().0) <= limits::LANE_WINDOW_MAX
-            || self.line.lock().open.is_empty()
+            || self.state.lock().open.is_empty()
     }
 
     /// Waits until there may be room. Cancel-safe.
@@ -117,12 +117,12 @@ impl OutsideLane {
 
     /// Waits until there may be room for the next free number.
     pub(crate) async fn room(&self) {
-        self.room_for(|| self.line.lock().next, 1).await
+        self.room_for(|| self.state.lock().next, 1).await
     }
 
     /// Checks whether the next free number fits into the window.
     pub(crate) fn has_room_for_next(&self) -> bool {
-        let next = self.line.lock().next;
+        let next = self.state.lock().next;
         self.has_room(next, 1)
     }
 }
@@ -209,7 +209,7 @@ impl Lanes {
             Arc::new(OutsideLane {
                 id,
                 floor: AtomicU64::new(0),
-                line: Mutex::default(),
+                state: Mutex::default(),
                 room: Arc::default(),
                 retiring: self.retiring.clone(),
             })
@@ -230,9 +230,9 @@ impl Lanes {
 
     /// Ends a lane. It retires when all its messages are done.
     pub(crate) fn end(&self, lane: &OutsideLane) {
-        let mut line = lane.line.lock();
-        if !std::mem::replace(&mut line.ended, true) && line.open.is_empty() {
-            drop(line);
+        let mut state = lane.state.lock();
+        if !std::mem::replace(&mut state.ended, true) && state.open.is_empty() {
+            drop(state);
             self.retiring.lock().push(lane.id)
         }
     }

@@ -101,7 +101,7 @@ pub(crate) struct HiveInner {
     /// The work from outside that is not done.
     pub(crate) in_flight: Arc<InFlight>,
     /// The queue of messages that come in through a [`Hive`].
-    pub(crate) lane: SenderQueue,
+    pub(crate) queue: SenderQueue,
     /// The client of the journal; `None` without a journal.
     pub(crate) link: Option<Arc<Link>>,
     /// The observer that a test has attached; see [`HiveInner::probe`].
@@ -202,7 +202,7 @@ impl HiveInner {
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
-            route(source, admitted, &mut RouteContext::new(&mut self.lane.clone(), turn))
+            route(source, admitted, &mut RouteContext::new(&mut self.queue.clone(), turn))
         })
     }
 

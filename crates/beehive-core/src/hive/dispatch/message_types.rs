@@ -223,17 +223,17 @@ impl<M: Message> MessageType<M> {
         (at, app): (Time, u16),
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
-        lane: SenderQueue,
+        queue: SenderQueue,
         hive: &HiveInner,
     ) {
-        let (kind, batch, count, mut lane) = (self.clone(), batch.clone(), range.len(), lane);
+        let (kind, batch, count, mut queue) = (self.clone(), batch.clone(), range.len(), queue);
         let waiting = hive.types.timers.take(count as u32);
 
         let fire = move |turn: &mut Turn| {
             // the timer's credits are held until everything that it causes is done; otherwise nothing would
             // bound a handler that sets timers faster than they are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
-            kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut lane, turn));
+            kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut queue, turn));
             turn.cause = None
         };
 
@@ -330,8 +330,8 @@ impl<M: Message> Resend for ResendTo<M> {
         match at {
             Some(at) => {
                 let kind = cx.turn.hive.types.kind::<M>();
-                let (app, lane) = (self.0.app(), cx.queue.share());
-                kind.set_timer((at, app), &batch, 0..1, lane, cx.turn.hive)
+                let (app, queue) = (self.0.app(), cx.queue.share());
+                kind.set_timer((at, app), &batch, 0..1, queue, cx.turn.hive)
             }
             None => self.0.route(&batch, 0..1, position, cx),
         }

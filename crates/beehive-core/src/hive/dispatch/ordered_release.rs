@@ -99,14 +99,14 @@ pub(crate) fn consume(
 
     let record = Record::Admit { app: message_id.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
-    let (hive, (lane, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
+    let (hive, (queue, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
     // one thread reserves its places and appends its records in the same order, so its effects are
     // released in the order of the log
     let committed = link.say(record);
 
     cx.turn.hive.spawn(Box::pin(async move {
         let _ = committed.await;
-        Turn::with(&hive, Place::Runners, |turn| lane.committed(place, release, turn));
+        Turn::with(&hive, Place::Runners, |turn| queue.committed(place, release, turn));
         if let Some(admitted) = admitted {
             admitted.close()
         }

@@ -5,8 +5,8 @@
 //! cells. One task for each sender asks for the owners of all cells of an app that are waited for at once;
 //! merges of owners run concurrently.
 //!
-//! Locks: `deferred_queues` is locked before `waiting`, and the lane of a bee that ends in a merge
-//! before the lane that it is merged into. Messages are delivered while `waiting` is locked, so a caller
+//! Locks: `deferred_queues` is locked before `waiting`, and the queue of a bee that ends in a merge
+//! before the queue that it is merged into. Messages are delivered while `waiting` is locked, so a caller
 //! that holds a mailbox must not lock `waiting`.
 
 use crate::cell::{CellId, CellSet};
@@ -22,14 +22,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
-/// The waiting messages of a lane and the state of its `resolve` task.
+/// The waiting messages of a sender and the state of its `resolve` task.
 #[derive(Default)]
 struct Waiting {
     /// The messages that wait, in the order in which they were sent.
     blocked: Queue,
     /// App and cells of each merge in flight.
     uniting: Vec<(u16, CellSet)>,
-    /// Whether a `resolve` task is running for this lane.
+    /// Whether a `resolve` task is running for this queue.
     resolving: bool,
 }
 
@@ -38,8 +38,8 @@ type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 
 /// The shared state of one sender's queue.
 #[derive(Default)]
-pub(crate) struct Lane {
-    /// Whether something waits, or the lane has been merged into another one. Written (release) under
+pub(crate) struct QueueState {
+    /// Whether something waits, or the queue has been merged into another one. Written (release) under
     /// the lock of `waiting`. A sender reads it (acquire) without the lock: `false` means that none of
     /// the messages that it added before is still waiting.
     any: AtomicBool,
@@ -54,18 +54,18 @@ pub(crate) struct Lane {
     too_deep: OnceLock<Arc<DeferredQueue>>,
     /// Effects that wait for their records to be committed, in order.
     releases: Releases,
-    /// The lane that replaced this one when the sender was merged into another bee. Set while both
-    /// `deferred_queues` and `waiting` of this lane are locked: its value cannot change
+    /// The queue that replaced this one when the sender was merged into another bee. Set while both
+    /// `deferred_queues` and `waiting` of this queue are locked: its value cannot change
     /// while a thread holds one of the two locks.
-    forward_to: OnceLock<Arc<Lane>>,
+    forward_to: OnceLock<Arc<QueueState>>,
 }
 
-/// A handle to a sender's lane. The lane is allocated when it is needed for the first time.
+/// A handle to a sender's queue. The queue is allocated when it is needed for the first time.
 #[derive(Clone, Default)]
-pub(crate) struct SenderQueue(Option<Arc<Lane>>);
+pub(crate) struct SenderQueue(Option<Arc<QueueState>>);
 
 impl SenderQueue {
-    /// Creates a queue whose clones all use the same lane.
+    /// Creates a handle that is already allocated, so that all its clones share one queue.
     pub(crate) fn shared() -> Self {
         SenderQueue(Some(Arc::default()))
     }
@@ -75,8 +75,8 @@ impl SenderQueue {
         SenderQueue(Some(self.made().clone()))
     }
 
-    /// Returns the lane, which it allocates if necessary.
-    fn made(&mut self) -> &Arc<Lane> {
+    /// Returns the queue, which it allocates if necessary.
+    fn made(&mut self) -> &Arc<QueueState> {
         self.0.get_or_insert_with(Arc::default)
     }
 
@@ -84,7 +84,7 @@ impl SenderQueue {
     #[inline(always)]
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
-            Some(lane) if lane.any.load(Ordering::Acquire) => lane.with(|queue| queue.blocks(app, cells)),
+            Some(state) if state.any.load(Ordering::Acquire) => state.with(|queue| queue.blocks(app, cells)),
             _ => false,
         }
     }
@@ -92,7 +92,7 @@ impl SenderQueue {
     /// Checks whether a message to all cells of an app must wait behind an earlier one.
     pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
         match &self.0 {
-            Some(lane) if lane.any.load(Ordering::Acquire) => lane.with(|queue| queue.blocks_sweep(app)),
+            Some(state) if state.any.load(Ordering::Acquire) => state.with(|queue| queue.blocks_sweep(app)),
             _ => false,
         }
     }
@@ -100,19 +100,19 @@ impl SenderQueue {
     /// Checks whether nothing waits. Does not lock `waiting`, because the caller may hold a mailbox,
     /// which deliveries lock under `waiting`.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.as_ref().is_none_or(|lane| !lane.any.load(Ordering::Acquire)) && !self.must_defer()
+        self.0.as_ref().is_none_or(|state| !state.any.load(Ordering::Acquire)) && !self.must_defer()
     }
 
-    /// Checks whether another handle to the lane exists: that of a timer, for example, which will still
+    /// Checks whether another handle to the queue exists: that of a timer, for example, which will still
     /// send.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.as_ref().is_some_and(|lane| Arc::strong_count(lane) > 1)
+        self.0.as_ref().is_some_and(|state| Arc::strong_count(state) > 1)
     }
 
     /// Checks whether work for `app` that the sender has deferred to other threads is unfinished.
     #[inline(always)]
     pub(crate) fn has_deferred(&self, app: u16) -> bool {
-        match self.0.as_ref().and_then(|lane| lane.root().deferred_queues.get()) {
+        match self.0.as_ref().and_then(|state| state.root().deferred_queues.get()) {
             Some(deferred_queues) => deferred_queues
                 .lock()
                 .iter()
@@ -139,7 +139,7 @@ impl SenderQueue {
     /// Checks whether work of the sender that nested too deeply is unfinished.
     #[inline(always)]
     pub(crate) fn must_defer(&self) -> bool {
-        match self.0.as_ref().and_then(|lane| lane.root().too_deep.get()) {
+        match self.0.as_ref().and_then(|state| state.root().too_deep.get()) {
             Some(too_deep) => too_deep.are_open(),
             None => false,
         }
@@ -148,35 +148,35 @@ impl SenderQueue {
     /// Defers work that nests too deeply. The deferred work runs as work of `app`, the app of the first
     /// such message.
     pub(crate) fn defer(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
-        self.made().locked(|lane, _| {
-            lane.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
+        self.made().locked(|state, _| {
+            state.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
         })
     }
 
     /// Reserves a place in the order of releases, behind all places that were reserved earlier.
-    pub(crate) fn queue_release(&mut self) -> (Arc<Lane>, u64) {
-        self.made().locked(|lane, _| (lane.clone(), lane.releases.enter()))
+    pub(crate) fn queue_release(&mut self) -> (Arc<QueueState>, u64) {
+        self.made().locked(|state, _| (state.clone(), state.releases.enter()))
     }
 
     /// Adds a run of messages to the queue, and makes sure that a task resolves their owners.
     pub(crate) fn block(&mut self, blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
-        let mut lane = self.made().clone();
+        let mut state = self.made().clone();
         loop {
-            let mut waiting = lane.waiting.lock();
-            if let Some(forward_to) = lane.forward_to.get().cloned() {
-                // merged into another lane after `made` returned this one
+            let mut waiting = state.waiting.lock();
+            if let Some(forward_to) = state.forward_to.get().cloned() {
+                // merged into another queue after `made` returned this one
                 drop(waiting);
-                lane = forward_to;
+                state = forward_to;
                 continue;
             }
 
             waiting.blocked.push(blocked);
-            return lane.clone().see_to_it(waiting.look(&lane), hive);
+            return state.clone().see_to_it(waiting.look(&state), hive);
         }
     }
 
     /// Takes over the waiting messages of `gone`, a sender that is merged into this one. From then on,
-    /// all handles to the lane of `gone` use this lane. Returns `false`, and changes nothing, while
+    /// all handles to the queue of `gone` use this queue. Returns `false`, and changes nothing, while
     /// deferred work or a reserved release of `gone` is unfinished: the caller tries again.
     pub(crate) fn absorb(&mut self, gone: &SenderQueue, hive: &Arc<HiveInner>) -> bool {
         let Some(gone) = &gone.0 else { return true };
@@ -196,7 +196,7 @@ impl SenderQueue {
 
         waiting.blocked.append(&mut left.blocked);
         let _ = gone.forward_to.set(forward_to.clone());
-        // from now on every reader of the old lane takes the lock, and finds `forward_to`
+        // from now on every reader of the old queue takes the lock, and finds `forward_to`
         gone.any.store(true, Ordering::Release);
         drop((left, deferred_queues));
 
@@ -214,45 +214,45 @@ impl SenderQueue {
 
 impl Waiting {
     /// Records that something waits. Returns whether a `resolve` task is already running.
-    fn look(&mut self, lane: &Lane) -> bool {
-        lane.any.store(true, Ordering::Release);
+    fn look(&mut self, state: &QueueState) -> bool {
+        state.any.store(true, Ordering::Release);
         std::mem::replace(&mut self.resolving, true)
     }
 }
 
-impl Lane {
-    /// Returns the lane at the end of the chain of merges.
-    fn root(self: &Arc<Lane>) -> &Arc<Lane> {
-        let mut lane = self;
-        while let Some(forward_to) = lane.forward_to.get() {
-            lane = forward_to
+impl QueueState {
+    /// Returns the queue at the end of the chain of merges.
+    fn root(self: &Arc<QueueState>) -> &Arc<QueueState> {
+        let mut state = self;
+        while let Some(forward_to) = state.forward_to.get() {
+            state = forward_to
         }
-        lane
+        state
     }
 
-    /// Calls `run` with the current lane and its deferred work, under a lock that keeps `absorb` out.
-    fn locked<R>(self: &Arc<Lane>, run: impl FnOnce(&Arc<Lane>, &mut DeferredByApp) -> R) -> R {
-        let mut lane = self.root();
+    /// Calls `run` with the current queue and its deferred work, under a lock that keeps `absorb` out.
+    fn locked<R>(self: &Arc<QueueState>, run: impl FnOnce(&Arc<QueueState>, &mut DeferredByApp) -> R) -> R {
+        let mut state = self.root();
         loop {
-            let mut deferred_queues = lane.deferred_queues.get_or_init(Mutex::default).lock();
+            let mut deferred_queues = state.deferred_queues.get_or_init(Mutex::default).lock();
 
-            match lane.forward_to.get() {
-                None => return run(lane, &mut deferred_queues),
+            match state.forward_to.get() {
+                None => return run(state, &mut deferred_queues),
                 Some(forward_to) => {
                     drop(deferred_queues);
-                    lane = forward_to.root()
+                    state = forward_to.root()
                 }
             }
         }
     }
 
     /// Reports that the record with place `place` is committed, which releases its effects in order.
-    pub(crate) fn committed(self: &Arc<Lane>, place: u64, release: Release, turn: &mut Turn) {
-        let mut lane = SenderQueue(Some(self.clone()));
-        self.releases.committed(place, release, &mut RouteContext::new(&mut lane, turn))
+    pub(crate) fn committed(self: &Arc<QueueState>, place: u64, release: Release, turn: &mut Turn) {
+        let mut queue = SenderQueue(Some(self.clone()));
+        self.releases.committed(place, release, &mut RouteContext::new(&mut queue, turn))
     }
 
-    /// Calls `look` with the queue of this lane, or of the lane that replaced it.
+    /// Calls `look` with the waiting messages of this queue, or of the queue that replaced it.
     #[cold]
     fn with<R>(&self, look: impl FnOnce(&Queue) -> R) -> R {
         let waiting = self.waiting.lock();
@@ -294,7 +294,7 @@ impl Lane {
         waiting.blocked.deliver(turn);
 
         let any = !waiting.blocked.is_empty();
-        // if the sender has been merged, every holder of the old lane must still follow `forward_to`
+        // if the sender has been merged, every holder of the old queue must still follow `forward_to`
         self.any.store(any || self.forward_to.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any
@@ -312,41 +312,41 @@ impl Lane {
                 waiting.uniting.push((app, cells.clone()));
                 drop(waiting);
 
-                let (lane, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
+                let (state, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
                 // a task of its own: a merge holds bodies of bees, so it must run to completion
                 hive.spawn(Box::pin(async move {
                     united.await;
-                    lane.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
-                    lane.news.notify_one()
+                    state.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
+                    state.news.notify_one()
                 }))
             }
         }
     }
 }
 
-/// Resolves the owners of the messages that wait at a lane until none is left or the hive is over.
-async fn resolve(lane: Arc<Lane>, hive: Arc<HiveInner>) {
+/// Resolves the owners of the messages that wait at a queue until none is left or the hive is over.
+async fn resolve(state: Arc<QueueState>, hive: Arc<HiveInner>) {
     loop {
         // created before the check, so that no notification is lost
         let ended = hive.ended.notified();
         if hive.is_over() {
             // the messages will not be delivered; dropping them returns their credits
-            let blocked = std::mem::take(&mut lane.waiting.lock().blocked);
+            let blocked = std::mem::take(&mut state.waiting.lock().blocked);
             return drop(blocked);
         }
 
-        for Head { owners, sets, .. } in lane.heads() {
+        for Head { owners, sets, .. } in state.heads() {
             owners.ask(sets, &hive).await
         }
 
-        if !Turn::with(&hive, Place::Runners, |turn| lane.retry(turn)) {
+        if !Turn::with(&hive, Place::Runners, |turn| state.retry(turn)) {
             return;
         }
 
-        lane.unite(&hive);
+        state.unite(&hive);
 
         tokio::select! {
-            () = lane.news.notified() => {}
+            () = state.news.notified() => {}
             () = ended => {}
         }
     }

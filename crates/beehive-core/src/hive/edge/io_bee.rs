@@ -40,9 +40,9 @@ pub struct Io {
     credits: Arc<Credits>,
     out: Outputs,
     /// Messages that cannot be delivered yet.
-    lane: SenderQueue,
+    queue: SenderQueue,
     /// The lane on which this IO bee's messages are deduplicated; `None` without a journal.
-    line: Option<Arc<OutsideLane>>,
+    lane: Option<Arc<OutsideLane>>,
     /// The next number on the lane.
     numbers: Numbers,
     /// Seed of the random numbers that the handlers of its messages see.
@@ -59,7 +59,7 @@ impl Io {
         let inner = hive.inner();
         let (id, inbox) = inner.io.open();
 
-        let line = inner.link.as_ref().map(|link| link.lanes.open(inner.platform.random()));
+        let lane = inner.link.as_ref().map(|link| link.lanes.open(inner.platform.random()));
         let chance = inner.platform.random();
 
         Io {
@@ -68,9 +68,9 @@ impl Io {
             inbox,
             credits: Credits::new(credits),
             out: Outputs::new(inner.types.clone()),
-            lane: SenderQueue::default(),
-            numbers: line.as_ref().map_or(Numbers::NONE, |line| Numbers::new(line.id(), Seq::ZERO)),
-            line,
+            queue: SenderQueue::default(),
+            numbers: lane.as_ref().map_or(Numbers::NONE, |lane| Numbers::new(lane.id(), Seq::ZERO)),
+            lane,
             chance,
             chain: chain_from(chance),
             place: Place::Runners,
@@ -99,30 +99,30 @@ impl Io {
     /// The log remembers the lane until [`Io::retire`]. Only the lower 62 bits of `lane` count.
     pub fn resume(&mut self, lane: u64, next_seq: u64) {
         let Some(link) = &self.hive.inner().link else { return };
-        if let Some(unused) = self.line.take() {
+        if let Some(unused) = self.lane.take() {
             end_unless_lasting(link, &unused)
         }
 
         let next_seq = Seq(next_seq);
-        let line = link.lanes.resume(lane, next_seq);
-        link.quarantine.resumed(line.id(), next_seq);
+        let lane = link.lanes.resume(lane, next_seq);
+        link.quarantine.resumed(lane.id(), next_seq);
 
-        self.numbers = Numbers::new(line.id(), next_seq);
-        self.line = Some(line)
+        self.numbers = Numbers::new(lane.id(), next_seq);
+        self.lane = Some(lane)
     }
 
     /// Declares that its lane will never be used again, so that the hive and the log can forget it. Ends
     /// the IO bee; messages that were not flushed are dropped.
     pub fn retire(self) {
-        if let (Some(link), Some(line)) = (&self.hive.inner().link, &self.line) {
-            link.lanes.end(line)
+        if let (Some(link), Some(lane)) = (&self.hive.inner().link, &self.lane) {
+            link.lanes.end(lane)
         }
     }
 
     /// Returns the lane's low-water mark: all messages with lower numbers are done, so a sender that
     /// resumes after a crash need not remember them. Zero without a journal.
     pub fn floor(&self) -> u64 {
-        self.line.as_ref().map_or(0, |line| line.floor().0)
+        self.lane.as_ref().map_or(0, |lane| lane.floor().0)
     }
 
     /// Returns the number of this IO bee on its hive.
@@ -199,7 +199,7 @@ impl Io {
                 self.inbox.release();
                 let (next, count) = (self.numbers.seq(), self.out.len() as u64);
                 tokio::select! {
-                    () = available(self.line.as_deref(), next, count, &self.credits, wanted) => {}
+                    () = available(self.lane.as_deref(), next, count, &self.credits, wanted) => {}
                     () = self.inbox.arrived.notified() => {}
                     () = ended => {}
                 }
@@ -224,7 +224,7 @@ impl Io {
     #[inline]
     fn has_room(&self) -> bool {
         let count = self.out.len() as u64;
-        self.line.as_ref().is_none_or(|line| line.has_room(self.numbers.seq(), count))
+        self.lane.as_ref().is_none_or(|lane| lane.has_room(self.numbers.seq(), count))
     }
 
     /// Routes the batch, for which `credits` credits were taken.
@@ -254,14 +254,14 @@ impl Io {
 
     /// Routes the batch, and advances the lane and the number of the next causal chain.
     fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
-        let (out, lane, inbox, numbers) = (&mut self.out, &mut self.lane, &self.inbox, &mut self.numbers);
-        let by = self.line.as_ref().map_or(Admission::Inside, Admission::Lane);
+        let (out, queue, inbox, numbers) = (&mut self.out, &mut self.queue, &self.inbox, &mut self.numbers);
+        let by = self.lane.as_ref().map_or(Admission::Inside, Admission::Lane);
         self.chain = self.chain.wrapping_add(out.len() as u64);
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
             turn.stateless = Stateless::InOrder;
             out.freeze(source, Some(inbox), numbers, by);
-            out.route(u16::MAX, &mut RouteContext::new(lane, turn))
+            out.route(u16::MAX, &mut RouteContext::new(queue, turn))
         })
     }
 
@@ -331,24 +331,24 @@ impl Drop for Io {
     fn drop(&mut self) {
         let inner = self.hive.inner();
         inner.io.close(self.id);
-        if let (Some(link), Some(line)) = (&inner.link, &self.line) {
-            end_unless_lasting(link, line)
+        if let (Some(link), Some(lane)) = (&inner.link, &self.lane) {
+            end_unless_lasting(link, lane)
         }
     }
 }
 
 /// Waits until the lane may have room for `count` messages from `next` on, and `wanted` credits may be
 /// free. Cancel-safe.
-async fn available(line: Option<&OutsideLane>, next: Seq, count: u64, credits: &Credits, wanted: u32) {
-    if let Some(line) = line {
-        line.room_for(|| next, count).await
+async fn available(lane: Option<&OutsideLane>, next: Seq, count: u64, credits: &Credits, wanted: u32) {
+    if let Some(lane) = lane {
+        lane.room_for(|| next, count).await
     }
     credits.available(wanted).await
 }
 
 /// Ends a lane that no sender can resume.
-fn end_unless_lasting(link: &Link, line: &OutsideLane) {
-    if !line.id().is_lasting() {
-        link.lanes.end(line)
+fn end_unless_lasting(link: &Link, lane: &OutsideLane) {
+    if !lane.id().is_lasting() {
+        link.lanes.end(lane)
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn dead_lanes(colony: &LogState) -> Vec<LaneId> {
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
     colony: &LogState,
-    lanes: &mut SenderQueues,
+    queues: &mut SenderQueues,
 ) -> Result<(), DecodeError> {
     let mut all: Vec<(&Waiting, Option<_>)> = colony.outbox.values().map(|waiting| (waiting, None)).collect();
     all.extend(colony.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep))));
@@ -58,8 +58,8 @@ pub(crate) fn send_again(
 
     Turn::with(hive, Place::Runners, |turn| {
         all.into_iter().try_for_each(|(waiting, sweep)| {
-            let mut lane = lanes.of(waiting.emit.id.lane);
-            let cx = &mut RouteContext::new(&mut lane, turn);
+            let mut queue = queues.of(waiting.emit.id.lane);
+            let cx = &mut RouteContext::new(&mut queue, turn);
             match sweep {
                 Some(sweep) => hive.types.resume_sweep(sweep, cx),
                 None => hive.types.resend(&waiting.emit, cx),

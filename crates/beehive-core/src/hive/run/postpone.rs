@@ -51,7 +51,7 @@ pub(crate) fn postpone(
     });
 
     let remembered = decoded.map_err(|why| {
-        let error = Error::of(ErrorKind::Limit, format!("it cannot be put off: {why}"));
+        let error = Error::of(ErrorKind::Limit, format!("the message cannot be postponed: {why}"));
         handler.fail(cx.turn.hive, &**batch, index, position, &error);
         error
     })?;
@@ -75,8 +75,8 @@ fn wait(
     let again = move |turn: &mut Turn| {
         // like every timer, it counts as waiting until everything that it causes is done
         turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
-        let mut lane = SenderQueue::default();
-        onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut lane, turn));
+        let mut queue = SenderQueue::default();
+        onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut queue, turn));
         turn.cause = None
     };
     turn.hive.timers.at(at, Box::new(again))

@@ -107,7 +107,7 @@ impl<M: Message> Executed<M> {
 }
 
 /// Error of a handler that postponed a tick.
-const POSTPONED_TICK: &str = "a tick cannot be put off with `postpone`: the next one comes by itself";
+const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes by itself";
 
 /// Runs a handler for each message of `range`, in one transaction each. If `redo` is `Some`, adds the
 /// changes of state to it, as a log record contains them.

@@ -75,8 +75,8 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
             let batch = Batch::new(vec![Tick::<N>], source);
             turn.cause = Some(Cause::new(&one, 1, &turn.hive.in_flight));
             let kind = turn.hive.types.kind::<Tick<N>>();
-            let mut lane = SenderQueue::default();
-            kind.send(&batch, 0..1, Address::App(AppId(app.index)), &mut RouteContext::new(&mut lane, turn));
+            let mut queue = SenderQueue::default();
+            kind.send(&batch, 0..1, Address::App(AppId(app.index)), &mut RouteContext::new(&mut queue, turn));
             turn.cause = None;
         } else {
             turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
@@ -123,8 +123,8 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
             crate::hive::sweep::unlogged_sweep::Pace { credits: parts.clone(), start: turn.now, period };
         if let Some(visit) = crate::hive::sweep::unlogged_sweep::Visit::of(&batch, 0) {
             if app.link.is_some() {
-                let lane = &mut SenderQueue::default();
-                let cx = &mut RouteContext::new(lane, turn);
+                let queue = &mut SenderQueue::default();
+                let cx = &mut RouteContext::new(queue, turn);
                 logged_sweep::begin::<A, K, _>(&app, (&batch, 0), visit, run, Some(pace), cx);
             } else {
                 crate::hive::sweep::unlogged_sweep::paced(app.clone(), visit, run, 0, pace, turn)
