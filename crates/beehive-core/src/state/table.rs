@@ -216,7 +216,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
                 Evict::Nothing => {
                     let cell = guard::words(name, &slot.key);
                     refused = Some(format!(
-                        "`{cell}` would have {rows} rows; `#[rows(max = {max})]` allows no more"
+                        "`{cell}` would have {rows} rows; `#[rows(max = {max})]` allows at most {max}"
                     ))
                 }
             }

@@ -1,7 +1,7 @@
 //! Fault isolation: a handler that panics, spins or blocks affects its own place only. Others are served, and
 //! requests time out when they should.
 
-use crate::load::{On, alone, eventually, on_workers, start, unheard};
+use crate::load::{Lateness, On, alone, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -121,9 +121,14 @@ async fn asked(hive: &Hive, during: Duration) -> Vec<Duration> {
 
 /// Sends requests to other places for a while. None may be slow.
 async fn others_are_served(hive: &Hive, what: &str, during: Duration) {
+    let machine = Lateness::measure();
     let all = asked(hive, during).await;
     let slow = percentile(all.clone(), 990);
-    assert!(slow < SERVED, "{what}: {slow:?} at the 99th percentile of {} requests", all.len());
+    assert!(
+        slow < SERVED + machine.worst(),
+        "{what}: {slow:?} at the 99th percentile of {} requests",
+        all.len()
+    );
     assert!(all.len() > 100, "{what}: {} requests in {during:?}", all.len());
 }
 
@@ -173,12 +178,13 @@ fn stuck(manners: [Manner; 2]) {
         io.flush().await;
         tokio::time::sleep(Duration::from_millis(10)).await;
         // A request to a stuck place times out in time.
-        let asked = Instant::now();
+        let (asked, machine) = (Instant::now(), Lateness::measure());
         let limit = Duration::from_millis(200);
         let answer = hive.request_within(limit, well(0)).await;
 
         assert_eq!(answer, Err(RequestError::Timeout { after: limit }));
-        assert!(asked.elapsed() < limit + Duration::from_millis(200), "{:?}", asked.elapsed());
+        let took = asked.elapsed();
+        assert!(took < limit + Duration::from_millis(200) + machine.worst(), "{took:?}");
 
         others_are_served(&hive, &format!("{manners:?}"), Duration::from_millis(700)).await;
         // The waiting messages are handled afterwards, in order.
@@ -209,6 +215,7 @@ fn stateless_handlers_that_are_stuck_delay_nobody_else_who_asks_them() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Places>().app::<Anybody>(), On::Memory);
         for manner in [Manner::Blocks(1_500), Manner::Spins(1_500)] {
+            let machine = Lateness::measure();
             let (asking, limit) = (hive.clone(), Duration::from_millis(200));
             let stuck = tokio::spawn(async move {
                 let asked = Instant::now();
@@ -226,12 +233,13 @@ fn stateless_handlers_that_are_stuck_delay_nobody_else_who_asks_them() {
             }
 
             let slow = percentile(took, 900);
-            assert!(slow < SERVED, "{manner:?}: {slow:?}");
+            assert!(slow < SERVED + machine.worst(), "{manner:?}: {slow:?}");
 
             others_are_served(&hive, &format!("{manner:?}"), Duration::from_millis(400)).await;
             let (answer, after) = stuck.await.unwrap();
             assert_eq!(answer, Err(RequestError::Timeout { after: limit }));
-            assert!(after < limit + Duration::from_millis(200), "{manner:?}: told after {after:?}");
+            let bound = limit + Duration::from_millis(200) + machine.worst();
+            assert!(after < bound, "{manner:?}: told after {after:?}");
             credits_are_back(&hive).await
         }
 
@@ -259,11 +267,12 @@ fn one_that_spins_and_one_that_blocks_at_the_same_time_delay_their_own_places_on
             tokio::spawn(async move { hive.request_within(limit, Visit { place, manner }).await })
         });
 
+        let machine = Lateness::measure();
         let all = asked(&hive, Duration::from_millis(blocks)).await;
         let (count, slow) = (all.len(), percentile(all, 990));
         println!("usual {usual:?}, beside handlers that are stuck {slow:?}, of {count} requests");
         assert!(
-            slow < SERVED_WHILE_STUCK + usual,
+            slow < SERVED_WHILE_STUCK + usual + machine.worst(),
             "{slow:?} at the 99th percentile of {count}; usual is {usual:?}"
         );
 
@@ -291,9 +300,9 @@ fn messages_behind_stuck_handlers_in_one_batch_are_served() {
                 io.emit(well(place))
             }
 
-            let began = Instant::now();
+            let (began, machine) = (Instant::now(), Lateness::measure());
             io.flush().await;
-            assert!(began.elapsed() < SERVED, "a flush waits for no handler");
+            assert!(began.elapsed() < SERVED + machine.worst(), "a flush waits for no handler");
 
             let mut answers = 0;
             while answers < 38 {
@@ -301,11 +310,11 @@ fn messages_behind_stuck_handlers_in_one_batch_are_served() {
                 answers += mail.into_answers::<Visit>().ok().unwrap().into_iter().count();
             }
 
-            began.elapsed()
+            (began.elapsed(), machine.worst())
         });
 
-        let took = fed.await.unwrap();
-        assert!(took < SERVED * 3, "{took:?}");
+        let (took, machine) = fed.await.unwrap();
+        assert!(took < SERVED * 3 + machine, "{took:?}");
         hive.stop(Duration::from_secs(5)).await;
     })
 }
@@ -315,7 +324,7 @@ fn messages_behind_stuck_handlers_in_one_batch_are_served() {
 fn an_io_bee_is_answered_by_other_places_while_one_of_its_own_is_stuck() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
-        let feeding = hive.clone();
+        let (feeding, machine) = (hive.clone(), Lateness::measure());
         let fed = tokio::spawn(async move {
             let mut io = feeding.io();
             let mut took = Vec::new();
@@ -346,7 +355,7 @@ fn an_io_bee_is_answered_by_other_places_while_one_of_its_own_is_stuck() {
 
         let took = fed.await.unwrap();
         let worst = percentile(took, 1_000);
-        assert!(worst < SERVED * 2, "{worst:?}");
+        assert!(worst < SERVED * 2 + machine.worst(), "{worst:?}");
         hive.stop(Duration::from_secs(5)).await;
     })
 }

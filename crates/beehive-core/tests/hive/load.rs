@@ -9,7 +9,8 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use std::cell::Cell;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Shared by all tests of this process, or held exclusively by a test that measures time.
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -43,6 +44,42 @@ pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T 
     result
 }
 
+/// Measures how late this machine wakes a thread, whatever the hive does: one that sleeps in a loop. A test
+/// that asserts an upper bound on a delay adds this, because other processes may use the same machine.
+pub(crate) struct Lateness {
+    is_over: Arc<AtomicBool>,
+    worst_nanos: Arc<AtomicU64>,
+}
+
+impl Lateness {
+    pub(crate) fn measure() -> Lateness {
+        const NAP: Duration = Duration::from_millis(1);
+        let (is_over, worst_nanos) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (ends, shown) = (is_over.clone(), worst_nanos.clone());
+        std::thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                std::thread::sleep(NAP);
+                let late = began.elapsed().saturating_sub(NAP);
+                shown.fetch_max(late.as_nanos() as u64, Ordering::Relaxed);
+            }
+        });
+
+        Lateness { is_over, worst_nanos }
+    }
+
+    /// The maximum delay so far.
+    pub(crate) fn worst(&self) -> Duration {
+        Duration::from_nanos(self.worst_nanos.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Lateness {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed)
+    }
+}
+
 /// Where a hive sends its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
@@ -65,7 +102,7 @@ pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>
 
 /// Waits until `done` returns true; panics after `limit`.
 pub(crate) async fn eventually(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < limit, "{what}: not within {limit:?}");
         tokio::time::sleep(Duration::from_millis(5)).await

@@ -1,7 +1,7 @@
 //! Many concurrent requests with all kinds of handlers, and a hive that stops in the middle: each request
 //! ends once, in time, and correctly.
 
-use crate::load::{Chance, On, alone, on_workers, start};
+use crate::load::{Chance, Lateness, On, alone, on_workers, start};
 use beehive_core::{App, Builder, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -170,36 +170,6 @@ fn any_fate(chance: &mut Chance) -> Fate {
             }
             _ => Fate::Stateless,
         },
-    }
-}
-
-/// Measures how late this machine is without the hive: a thread that sleeps in a loop.
-struct Lateness {
-    over: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<Duration>,
-}
-
-impl Lateness {
-    fn measure() -> Lateness {
-        let over = Arc::new(AtomicBool::new(false));
-        let seen = over.clone();
-        let thread = std::thread::spawn(move || {
-            const NAP: Duration = Duration::from_millis(1);
-            let mut worst = Duration::ZERO;
-            while !seen.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                std::thread::sleep(NAP);
-                worst = worst.max(began.elapsed().saturating_sub(NAP))
-            }
-            worst
-        });
-
-        Lateness { over, thread }
-    }
-
-    fn worst(self) -> Duration {
-        self.over.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
     }
 }
 

@@ -103,7 +103,7 @@ fn without_eviction_a_transaction_over_the_row_limit_fails() {
 
     let Err(RequestError::Handler(error)) = kit.request(add(1, 3..5)) else { panic!("it is full") };
     assert_eq!(error.kind(), ErrorKind::Limit);
-    assert_eq!(error.text(), "`few[1]` would have 5 rows; `#[rows(max = 3)]` allows no more");
+    assert_eq!(error.text(), "`few[1]` would have 5 rows; `#[rows(max = 3)]` allows at most 3");
     assert_eq!(kit.sent::<Added>(), [Added(1)]);
     assert_eq!(kit.look::<Strict, _>(|app| app.count.get(&1).copied()), Some(1));
 
