@@ -37,6 +37,7 @@ mod settings;
 mod stateless_recursion;
 mod status_counters;
 mod stop;
+mod stop_log;
 mod supervision;
 mod sweep;
 mod sweep_log;

@@ -3,8 +3,7 @@
 
 use crate::load::{Chance, Lateness, On, alone, on_workers, start};
 use beehive_core::{App, Builder, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What happens to a request.

@@ -88,6 +88,11 @@ pub(crate) fn consume(
     steps: Vec<Effect>,
     cx: &mut RouteContext,
 ) {
+    if cx.turn.hive.is_over() {
+        // no handler begins once the hive is over, so the handler may not have seen the message
+        return;
+    }
+
     let Some(link) = cx.turn.hive.link.clone() else { return };
     let handler = HandlerId(handler as u16);
     let Some(input) = link.without_bee.input(message_id, handler, admitted) else { return };

@@ -230,6 +230,16 @@ pub(crate) fn record<A: App>(
         cx.run_deferred()
     }));
 
+    if turn.hive.is_over() {
+        // No handler begins once the hive is over, so `execute` may have left out the last messages of the
+        // run. A record would consume them too, and their senders' next attempt would find them done.
+        turn.discard();
+        turn.depth = depth;
+        turn.cause = None;
+        pending.forget(&inputs);
+        return pending.again.push_front(delivery);
+    }
+
     let failed = match ran {
         Ok(()) if draft.is_too_large() || draft.bytes + effects.size() > limits::RECORD_BYTES_MAX => {
             Some(Error::of(ErrorKind::Limit, TOO_LARGE))
