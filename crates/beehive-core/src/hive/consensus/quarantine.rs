@@ -11,7 +11,7 @@
 //!
 //! If the incarnation before stopped in order, the only cost is one load of a flag per run.
 
-use crate::cell::CellId;
+use crate::cell::{BeeId, CellId};
 use crate::hash::{HashMap, HashSet};
 use crate::hive::consensus::journal::{
     AppId, CrashMarker, Journal, LaneId, LogState, MessageId, Part, Seq, Suspect,
@@ -266,16 +266,17 @@ impl Quarantine {
     }
 }
 
-/// Checks whether the message may still be unfinished. A message from outside counts as unfinished unless a
-/// bee in the log has consumed it, since the log does not contain such messages themselves.
+/// Checks whether the suspect's app may still have to handle the message. A message from outside counts as
+/// unfinished unless a bee of that app has consumed it, since the log does not contain such messages
+/// themselves. Other apps' bees do not count: each app that handles the message consumes it for itself.
 fn is_unfinished(colony: &LogState, Suspect { id: message_id, .. }: &Suspect) -> bool {
     colony.outbox.contains_key(message_id)
         || colony.sweeps.contains_key(message_id)
         || (message_id.lane.is_lasting()
             && !colony
                 .bees
-                .values()
-                .any(|bee| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
+                .range((message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX)))
+                .any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }
 
 /// Returns the error with which a message that is set aside ends.
@@ -288,6 +289,7 @@ pub(crate) fn set_aside() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hive::consensus::journal::BeeImage;
     use crate::testing::TestJournal;
 
     /// Returns message number `seq` of a resumable lane.
@@ -296,6 +298,24 @@ mod tests {
             id: MessageId { lane: LaneId(7), seq: Seq(seq), part: Part::WHOLE, app: AppId(0) },
             cell: None,
         }
+    }
+
+    /// App 1 aborted the process with a message that app 0 had consumed before.
+    #[test]
+    fn a_message_that_another_app_has_consumed_is_set_aside() {
+        let mut colony = LogState::default();
+        colony.bees.insert((AppId(0), BeeId(3)), BeeImage::default());
+        colony.bees.insert((AppId(1), BeeId(4)), BeeImage::default());
+        let consumed_by = |colony: &mut LogState, app, bee| {
+            let seen = &mut colony.bees.get_mut(&(AppId(app), BeeId(bee))).unwrap().seen;
+            seen.insert(suspect(9).id.lane, Seq(9), Part::WHOLE);
+        };
+
+        let in_app_1 = Suspect { id: MessageId { app: AppId(1), ..suspect(9).id }, cell: None };
+        consumed_by(&mut colony, 0, 3);
+        assert!(is_unfinished(&colony, &in_app_1) && !is_unfinished(&colony, &suspect(9)));
+        consumed_by(&mut colony, 1, 4);
+        assert!(!is_unfinished(&colony, &in_app_1));
     }
 
     #[test]
