@@ -62,23 +62,24 @@ impl OpenVisits {
 
     /// Removes the cells of a visit that is committed, or whose bee did not accept it.
     pub(crate) fn over(&self, cells: usize) {
-        let last = self.open.fetch_sub(cells, Ordering::AcqRel) == cells;
+        let last = self.open.fetch_sub(cells, Ordering::SeqCst) == cells;
         deferred_wakes::all(&self.fewer);
 
         if last
             && let Some((link, sweep, all)) = &self.resumed
-            && all.load(Ordering::Acquire)
+            && all.load(Ordering::SeqCst)
         {
             link.quarantine.swept(sweep)
         }
     }
 
     /// Notes that the cursor has passed the last cell. The sweep leaves the quarantine here or in
-    /// [`OpenVisits::over`], whichever comes last.
+    /// [`OpenVisits::over`], whichever comes last: each writes its own variable and then reads the other one,
+    /// in one total order of all four (`SeqCst`), so at least one of them sees both.
     fn reached_all(&self) {
         if let Some((link, sweep, all)) = &self.resumed {
-            all.store(true, Ordering::Release);
-            if self.open.load(Ordering::Acquire) == 0 {
+            all.store(true, Ordering::SeqCst);
+            if self.open.load(Ordering::SeqCst) == 0 {
                 link.quarantine.swept(sweep)
             }
         }
