@@ -14,6 +14,7 @@ use crate::time::Time;
 use crate::{limits, panics};
 use std::any::Any;
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -135,7 +136,8 @@ pub(crate) struct Turn<'h> {
 }
 
 impl<'h> Turn<'h> {
-    /// Calls `begin`, which routes messages, and then has the scheduled bees run at `place`.
+    /// Calls `begin`, which routes messages, and then has the scheduled bees run at `place`, also if `begin`
+    /// panics: a bee that is marked as scheduled and is in no queue would never run again.
     pub(crate) fn with<R>(
         hive: &'h Arc<HiveInner>,
         place: Place,
@@ -147,7 +149,7 @@ impl<'h> Turn<'h> {
         turn.if_quick = place == Place::WorkerIfQuick;
         turn.begins = true;
 
-        let result = begin(&mut turn);
+        let result = panics::catch(AssertUnwindSafe(|| begin(&mut turn)));
         turn.cause = None;
 
         if !turn.woken.is_empty() {
@@ -158,8 +160,14 @@ impl<'h> Turn<'h> {
             }
         }
 
-        turn.end();
-        result
+        match result {
+            Ok(result) => {
+                turn.end();
+                result
+            }
+            // the buffers of this thread are dropped with the turn, because they may hold half of an output
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Runs the bees that wait at the slot of this thread until none is left or the turn is over. With a
@@ -376,5 +384,42 @@ impl<'h> Turn<'h> {
             });
             counters[at].1.fetch_add(count as u64, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hive;
+    use std::sync::mpsc::{Sender, channel};
+
+    struct Tells(Sender<()>);
+
+    impl Runnable for Tells {
+        fn app(&self) -> u16 {
+            0
+        }
+        fn run(self: Arc<Self>, _: &mut Turn) {
+            let _ = self.0.send(());
+        }
+    }
+
+    #[test]
+    fn what_a_turn_scheduled_before_it_panicked_runs() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.unwrap();
+        let _inside = runtime.enter();
+        let hive = Hive::builder().start().unwrap();
+        let (sender, receiver) = channel();
+
+        let panicked = panics::catch(AssertUnwindSafe(|| {
+            Turn::with(hive.inner(), Place::Runners, |turn| {
+                turn.schedule(Arc::new(Tells(sender)));
+                resume_unwind(Box::new("while it routed"))
+            })
+        }));
+
+        assert!(panicked.is_err());
+        receiver.recv_timeout(Duration::from_secs(20)).expect("the bee runs all the same");
     }
 }
