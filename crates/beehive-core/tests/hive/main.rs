@@ -27,6 +27,7 @@ mod ownership_handover;
 mod poison_messages;
 mod postpone;
 mod postponed_answers;
+mod random_seeds;
 mod replication;
 mod request;
 mod request_storm;

@@ -139,6 +139,7 @@ impl<M: Message> Slot for Typed<M> {
 
             let mut source = next.clone();
             next.chain = next.chain.behind(messages.len());
+            next.chance = next.chance_of(messages.len() as u64);
             source.numbers = numbers.take(messages.len());
 
             self.admitted = matches!(by, Admission::Lane(_));

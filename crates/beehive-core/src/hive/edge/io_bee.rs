@@ -229,6 +229,11 @@ impl Io {
 
     /// Routes the batch, for which `credits` credits were taken.
     fn hand_over(&mut self, credits: u32) {
+        self.route(Some(Cause::new(&self.credits, credits, &self.hive.inner().in_flight)))
+    }
+
+    /// Routes the batch, and advances the lane, the number of the next causal chain and the random seed.
+    fn route(&mut self, cause: Option<Arc<Cause>>) {
         let count = self.out.len();
         if let Some(why) = self.out.take_overflow() {
             tracing::error!(
@@ -249,14 +254,10 @@ impl Io {
             numbers: self.numbers,
             chance: self.chance,
         };
-        self.route(source, Some(Cause::new(&self.credits, credits, &self.hive.inner().in_flight)))
-    }
 
-    /// Routes the batch, and advances the lane and the number of the next causal chain.
-    fn route(&mut self, source: Source, cause: Option<Arc<Cause>>) {
         let (out, queue, inbox, numbers) = (&mut self.out, &mut self.queue, &self.inbox, &mut self.numbers);
         let by = self.lane.as_ref().map_or(Admission::Inside, Admission::Lane);
-        self.chain = self.chain.wrapping_add(out.len() as u64);
+        self.chain = self.chain.wrapping_add(count as u64);
         Turn::with(self.hive.inner(), self.place, |turn| {
             turn.cause = cause;
             turn.stateless = Stateless::InOrder;
@@ -268,17 +269,7 @@ impl Io {
     /// Flushes the batch without taking credits: for rare messages that must not wait behind packets (a
     /// port that went down, a switch that left).
     pub fn flush_control(&mut self) {
-        let source = Source {
-            origin: self.hive.id(),
-            sender: self.address(),
-            bee: None,
-            handler: None,
-            hops: 0,
-            chain: Chain::begun(self.chain),
-            numbers: self.numbers,
-            chance: self.chance,
-        };
-        self.route(source, None)
+        self.route(None)
     }
 
     /// Returns the next mail, if there is any.
