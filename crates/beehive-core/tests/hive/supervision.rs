@@ -1,7 +1,10 @@
 //! Supervision: IO bees that fail are restarted after growing pauses, and affect nothing else.
 
-use crate::load::{Lateness, On, eventually, on_workers, start};
+use crate::load::{On, eventually, on_workers, start, unheard};
+use beehive_core::seams::Platform;
+use beehive_core::testing::Kit;
 use beehive_core::{App, Dict, Error, Hive, Io, Message, Restart, handlers};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,68 +31,46 @@ impl Register {
     }
 }
 
+/// The pauses double up to the longest one, and begin again after an incarnation that ran for as long. In
+/// virtual time the pauses are exact.
 #[test]
 fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing() {
-    on_workers(2, async {
-        let (hive, _) = start(Hive::builder().app::<Register>(), On::Memory);
-        let restart =
-            Restart::OnFailure { first: Duration::from_millis(20), most: Duration::from_millis(80) };
-        let (lives, machine) = (Arc::new(lives::Lives::default()), Lateness::measure());
-
-        for panics in [true, false] {
-            let lives = lives.clone();
-            hive.spawn_io("fails", restart, move |mut io: Io| {
-                let lives = lives.clone();
-                async move {
-                    io.emit(Born(panics as u64));
-                    io.flush().await;
-                    lives.add(panics);
-                    if panics { panic!("as asked") } else { Err(Error::new("as asked")) }
+    let mut kit = Kit::of::<Register>().start();
+    let restart = Restart::OnFailure { first: Duration::from_millis(20), most: Duration::from_millis(80) };
+    let ends = [false, true].map(|panics| {
+        let ends = Arc::new(Mutex::new(Vec::new()));
+        let (noted, platform) = (ends.clone(), kit.platform().clone());
+        kit.hive().spawn_io("fails", restart, move |mut io: Io| {
+            let (ends, platform) = (noted.clone(), platform.clone());
+            async move {
+                io.emit(Born(panics as u64));
+                io.flush().await;
+                if ends.lock().len() == 6 {
+                    platform.sleep(Duration::from_millis(80)).await
                 }
-            })
-        }
-
-        let once = Arc::new(AtomicU64::new(0));
-        let counted = once.clone();
-        hive.spawn_io("is done", restart, move |_io: Io| {
-            counted.fetch_add(1, Ordering::Relaxed);
-            async { Ok(()) }
-        });
-
-        tokio::time::sleep(Duration::from_millis(600)).await;
-        for panics in [true, false] {
-            let pauses = lives.pauses(panics);
-            // The pauses are 20, 40, 80, 80, .. ms.
-            assert!((4..=9).contains(&pauses.len()), "{pauses:?}");
-            for (at, pause) in pauses.iter().enumerate() {
-                let least = Duration::from_millis(20 << at.min(2));
-                let most = least + Duration::from_millis(150) + machine.worst();
-                assert!(*pause >= least && *pause < most, "{pauses:?}");
+                ends.lock().push(platform.now());
+                if panics { unheard("as asked") } else { Err(Error::new("as asked")) }
             }
-            assert_eq!(hive.request(Births(panics as u64)).await, Ok(pauses.len() as u64 + 1));
-        }
+        });
+        ends
+    });
 
-        assert_eq!((once.load(Ordering::Relaxed), hive.status().io_bees), (1, 0));
-        hive.stop(Duration::from_secs(5)).await;
-    })
-}
+    let once = Arc::new(AtomicU64::new(0));
+    let counted = once.clone();
+    kit.hive().spawn_io("is done", restart, move |_io: Io| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async { Ok(()) }
+    });
 
-/// Times at which the incarnations of two IO bees ended.
-mod lives {
-    use std::sync::Mutex;
-    use std::time::{Duration, Instant};
-
-    #[derive(Default)]
-    pub(super) struct Lives([Mutex<Vec<Instant>>; 2]);
-
-    impl Lives {
-        pub(super) fn add(&self, which: bool) {
-            self.0[which as usize].lock().unwrap().push(Instant::now())
-        }
-        pub(super) fn pauses(&self, which: bool) -> Vec<Duration> {
-            self.0[which as usize].lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect()
-        }
+    kit.advance(Duration::from_millis(590));
+    for (panics, ends) in [false, true].into_iter().zip(&ends) {
+        let between: Vec<u128> = ends.lock().windows(2).map(|two| two[1].since(two[0]).as_millis()).collect();
+        // the seventh incarnation runs for 80 ms after a pause of 80 ms, and is followed by the first pause
+        assert_eq!(between, [20, 40, 80, 80, 80, 160, 20, 40]);
+        assert_eq!(kit.request(Births(panics as u64)), Ok(between.len() as u64 + 1));
     }
+
+    assert_eq!((once.load(Ordering::Relaxed), kit.hive().status().io_bees), (1, 0));
 }
 
 /// The function that creates an IO bee may panic, just like the IO bee itself.
