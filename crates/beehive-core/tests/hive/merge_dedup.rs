@@ -2,7 +2,7 @@
 //! incarnation or the next.
 
 use crate::load::{eventually, on_workers};
-use beehive_core::journal::{Entry, Journal, JournalEvents, LogState};
+use beehive_core::journal::{Entry, Journal, JournalEvents, LogState, Record};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Dict, Hive, Message, handlers};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,8 +156,11 @@ struct Patient {
 }
 
 impl Patient {
+    /// Returns the number of uncommitted entries of bees. The hive has entries of its own, such as the shapes
+    /// that it writes when it starts.
     fn waiting(&self) -> usize {
-        self.entries.lock().unwrap().len()
+        let entries = self.entries.lock().unwrap();
+        entries.iter().filter(|entry| matches!(entry.record, Record::Work(_))).count()
     }
 
     fn commit_all(&self) {
