@@ -2,7 +2,8 @@
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use crate::memory::{alone, load_time, memory_is_flat};
-use beehive_core::{Address, App, Ctx, Dict, Hive, Io, Message, handlers, limits};
+use beehive_core::{Address, App, Busy, Ctx, Dict, Hive, Io, Mail, Message, handlers, limits};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Message)]
@@ -90,6 +91,84 @@ fn an_io_bee_that_reads_no_mail_does_not_lock_itself_out() {
         credits_are_back(&hive, &[&io], 8).await;
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+/// Set when the handler of `Held` may return.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Answered(u64);
+#[derive(Message)]
+struct Held(u64);
+#[derive(App)]
+struct Answering {
+    answered: Dict<u64, u64>,
+}
+#[handlers]
+impl Answering {
+    #[rcv(sharded)]
+    fn answered(&mut self, msg: &Answered, ctx: &mut Ctx) -> u64 {
+        *self.answered.entry(msg.0).or_default() += 1;
+        ctx.emit(Held(msg.0));
+        msg.0
+    }
+}
+#[derive(App)]
+struct Holding {
+    held: Dict<u64, u64>,
+}
+#[handlers]
+impl Holding {
+    #[rcv(sharded)]
+    fn held(&mut self, msg: &Held) {
+        while !IS_OPEN.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1))
+        }
+        *self.held.entry(msg.0).or_default() += 1
+    }
+}
+
+/// An answer may arrive before the credit of its message is back. An IO bee whose `try_flush` has kept a
+/// batch, and which then waits for nothing but mail, is served when the credit comes back.
+#[test]
+fn a_batch_that_try_flush_has_kept_is_flushed_while_its_io_bee_waits_for_mail() {
+    for on in [On::Memory, On::Journal] {
+        for waits_for_the_wake_up_alone in [false, true] {
+            on_workers(2, async {
+                IS_OPEN.store(false, Ordering::Release);
+                let (hive, _journal) = start(Hive::builder().app::<Answering>().app::<Holding>(), on);
+                let mut io = hive.io_with_credits(1);
+                io.emit(Answered(1));
+                io.flush().await;
+                assert_eq!(answers(io.receive().await), [1]);
+
+                io.emit(Answered(2));
+                assert_eq!(io.try_flush(), Err(Busy), "what the first message caused is in flight");
+                assert!(
+                    tokio::time::timeout(Duration::from_millis(20), io.arrived()).await.is_err(),
+                    "there is neither mail nor a credit"
+                );
+
+                IS_OPEN.store(true, Ordering::Release);
+                let mail = tokio::time::timeout(Duration::from_secs(20), async {
+                    if waits_for_the_wake_up_alone {
+                        while io.buffered() > 0 {
+                            io.arrived().await
+                        }
+                    }
+                    io.receive().await
+                });
+                assert_eq!(answers(mail.await.expect("the batch was flushed")), [2]);
+                credits_are_back(&hive, &[&io], 1).await;
+                hive.stop(Duration::from_secs(5)).await;
+            })
+        }
+    }
+}
+
+fn answers(mail: Mail) -> Vec<u64> {
+    mail.into_answers::<Answered>().ok().unwrap().into_iter().map(Result::unwrap).collect()
 }
 
 /// Its flushes get their credits back, and its inbox does not grow.

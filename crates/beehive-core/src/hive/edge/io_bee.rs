@@ -39,6 +39,8 @@ pub struct Io {
     inbox: Arc<Inbox>,
     credits: Arc<Credits>,
     out: Outputs,
+    /// Whether `try_flush` has kept the batch, which is then flushed by the next call that waits.
+    is_kept: bool,
     /// Messages that cannot be delivered yet.
     queue: SenderQueue,
     /// The lane on which this IO bee's messages are deduplicated; `None` without a journal.
@@ -68,6 +70,7 @@ impl Io {
             inbox,
             credits: Credits::new(credits),
             out: Outputs::new(inner.types.clone()),
+            is_kept: false,
             queue: SenderQueue::default(),
             numbers: lane.as_ref().map_or(Numbers::NONE, |lane| Numbers::new(lane.id(), Seq::ZERO)),
             lane,
@@ -186,7 +189,7 @@ impl Io {
     ///
     /// Cancel-safe: messages that were not flushed stay in the batch.
     pub async fn flush(&mut self) {
-        let wanted = self.out.len().min(self.credits.limit());
+        let wanted = self.wanted();
         if wanted > 0 {
             while !(self.has_room() && self.credits.take_all(wanted)) {
                 let ended = self.hive.inner().ended.notified();
@@ -197,9 +200,8 @@ impl Io {
                 }
 
                 self.inbox.release();
-                let (next, count) = (self.numbers.seq(), self.out.len() as u64);
                 tokio::select! {
-                    () = available(self.lane.as_deref(), next, count, &self.credits, wanted) => {}
+                    () = self.room() => {}
                     () = self.inbox.arrived.notified() => {}
                     () = ended => {}
                 }
@@ -208,16 +210,40 @@ impl Io {
         }
     }
 
-    /// Flushes the batch if there are credits for it; otherwise keeps it.
+    /// Flushes the batch if there are credits for it. Otherwise it keeps the batch; [`Io::receive`] and
+    /// [`Io::arrived`] then flush it while they wait, as soon as there are credits.
+    ///
+    /// The credits of a message come back shortly after its answer has arrived, so this may return [`Busy`]
+    /// although all answers are there. An IO bee that goes on to wait for mail does not hang all the same.
     pub fn try_flush(&mut self) -> Result<(), Busy> {
-        let wanted = self.out.len().min(self.credits.limit());
+        let wanted = self.wanted();
         if wanted > 0 {
             if !(self.has_room() && self.credits.take_all(wanted)) {
+                self.is_kept = true;
                 return Err(Busy);
             }
             self.hand_over(wanted);
         }
         Ok(())
+    }
+
+    /// Returns the number of credits that the batch needs.
+    #[inline]
+    fn wanted(&self) -> u32 {
+        self.out.len().min(self.credits.limit())
+    }
+
+    /// Returns a future that waits until there may be room in the lane, and credits, for the batch.
+    /// Cancel-safe.
+    fn room(&self) -> impl Future<Output = ()> + Send + use<'_> {
+        let (lane, next, count) = (self.lane.as_deref(), self.numbers.seq(), self.out.len() as u64);
+        let (credits, wanted) = (&*self.credits, self.wanted());
+        async move {
+            if let Some(lane) = lane {
+                lane.room_for(|| next, count).await
+            }
+            credits.available(wanted).await
+        }
     }
 
     /// Checks whether the batch fits into the window of its lane.
@@ -234,6 +260,7 @@ impl Io {
 
     /// Routes the batch, and advances the lane, the number of the next causal chain and the random seed.
     fn route(&mut self, cause: Option<Arc<Cause>>) {
+        self.is_kept = false;
         let count = self.out.len();
         if let Some(why) = self.out.take_overflow() {
             tracing::error!(
@@ -294,21 +321,32 @@ impl Io {
         }
     }
 
-    /// Waits for mail and returns it. Cancel-safe.
+    /// Waits for mail and returns it. Meanwhile it flushes a batch that [`Io::try_flush`] has kept.
+    /// Cancel-safe.
     pub async fn receive(&mut self) -> Mail {
         loop {
-            let arrived = self.inbox.arrived.notified();
             if let Some(mail) = self.inbox.pop() {
                 return mail;
             }
-            arrived.await
+            self.arrived().await
         }
     }
 
-    /// Waits until there may be mail. Cancel-safe.
+    /// Waits until there may be mail. Meanwhile it flushes a batch that [`Io::try_flush`] has kept.
+    /// Cancel-safe.
     pub async fn arrived(&mut self) {
-        if self.inbox.is_empty() {
-            self.inbox.arrived.notified().await
+        while self.inbox.is_empty() {
+            if !self.is_kept {
+                return self.inbox.arrived.notified().await;
+            }
+
+            tokio::select! {
+                biased;
+                () = self.inbox.arrived.notified() => return,
+                () = self.room() => {
+                    let _ = self.try_flush();
+                }
+            }
         }
     }
 
@@ -326,15 +364,6 @@ impl Drop for Io {
             end_unless_lasting(link, lane)
         }
     }
-}
-
-/// Waits until the lane may have room for `count` messages from `next` on, and `wanted` credits may be
-/// free. Cancel-safe.
-async fn available(lane: Option<&OutsideLane>, next: Seq, count: u64, credits: &Credits, wanted: u32) {
-    if let Some(lane) = lane {
-        lane.room_for(|| next, count).await
-    }
-    credits.available(wanted).await
 }
 
 /// Ends a lane that no sender can resume.
