@@ -435,6 +435,10 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
         for entry in self.undo.entries() {
             if known.insert((entry.id, &entry.key)) {
                 let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
+                // the first entry of a cell has the value from before the transaction
+                if value == entry.old.as_ref().map(encode) {
+                    continue;
+                }
                 out.push(Op { dict: self.meta.index, key: encode(&entry.key), row: None, value });
             }
         }

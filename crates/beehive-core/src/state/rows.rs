@@ -224,14 +224,18 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.undo.release(mark)
     }
 
-    /// Iterates over the changed rows: the encoded key and, if the row still exists, the encoded value.
+    /// Iterates over the changed rows: the encoded key and, if the row still exists, the encoded value. Leaves
+    /// out the rows whose value is the same as before the transaction.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
         let undo = self.undo.entries();
         // A row appears again in the undo log if it was also changed inside a nested savepoint.
         #[expect(clippy::disallowed_types, reason = "seeded, because rows come from outside; never iterated")]
         let mut known = hashbrown::HashSet::<_>::with_capacity(undo.len());
         let first = undo.iter().filter(move |(row, _)| known.insert(row));
-        first.map(|(row, _)| (encode(row), self.rows.get(row).map(encode)))
+        first.filter_map(|(row, old)| {
+            let value = self.rows.get(row).map(encode);
+            (value != old.as_ref().map(encode)).then(|| (encode(row), value))
+        })
     }
 
     /// Iterates over the changed rows, possibly repeated, with their current values.
@@ -331,6 +335,7 @@ mod tests {
     #[test]
     fn changes_name_a_row_once_with_its_last_value() {
         let mut rows: Rows<u32, u32> = Rows::default();
+        rows.load(0, 7);
         for n in 0..40 {
             rows.insert(n % 20, n);
         }
@@ -340,5 +345,19 @@ mod tests {
         assert_eq!(changes.len(), 20);
         assert_eq!(changes[0], (encode(&0u32), None));
         assert_eq!(changes[19], (encode(&19u32), Some(encode(&39u32))));
+    }
+
+    #[test]
+    fn a_row_that_is_as_before_is_no_change() {
+        let mut rows: Rows<u32, u32> = Rows::default();
+        (0..4).for_each(|row| rows.load(row, row));
+
+        rows.insert(0, 0);
+        rows.remove(&1);
+        rows.insert(1, 1);
+        *rows.entry(2).or_default() += 1;
+        rows.insert(9, 9);
+        rows.remove(&9);
+        assert_eq!(rows.changes().collect::<Vec<_>>(), [(encode(&2u32), Some(encode(&3u32)))]);
     }
 }
