@@ -47,5 +47,6 @@ mod timers;
 mod timers_order;
 mod undecodable_values;
 mod unencodable_values;
+mod unlogged_reads;
 mod views;
 mod watchdog;

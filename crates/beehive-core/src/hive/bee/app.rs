@@ -210,6 +210,7 @@ impl<A: App> AppRuntime<A> {
             pending.base = image.state;
             pending.seen = image.seen;
             pending.cells_logged = cells.len();
+            pending.is_logged = true;
             pending.forget_unknown();
             pending.next_seq = image.next_seq;
         }

@@ -204,8 +204,8 @@ impl<A: App> Bee<A> {
     ///
     /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender that is
     /// refused has seen `Gone`, hence finds the cells without an owner when it routes again. `release` gets
-    /// the cells, and the floors below which the bee has handled everything.
-    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Vec<(LaneId, Seq)>)) -> Retirement {
+    /// the cells, and, if the log may know the bee, the floors below which the bee has handled everything.
+    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Vec<(LaneId, Seq)>>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
         if mailbox.mode != Mode::Active
@@ -231,6 +231,7 @@ impl<A: App> Bee<A> {
             return Retirement::WithItsTimers;
         }
 
+        let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
             Some(pending) => pending.link().lanes.floors_above(&pending.seen),
             None => Some(Vec::new()),
@@ -244,7 +245,7 @@ impl<A: App> Bee<A> {
         let cells: SmallVec<[CellId; 4]> =
             std::iter::once(self.first_cell).chain(mailbox.more_cells().iter().copied()).collect();
 
-        release(&cells, floors);
+        release(&cells, is_logged.then_some(floors));
         mailbox.mode = Mode::Gone;
         mailbox.body = None;
         Retirement::Ended

@@ -16,10 +16,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A run of transactions whose record is in flight.
+/// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
-    /// Number of the log entry.
-    pub(crate) number: EntryNumber,
+    /// Number of the log entry, which is in flight. `None` for a run that changed and sent nothing, which
+    /// has no entry: its reports are held until all entries before it are committed, because it has read the
+    /// state that they left.
+    pub(crate) number: Option<EntryNumber>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
     /// The messages that this run was the first to consume.
@@ -53,6 +55,8 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) next_seq: Seq,
     /// Number of the bee's cells that the log knows.
     pub(crate) cells_logged: usize,
+    /// Whether the log may know the bee.
+    pub(crate) is_logged: bool,
 }
 
 impl<A: App> PendingRuns<A> {
@@ -68,6 +72,7 @@ impl<A: App> PendingRuns<A> {
             again: VecDeque::new(),
             next_seq: Seq::ZERO,
             cells_logged: 0,
+            is_logged: false,
         })
     }
 
@@ -88,7 +93,7 @@ impl<A: App> PendingRuns<A> {
 
     /// Returns the numbers of the entries in flight.
     pub(crate) fn numbers(&self) -> Vec<EntryNumber> {
-        self.entries.iter().map(|e| e.number).collect()
+        self.entries.iter().filter_map(|e| e.number).collect()
     }
 
     /// Releases the effects of committed runs in order. If an entry is dead, takes back that run and all
@@ -105,8 +110,13 @@ impl<A: App> PendingRuns<A> {
         // read before the fates: a decision in between changes the version again, so the next call sees it
         self.version = self.link.version();
 
-        let fates = self.link.fates(self.entries.iter().map(|e| e.number));
-        for fate in fates {
+        let mut fates = self.link.fates(self.entries.iter().filter_map(|e| e.number)).into_iter();
+        while let Some(oldest) = self.entries.front() {
+            let fate = match oldest.number {
+                Some(_) => fates.next().unwrap_or(Fate::Open),
+                // all entries before it are committed
+                None => Fate::Committed,
+            };
             match fate {
                 Fate::Open => break,
                 Fate::Dead => {
@@ -115,24 +125,40 @@ impl<A: App> PendingRuns<A> {
                 }
                 Fate::Committed => {
                     let Some(done) = self.entries.pop_front() else { return false };
-                    done.ops.iter().for_each(|op| self.base.apply(op));
-                    if let Some(views) = &app.views {
-                        views.committed(state, &done.ops, cx.turn.moment())
-                    }
-                    self.cells_logged = self.cells_logged.max(done.cells_end);
-                    if let Some(probe) = cx.turn.hive.probe() {
-                        probe.entry_committed(done.number)
-                    }
-                    cx.turn.cause = done.delivery.cause.clone();
-                    flush(done.steps, cx);
-                    cx.turn.cause = None;
-                    let Delivery { batch, cells, .. } = done.delivery;
-                    batch.committed(cells.len());
-                    panics::harmless(|| drop(batch));
+                    self.release(done, app, state, cx)
                 }
             }
         }
         false
+    }
+
+    /// Applies a committed run to the committed state, and releases its effects. All earlier runs are
+    /// released.
+    pub(crate) fn release(
+        &mut self,
+        done: Executed<A>,
+        app: &Arc<AppRuntime<A>>,
+        state: &mut A,
+        cx: &mut RouteContext,
+    ) {
+        done.ops.iter().for_each(|op| self.base.apply(op));
+        if let Some(views) = &app.views
+            && done.number.is_some()
+        {
+            views.committed(state, &done.ops, cx.turn.moment())
+        }
+
+        self.cells_logged = self.cells_logged.max(done.cells_end);
+        if let (Some(probe), Some(number)) = (cx.turn.hive.probe(), done.number) {
+            probe.entry_committed(number)
+        }
+
+        cx.turn.cause = done.delivery.cause.clone();
+        flush(done.steps, cx);
+        cx.turn.cause = None;
+        let Delivery { batch, cells, .. } = done.delivery;
+        batch.committed(cells.len());
+        panics::harmless(|| drop(batch));
     }
 
     /// Discards all uncommitted runs, returns the state to the committed one, and queues the runs' messages

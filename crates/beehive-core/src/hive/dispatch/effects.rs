@@ -94,6 +94,8 @@ pub(crate) struct Effects {
     pub(crate) notes: Vec<Note>,
     /// The effects, in order.
     steps: Vec<Effect>,
+    /// Number of `steps` that only report a result to who asked for it.
+    reports: usize,
     /// Routing that nested too deeply for one stack, and everything that was routed after it.
     too_deep: VecDeque<Effect>,
     /// `Some` while an entry of `too_deep` is routed: collects what nests too deeply again, and
@@ -110,6 +112,7 @@ pub(crate) struct Savepoint {
     emits: usize,
     notes: usize,
     steps: usize,
+    reports: usize,
     too_deep: usize,
     unfinished: usize,
 }
@@ -122,6 +125,7 @@ impl Effects {
             emits: Vec::new(),
             notes: Vec::new(),
             steps: Vec::new(),
+            reports: 0,
             too_deep: VecDeque::new(),
             unfinished: None,
             stateless: 0,
@@ -131,6 +135,18 @@ impl Effects {
     /// Adds an effect that takes place when the record is committed.
     pub(crate) fn hold(&mut self, effect: impl FnOnce(&mut RouteContext) + Send + 'static) {
         self.steps.push(Box::new(effect))
+    }
+
+    /// Adds an effect that only reports a result (an answer, an error) to who asked for it.
+    pub(crate) fn hold_report(&mut self, report: impl FnOnce(&mut RouteContext) + Send + 'static) {
+        self.reports += 1;
+        self.hold(report)
+    }
+
+    /// Checks whether the run has emitted, sent and begun nothing: all that is left of it are reports to who
+    /// asked.
+    pub(crate) fn only_reports(&self) -> bool {
+        self.emits.is_empty() && self.steps.len() == self.reports
     }
 
     /// Counts messages that stateless handlers are about to handle. Returns `false` if they exceed the
@@ -172,6 +188,7 @@ impl Effects {
             emits: self.emits.len(),
             notes: self.notes.len(),
             steps: self.steps.len(),
+            reports: self.reports,
             too_deep: self.too_deep.len(),
             unfinished: self.unfinished.as_ref().map_or(0, Vec::len),
         }
@@ -183,6 +200,7 @@ impl Effects {
         self.emits.truncate(to.emits);
         self.notes.truncate(to.notes);
         self.steps.truncate(to.steps);
+        self.reports = to.reports;
         self.too_deep.truncate(to.too_deep);
         if let Some(unfinished) = &mut self.unfinished {
             unfinished.truncate(to.unfinished)

@@ -142,7 +142,7 @@ impl<M: Message> MessageType<M> {
                 };
 
                 match cx.held() {
-                    Some(effects) => effects.hold(move |_| tell()),
+                    Some(effects) => effects.hold_report(move |_| tell()),
                     None => tell(),
                 }
             }

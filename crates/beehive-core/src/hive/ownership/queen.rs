@@ -243,7 +243,8 @@ impl<A: App> AppRuntime<A> {
                 pending.base.absorb(std::mem::take(&mut other.base));
                 pending.seen.absorb(std::mem::take(&mut other.seen));
                 // 0 means unknown: `from` may bring cells that the log has not seen
-                pending.cells_logged = 0
+                pending.cells_logged = 0;
+                pending.is_logged |= other.is_logged
             }
             body.now = body.now.max(gone.now);
             body.traffic.absorb(&gone.traffic);
@@ -283,17 +284,17 @@ impl<A: App> AppRuntime<A> {
         let (mut retired, mut later, mut with_timers) = (0, Vec::new(), Vec::new());
         for bee in self.take_idle() {
             let mut queen = self.queen.lock();
-            let mut floors = Vec::new();
-            let ended = bee.retire(|cells, seen| {
+            let mut logged = None;
+            let ended = bee.retire(|cells, floors| {
                 self.release(bee.id, hive);
-                floors = seen;
+                logged = floors;
                 for cell in cells {
                     self.routes.remove(*cell, &bee)
                 }
             });
             match ended {
                 Retirement::Ended => {
-                    if let Some(link) = &self.link {
+                    if let (Some(link), Some(floors)) = (&self.link, logged) {
                         // the record enters the log before another bee can get these cells, because that
                         // bee does not know which messages this one has handled; nothing waits for the
                         // commit

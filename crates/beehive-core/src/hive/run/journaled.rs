@@ -189,7 +189,10 @@ fn run_all<A: Handlers>(
         }
     };
 
-    let mut steps = Steps { run: &mut run, lost: &mut lost };
+    // a message from outside arrives only once, also after a crash, unless its lane outlives the process
+    let is_outside = batch.admitted().is_some() && !batch.source().numbers.lane.is_lasting();
+    let may_repeat = !inputs.is_empty() && !is_outside;
+    let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat };
     record(bee, body, (delivery, inputs), &mut steps, turn);
     if let Some(began) = began {
         body.traffic.timed(count, turn.hive.now().since(began))
@@ -203,6 +206,8 @@ pub(crate) struct Steps<'a, A> {
     /// Ends the messages with an error instead. Called after a rollback, if the changes or outputs
     /// cannot be recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
+    /// Whether the log must remember the messages of the delivery because they may arrive again.
+    pub(crate) may_repeat: bool,
 }
 
 /// Runs `steps` and appends one record of what they did. `inputs` are the messages of `delivery` that
@@ -276,6 +281,11 @@ pub(crate) fn record<A: App>(
         cx.run_deferred()
     }
 
+    let is_read = draft.ops.is_empty() && draft.visits.is_empty() && effects.only_reports();
+    if is_read && !steps.may_repeat {
+        return read(bee, body, (delivery, inputs), effects, turn);
+    }
+
     let next_seq = effects.numbers.seq();
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
@@ -301,6 +311,8 @@ pub(crate) fn record<A: App>(
                 probe.noted(Some(number), notes)
             }
             pending.next_seq = next_seq;
+            pending.is_logged = true;
+            let number = Some(number);
             pending.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
         }
         // refused, because one of the bee's uncommitted entries is dead. The log client changed its version
@@ -313,6 +325,35 @@ pub(crate) fn record<A: App>(
     }
 
     turn.cause = None;
+}
+
+/// Ends a run that changed and sent nothing, without a log entry. Its reports are released when the entries
+/// before it are committed, because the run has read what they wrote; if one of them is dead, it is run
+/// again.
+fn read<A: App>(
+    bee: &Arc<Bee<A>>,
+    body: &mut Body<A>,
+    (delivery, inputs): (Delivery<A>, Vec<Input>),
+    mut effects: Effects,
+    turn: &mut Turn,
+) {
+    let Some(pending) = &mut body.pending else { return };
+    turn.cause = None;
+
+    let notes = std::mem::take(&mut effects.notes);
+    let (mut steps, cells_end) = (effects.into_steps(), pending.cells_logged);
+    if turn.hive.probe().is_some() && !notes.is_empty() {
+        // the notes count once the run does, and come before its answers
+        steps.insert(0, Box::new(move |cx: &mut RouteContext| cx.note(notes)))
+    }
+
+    let done = pending::Executed { number: None, delivery, inputs, ops: Vec::new(), steps, cells_end };
+    if !pending.entries.is_empty() {
+        return pending.entries.push_back(done);
+    }
+
+    let mut cx = RouteContext::new(&mut body.queue, turn);
+    pending.release(done, &bee.app, &mut body.app, &mut cx)
 }
 
 const TOO_LARGE: &str = "what the transaction changed and emitted is more than `limits::RECORD_BYTES_MAX`";

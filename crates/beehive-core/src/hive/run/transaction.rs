@@ -553,7 +553,7 @@ pub(crate) fn finish<M: Message>(
         match &mut cx.sink {
             Sink::Held(effects) => {
                 let (batch, cause) = (batch.clone(), cx.turn.cause.clone());
-                effects.hold(move |_| report(&batch, done.observed, done.answers, &cause))
+                effects.hold_report(move |_| report(&batch, done.observed, done.answers, &cause))
             }
             Sink::Now => report(batch, done.observed, done.answers, &cx.turn.cause),
         }

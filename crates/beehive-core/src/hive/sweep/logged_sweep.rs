@@ -456,7 +456,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         hold_done(&visit, cx)
     };
 
-    let mut steps = Steps { run: &mut run, lost: &mut lost };
+    let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat: true };
     record(bee, body, (delivery, Vec::new()), &mut steps, turn)
 }
 

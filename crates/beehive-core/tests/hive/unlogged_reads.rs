@@ -1,0 +1,181 @@
+//! Runs that change and send nothing have no log entry, and read nothing that may still be refused.
+
+use crate::load::{eventually, on_workers};
+use beehive_core::journal::LogState;
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Dict, Error, Hive, Message, RequestError, Table, handlers};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Add(u64);
+#[derive(Message)]
+#[message(reply = u64)]
+struct Get(u64);
+/// Changes its cell and then fails, so that nothing is left of it.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Fail(u64);
+/// Stores what is there already.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Refresh(u64);
+#[derive(App)]
+struct Counter {
+    counts: Dict<u64, u64>,
+    rows: Table<u64, u64, u64>,
+}
+#[handlers]
+impl Counter {
+    #[rcv(sharded)]
+    fn add(&mut self, msg: &Add) -> u64 {
+        let count = self.counts.entry(msg.0).or_default();
+        *count += 1;
+        *count
+    }
+    #[rcv(sharded)]
+    fn get(&mut self, msg: &Get) -> u64 {
+        self.counts.get(&msg.0).copied().unwrap_or(0)
+    }
+    #[rcv(sharded)]
+    fn refresh(&mut self, msg: &Refresh) -> u64 {
+        let count = self.counts.get(&msg.0).copied().unwrap_or(0);
+        if count > 0 {
+            self.counts.put(msg.0, 0);
+            self.counts.put(msg.0, count);
+        }
+        let rows = self.rows.at(msg.0);
+        rows.insert(1, 1);
+        rows.remove(&1);
+        count
+    }
+    #[rcv(sharded)]
+    fn fail(&mut self, msg: &Fail) -> Result<u64, Error> {
+        *self.counts.entry(msg.0).or_default() += 1;
+        Err("as asked")?
+    }
+}
+
+/// Returns a hive on a journal that refuses one entry in `refuse_one_in`.
+fn start(refuse_one_in: u64) -> (Hive, Arc<TestJournal>) {
+    let journal = TestJournal::start(7, refuse_one_in, 0);
+    let hive = Hive::builder().app::<Counter>().journal(journal.clone(), LogState::default());
+    (hive.start().unwrap(), journal)
+}
+
+#[test]
+fn a_run_that_changes_and_sends_nothing_has_no_entry() {
+    on_workers(2, async {
+        let (hive, journal) = start(0);
+        assert_eq!(hive.request(Add(1)).await, Ok(1));
+        let logged = journal.log().len();
+
+        for _ in 0..50 {
+            assert_eq!(hive.request(Get(1)).await, Ok(1));
+            assert_eq!(hive.request(Refresh(1)).await, Ok(1));
+            assert!(matches!(hive.request(Fail(1)).await, Err(RequestError::Handler(_))));
+        }
+
+        let mut io = hive.io();
+        for key in 0..200 {
+            io.emit(Get(key % 4))
+        }
+        io.flush().await;
+
+        let mut answers = 0;
+        while answers < 200 {
+            let some = io.receive().await.into_answers::<Get>().ok().unwrap();
+            answers += some.into_iter().map(|answer| assert!(answer.unwrap() <= 1)).count()
+        }
+
+        // bees that were made for reads of keys that do not exist retire, and the log never knew them
+        eventually("retired", Duration::from_secs(10), || hive.status().apps[0].bees == 1).await;
+        assert_eq!((journal.log().len(), journal.waiting()), (logged, 0));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+#[test]
+fn a_read_is_answered_only_when_what_it_has_read_is_committed() {
+    on_workers(2, async {
+        let (hive, journal) = start(0);
+        assert_eq!(hive.request(Add(1)).await, Ok(1));
+        journal.stall(true);
+
+        let adding = tokio::spawn({
+            let hive = hive.clone();
+            async move { hive.request(Add(1)).await }
+        });
+        eventually("the change is in flight", Duration::from_secs(5), || journal.waiting() > 0).await;
+
+        let limit = Duration::from_millis(100);
+        assert_eq!(
+            hive.request_within(limit, Get(1)).await,
+            Err(RequestError::Timeout { after: limit }),
+            "the change may still be refused"
+        );
+
+        let reading = tokio::spawn({
+            let hive = hive.clone();
+            async move { hive.request(Get(1)).await }
+        });
+        journal.stall(false);
+        assert_eq!((adding.await.unwrap(), reading.await.unwrap()), (Ok(2), Ok(2)));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// The journal refuses everything at first. A read that has seen a refused change is run again, and sees the
+/// change as it is committed.
+#[test]
+fn a_read_of_a_refused_change_is_run_again() {
+    on_workers(2, async {
+        let (hive, journal) = start(1);
+        let mut io = hive.io();
+        for _ in 0..20 {
+            io.emit(Add(1));
+        }
+        for _ in 0..20 {
+            io.emit(Get(1));
+        }
+        io.flush().await;
+
+        eventually("refused", Duration::from_secs(5), || journal.refused() > 3).await;
+        assert!(io.try_receive().is_none(), "nothing is committed");
+        journal.accept_all();
+
+        let (mut added, mut read) = (Vec::new(), Vec::new());
+        while added.len() + read.len() < 40 {
+            match io.receive().await.into_answers::<Add>() {
+                Ok(answers) => added.extend(answers.into_iter().map(Result::unwrap)),
+                Err(mail) => {
+                    read.extend(mail.into_answers::<Get>().ok().unwrap().into_iter().map(Result::unwrap))
+                }
+            }
+        }
+
+        assert_eq!(added, (1..=20).collect::<Vec<u64>>());
+        assert_eq!(read, [20; 20], "a sender's read comes after its changes");
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// A sender that may continue its lane after a crash may send a read again, and the log has to know that it
+/// was handled.
+#[test]
+fn a_read_that_may_be_sent_again_has_an_entry() {
+    on_workers(2, async {
+        let (hive, journal) = start(0);
+        assert_eq!(hive.request(Add(1)).await, Ok(1));
+        let logged = journal.log().len();
+
+        let mut io = hive.io();
+        io.resume(5, 0);
+        io.emit(Get(1));
+        io.flush().await;
+        io.receive().await;
+        assert_eq!(journal.log().len(), logged + 1);
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
