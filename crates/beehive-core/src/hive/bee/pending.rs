@@ -91,9 +91,9 @@ impl<A: App> PendingRuns<A> {
         self.version != self.link.version()
     }
 
-    /// Returns the numbers of the entries in flight.
-    pub(crate) fn numbers(&self) -> Vec<EntryNumber> {
-        self.entries.iter().filter_map(|e| e.number).collect()
+    /// Returns the number of the newest entry in flight.
+    pub(crate) fn newest(&self) -> Option<EntryNumber> {
+        self.entries.iter().rev().find_map(|executed| executed.number)
     }
 
     /// Releases the effects of committed runs in order. If an entry is dead, takes back that run and all

@@ -1,6 +1,7 @@
 //! The hive's side of its journal: numbers entries, and tracks which of them are committed and which are
 //! dead.
 
+use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{
     Entry, EntryNumber, Journal, JournalEvents, LaneId, LogState, Record, Seq,
@@ -27,12 +28,10 @@ struct State<W: ?Sized> {
     next: EntryNumber,
     /// The number of the newest entry that is not dead: the next one is executed on it.
     last: EntryNumber,
-    /// The commit index: all entries up to it are committed, except those in `dead`.
-    released: EntryNumber,
-    /// Ranges of entries that never took effect: the first number, and the last plus one.
-    dead: Vec<(EntryNumber, EntryNumber)>,
-    /// The entries in flight, and the decided ones whose bee has not asked for their fate yet.
+    /// The entries in flight.
     undecided: BTreeMap<EntryNumber, Undecided<W>>,
+    /// The fates of decided entries whose bee has not asked for them yet.
+    decided: HashMap<EntryNumber, Fate>,
 }
 
 /// The fate of an entry so far.
@@ -47,15 +46,9 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry. Dead ranges come first, because `released` may pass them later.
+    /// Returns the fate of an entry that is in flight or whose bee has not asked for its fate.
     fn fate(&self, number: EntryNumber) -> Fate {
-        if self.dead.iter().any(|(first, end)| (*first..*end).contains(&number)) {
-            Fate::Dead
-        } else if number <= self.released {
-            Fate::Committed
-        } else {
-            Fate::Open
-        }
+        self.decided.get(&number).copied().unwrap_or(Fate::Open)
     }
 
     /// Makes a record the next entry.
@@ -71,19 +64,6 @@ impl<W: ?Sized> State<W> {
         let entry = self.number(record.clone());
         self.undecided.insert(entry.number, Undecided::Said(record, committed));
         entry
-    }
-
-    /// Returns the entries in `undecided` that are committed or dead, in order.
-    fn decided(&self) -> Vec<(EntryNumber, Fate)> {
-        let end = self.dead.last().map_or(EntryNumber(0), |(_, end)| *end).max(self.released.next());
-        let fates = self.undecided.range(..end).map(|(number, _)| (*number, self.fate(*number)));
-        fates.filter(|(_, fate)| *fate != Fate::Open).collect()
-    }
-
-    /// Removes the dead ranges that end before the oldest entry in `undecided`.
-    fn forget_dead(&mut self) {
-        let oldest = self.undecided.first_key_value().map_or(EntryNumber(u64::MAX), |(number, _)| *number);
-        self.dead.retain(|(_, end)| *end > oldest);
     }
 }
 
@@ -107,7 +87,7 @@ impl<W: ?Sized> LogClient<W> {
     /// Continues where `colony` ends. `chance` is the random id of the hive's own lane.
     pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState, chance: u64) -> Arc<LogClient<W>> {
         let last = colony.last;
-        let state = State { next: last, last, released: last, dead: Vec::new(), undecided: BTreeMap::new() };
+        let state = State { next: last, last, undecided: BTreeMap::new(), decided: HashMap::default() };
         let lanes = Lanes::new(lasting_lanes(colony));
         Arc::new(LogClient {
             quarantine: Quarantine::new(journal.clone(), colony),
@@ -128,58 +108,61 @@ impl<W: ?Sized> LogClient<W> {
     /// Notes that all entries up to and including `upto` are committed. Returns the bees whose entries are
     /// decided.
     pub(crate) fn released(&self, upto: EntryNumber) -> Vec<Arc<W>> {
-        self.decide(|state| {
+        self.decide(Fate::Committed, |state| {
             debug_assert!(
                 upto <= state.next,
                 "the journal released {upto:?}, but only {:?} is appended",
                 state.next
             );
-            state.released = state.released.max(upto)
+            let open = state.undecided.split_off(&upto.next());
+            std::mem::replace(&mut state.undecided, open)
         })
     }
 
     /// Notes that all entries after `last` that have been appended so far are dead. Returns the bees whose
     /// entries are decided.
     pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
-        self.decide(|state| {
+        self.decide(Fate::Dead, |state| {
             if last < state.next {
-                state.dead.push((last.next(), state.next.next()));
-                state.last = last;
+                state.last = last
             }
+            state.undecided.split_off(&last.next())
         })
     }
 
-    /// Applies a decision of the journal to the entries in flight.
-    fn decide(&self, decide: impl FnOnce(&mut State<W>)) -> Vec<Arc<W>> {
-        let mut decided = Vec::new();
+    /// Applies a decision of the journal. `take` removes the entries that it decides from `undecided`.
+    fn decide(
+        &self,
+        fate: Fate,
+        take: impl FnOnce(&mut State<W>) -> BTreeMap<EntryNumber, Undecided<W>>,
+    ) -> Vec<Arc<W>> {
+        let mut bees = Vec::new();
         let mut state = self.state.lock();
-        decide(&mut state);
+        let decided = take(&mut state);
         // incremented while the lock is held: a bee whose `append` is refused because of this decision has
         // taken the lock after it, hence sees the new version and reconciles. If the version changed only
         // after the unlock, the bee could find nothing to reconcile
         self.version.fetch_add(1, Ordering::Release);
 
-        for (number, fate) in state.decided() {
-            if let Some(Undecided::Bee(bee)) = state.undecided.get(&number) {
-                // the entry stays until the bee asks for its fate
-                decided.push(bee.clone());
-                continue;
-            }
-            match (state.undecided.remove(&number), fate) {
-                (Some(Undecided::Said(record, committed)), Fate::Dead) => {
+        for (number, entry) in decided {
+            match (entry, fate) {
+                (Undecided::Bee(bee), _) => {
+                    // stays until the bee asks
+                    state.decided.insert(number, fate);
+                    bees.push(bee)
+                }
+                (Undecided::Said(record, committed), Fate::Dead) => {
                     let again = state.say(record, committed);
                     // appended while the lock is held, so that no newer record gets in front of it
                     self.journal.append(again)
                 }
-                (Some(Undecided::Said(_, committed)), _) => {
+                (Undecided::Said(_, committed), _) => {
                     let _ = committed.send(());
                 }
-                _ => {}
             }
         }
 
-        state.forget_dead();
-        decided
+        bees
     }
 
     /// Returns a number that changes with each decision of the journal.
@@ -187,18 +170,19 @@ impl<W: ?Sized> LogClient<W> {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Appends the record of a bee's run, and returns its number. Returns `None` if one of the `undecided`
-    /// entries on which the run was executed is dead.
+    /// Appends the record of a bee's run, and returns its number. Returns `None` if `newest`, the newest entry
+    /// of the bee in flight, is dead; it is if any entry is on which the run was executed, because an abort
+    /// leaves no later one alive.
     ///
     /// The check and the append happen under one lock, so no abort can come between them.
     pub(crate) fn append(
         &self,
         bee: Arc<W>,
-        undecided: &[EntryNumber],
+        newest: Option<EntryNumber>,
         record: Record,
     ) -> Option<EntryNumber> {
         let mut state = self.state.lock();
-        if undecided.iter().any(|number| state.fate(*number) == Fate::Dead) {
+        if newest.is_some_and(|newest| state.fate(newest) == Fate::Dead) {
             return None;
         }
 
@@ -230,18 +214,7 @@ impl<W: ?Sized> LogClient<W> {
     /// Returns the fates of entries, and forgets the decided ones, whose fate must not be asked for again.
     pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> Vec<Fate> {
         let mut state = self.state.lock();
-        let fates: Vec<Fate> = numbers
-            .map(|number| {
-                let fate = state.fate(number);
-                if fate != Fate::Open {
-                    state.undecided.remove(&number);
-                }
-                fate
-            })
-            .collect();
-
-        state.forget_dead();
-        fates
+        numbers.map(|number| state.decided.remove(&number).unwrap_or(Fate::Open)).collect()
     }
 }
 

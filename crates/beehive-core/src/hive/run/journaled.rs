@@ -305,7 +305,7 @@ pub(crate) fn record<A: App>(
         now,
     };
 
-    match pending.link().append(bee.clone(), &pending.numbers(), Record::Work(work)) {
+    match pending.link().append(bee.clone(), pending.newest(), Record::Work(work)) {
         Some(number) => {
             if let Some(probe) = turn.hive.probe() {
                 probe.noted(Some(number), notes)
