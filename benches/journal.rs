@@ -1,0 +1,261 @@
+//! The path of a message through a journaled hive, beside the same path without a journal.
+//!
+//! Run with `cargo bench --bench journal`. Times are per message. The journal encodes each entry and commits it
+//! at once, so a row shows what the hive itself adds: no disk, no network. Below each journaled row are the
+//! allocations, log bytes and log entries per message, which do not depend on the machine.
+#![allow(missing_docs)]
+
+use beehive::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
+use beehive::prelude::*;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+/// Counts the allocations of the process.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+/// Commits each entry as soon as the runtime runs the task that reports it.
+#[derive(Default)]
+struct AtOnce {
+    last: AtomicU64,
+    entries: AtomicU64,
+    bytes: AtomicU64,
+    appended: Notify,
+    events: OnceLock<Arc<dyn JournalEvents>>,
+}
+
+impl AtOnce {
+    fn start(runtime: &Runtime) -> Arc<AtOnce> {
+        let journal = Arc::new(AtOnce::default());
+        let committing = journal.clone();
+        runtime.spawn(async move {
+            loop {
+                committing.appended.notified().await;
+                if let Some(events) = committing.events.get() {
+                    events.released(EntryNumber(committing.last.load(Relaxed)))
+                }
+            }
+        });
+        journal
+    }
+}
+
+impl Journal for AtOnce {
+    fn append(&self, entry: Entry) {
+        self.entries.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(entry.encode().len() as u64, Relaxed);
+        self.last.store(entry.number.0, Relaxed);
+        self.appended.notify_one()
+    }
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        let _ = self.events.set(events);
+    }
+}
+
+/// Stores 64 bytes under a key of 8.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Put {
+    key: u64,
+    value: Vec<u8>,
+}
+#[derive(Message)]
+#[message(reply = u64)]
+struct Get {
+    key: u64,
+}
+#[derive(Message)]
+struct Forward {
+    key: u64,
+}
+#[derive(Message)]
+struct Forwarded {
+    key: u64,
+}
+
+#[derive(App)]
+struct Store {
+    values: Dict<u64, Vec<u8>>,
+}
+#[handlers]
+impl Store {
+    #[rcv(sharded)]
+    fn put(&mut self, msg: &Put) -> u64 {
+        self.values.put(msg.key, msg.value.clone());
+        msg.key
+    }
+    #[rcv(sharded)]
+    fn get(&mut self, msg: &Get) -> u64 {
+        self.values.get(&msg.key).map_or(0, |value| value.len() as u64)
+    }
+}
+#[derive(App)]
+struct First {
+    seen: Dict<u64, u64>,
+}
+#[handlers]
+impl First {
+    #[rcv(sharded)]
+    fn forward(&mut self, msg: &Forward, ctx: &mut Ctx) {
+        *self.seen.entry(msg.key).or_default() += 1;
+        ctx.emit(Forwarded { key: msg.key })
+    }
+}
+#[derive(App)]
+struct Second {
+    seen: Dict<u64, u64>,
+}
+#[handlers]
+impl Second {
+    #[rcv(sharded)]
+    fn forwarded(&mut self, msg: &Forwarded) {
+        *self.seen.entry(msg.key).or_default() += 1
+    }
+}
+
+const KEYS: u64 = 1_000;
+/// Number of messages emitted per flush.
+const BATCH: u64 = 256;
+
+/// A pseudo-random number (xorshift).
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+fn put(key: u64) -> Put {
+    Put { key, value: vec![7; 64] }
+}
+
+/// Emits batches of messages and waits for the answers. `run` consecutive messages have one key.
+async fn answered<M: Message>(
+    hive: Hive,
+    batches: u64,
+    (batch, run): (u64, u64),
+    of: fn(u64) -> M,
+) -> Duration {
+    let mut io = hive.io();
+    io.run_here();
+    let (mut state, began) = (1, Instant::now());
+
+    for _ in 0..batches {
+        for _ in 0..batch / run {
+            let key = next(&mut state) % KEYS;
+            (0..run).for_each(|_| io.emit(of(key)))
+        }
+
+        io.flush().await;
+        let mut answers = 0;
+        while answers < batch as usize {
+            answers += io.receive().await.into_answers::<M>().map_or(0, |answers| answers.into_iter().count())
+        }
+    }
+
+    began.elapsed()
+}
+
+/// Keeps as many batches in flight as there are credits for.
+async fn forwarded(hive: Hive, batches: u64) -> Duration {
+    let mut io = hive.io();
+    io.run_here();
+    let (all, mut state, began) = (io.credits(), 1, Instant::now());
+
+    for _ in 0..batches {
+        (0..BATCH).for_each(|_| io.emit(Forward { key: next(&mut state) % KEYS }));
+        io.flush().await
+    }
+    while io.credits() < all {
+        tokio::task::yield_now().await
+    }
+
+    began.elapsed()
+}
+
+/// Measures `work`, which handles `messages` for each unit that it is asked for, without and with a journal.
+fn row<F>(c: &mut Criterion, name: &str, messages: u64, work: impl Fn(Hive, u64) -> F)
+where
+    F: Future<Output = Duration> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let journal = AtOnce::start(&runtime);
+    let apps = || Hive::builder().app::<Store>().app::<First>().app::<Second>();
+    let without = apps().start().unwrap();
+    let with = apps().journal(journal.clone(), LogState::default()).start().unwrap();
+
+    for hive in [&without, &with] {
+        // every key exists, so that no row measures the creation of bees
+        runtime.block_on(async {
+            for key in 0..KEYS {
+                hive.request(put(key)).await.unwrap();
+            }
+        });
+        runtime.block_on(runtime.spawn(forwarded(hive.clone(), 40))).unwrap();
+    }
+
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(messages));
+    for (kind, hive) in [("unjournaled", &without), ("journaled", &with)] {
+        let mut handled = 0;
+        let count = || [&ALLOCATIONS, &journal.entries, &journal.bytes].map(|count| count.load(Relaxed));
+        let before = count();
+        group.bench_function(BenchmarkId::from_parameter(kind), |b| {
+            b.iter_custom(|units| {
+                handled += units * messages;
+                runtime.block_on(runtime.spawn(work(hive.clone(), units))).expect("does not panic")
+            })
+        });
+
+        let after = count();
+        let each = |at: usize| (after[at] - before[at]) as f64 / handled.max(1) as f64;
+        println!(
+            "{name}/{kind}: {:.2} allocations, {:.3} entries, {:.1} bytes of log per message",
+            each(0),
+            each(1),
+            each(2)
+        );
+    }
+    group.finish()
+}
+
+fn journal(c: &mut Criterion) {
+    row(c, "put/runs-of-32", BATCH, |hive, batches| answered(hive, batches, (BATCH, 32), put));
+    row(c, "put/random-key", BATCH, |hive, batches| answered(hive, batches, (BATCH, 1), put));
+    row(c, "put/one-under-way", 1, |hive, messages| answered(hive, messages, (1, 1), put));
+    row(c, "get/random-key", BATCH, |hive, batches| answered(hive, batches, (BATCH, 1), |key| Get { key }));
+    row(c, "get/one-under-way", 1, |hive, messages| answered(hive, messages, (1, 1), |key| Get { key }));
+    row(c, "chain-of-two", BATCH, forwarded);
+}
+
+criterion_group!(benches, journal);
+criterion_main!(benches);
