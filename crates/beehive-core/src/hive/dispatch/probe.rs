@@ -84,6 +84,11 @@ pub(crate) trait Probe: Send + Sync {
     /// the thread that made the notes.
     fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {}
 
+    /// Takes the notes of a journaled run without an entry. They count once `newest`, the bee's newest entry
+    /// in flight, is committed, because the run has read what it changed. Called by the thread that made
+    /// the notes.
+    fn noted_read(&self, newest: Option<EntryNumber>, notes: Vec<Note>) {}
+
     /// Called when log entry `entry` is committed, before its effects are released. Called by the thread
     /// that runs the bee that made the entry.
     fn entry_committed(&self, entry: EntryNumber) {}

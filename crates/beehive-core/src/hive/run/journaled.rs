@@ -340,13 +340,11 @@ fn read<A: App>(
     let Some(pending) = &mut body.pending else { return };
     turn.cause = None;
 
-    let notes = std::mem::take(&mut effects.notes);
-    let (mut steps, cells_end) = (effects.into_steps(), pending.cells_logged);
-    if turn.hive.probe().is_some() && !notes.is_empty() {
-        // the notes count once the run does, and come before its answers
-        steps.insert(0, Box::new(move |cx: &mut RouteContext| cx.note(notes)))
+    if let Some(probe) = turn.hive.probe() {
+        probe.noted_read(pending.newest(), std::mem::take(&mut effects.notes))
     }
 
+    let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);
     let done = pending::Executed { number: None, delivery, inputs, ops: Vec::new(), steps, cells_end };
     if !pending.entries.is_empty() {
         return pending.entries.push_back(done);

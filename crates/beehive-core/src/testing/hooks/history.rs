@@ -190,6 +190,9 @@ pub(crate) struct Moment {
     place: u64,
     /// Whether `entry` commits the event.
     pub(crate) is_logged: bool,
+    /// The entry without which the event did not happen: the one that commits it, or the newest one whose
+    /// changes a run without an entry has read.
+    needs: Option<EntryNumber>,
 }
 
 #[derive(Default)]
@@ -224,7 +227,7 @@ impl Events {
         let book = self.0.lock();
         let happened = |moment: &Moment| {
             let known = book.logged.get(&moment.life).or_else(|| book.committed.get(&moment.life));
-            !moment.is_logged || known.is_some_and(|known| known.contains(&moment.entry))
+            moment.needs.is_none_or(|entry| known.is_some_and(|known| known.contains(&entry)))
         };
         let mut events: Vec<_> = book.events.iter().filter(|(moment, _)| happened(moment)).cloned().collect();
         events.sort_by_key(|(moment, _)| (moment.life, moment.entry, !moment.is_logged, moment.place));
@@ -261,8 +264,9 @@ impl Recorder {
         self.life.load(Ordering::Relaxed)
     }
 
-    /// Adds events. `entry` is the entry that commits them, if there is one.
-    fn add(&self, entry: Option<EntryNumber>, new: impl Iterator<Item = Event>) {
+    /// Adds events. `entry` is the entry that commits them, if there is one; `needs` is the entry without
+    /// which they did not happen.
+    fn add(&self, entry: Option<EntryNumber>, needs: Option<EntryNumber>, new: impl Iterator<Item = Event>) {
         let mut book = self.events.0.lock();
         let last = self.last.fetch_max(entry.map_or(0, |entry| entry.0), Ordering::Relaxed);
         let last = EntryNumber(last);
@@ -271,15 +275,18 @@ impl Recorder {
         let Book { places, events, .. } = &mut *book;
         events.extend(new.map(|event| {
             *places += 1;
-            let moment =
-                Moment { life, entry: entry.unwrap_or(last), place: *places, is_logged: entry.is_some() };
-            (moment, event)
+            let (number, is_logged) = (entry.unwrap_or(last), entry.is_some());
+            (Moment { life, entry: number, place: *places, is_logged, needs }, event)
         }))
     }
 }
 
 fn note(events: Vec<Event>) -> Option<Note> {
     Some(Box::new(events))
+}
+
+fn events_of(notes: Vec<Note>) -> impl Iterator<Item = Event> {
+    notes.into_iter().filter_map(|note| note.downcast::<Vec<Event>>().ok()).flat_map(|events| *events)
 }
 
 impl Probe for Recorder {
@@ -321,8 +328,11 @@ impl Probe for Recorder {
     }
 
     fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {
-        let events = notes.into_iter().filter_map(|note| note.downcast::<Vec<Event>>().ok());
-        self.add(entry, events.flat_map(|events| *events))
+        self.add(entry, entry, events_of(notes))
+    }
+
+    fn noted_read(&self, newest: Option<EntryNumber>, notes: Vec<Note>) {
+        self.add(None, newest, events_of(notes))
     }
 
     fn entry_committed(&self, entry: EntryNumber) {
@@ -330,6 +340,6 @@ impl Probe for Recorder {
     }
 
     fn restored(&self, app: u16, cells: Vec<CellId>) {
-        self.add(None, std::iter::once(Event::Restored { app, cells }))
+        self.add(None, None, std::iter::once(Event::Restored { app, cells }))
     }
 }
