@@ -103,7 +103,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (method, body) in
         [("GET", ""), ("PUT", "red"), ("PUT", "blue"), ("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "")]
     {
-        println!("{method} /colour {body}-> {}", ask(address, method, body).await?);
+        println!("{method} /color {body}-> {}", ask(address, method, body).await?);
     }
 
     hive.stop(Duration::from_secs(1)).await;
@@ -113,7 +113,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Sends one HTTP request, as curl would.
 async fn ask(address: SocketAddr, method: &str, body: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
-    let head = format!("{method} /colour HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}", body.len());
+    let head = format!("{method} /color HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}", body.len());
     stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n{body}").as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;

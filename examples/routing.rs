@@ -14,7 +14,7 @@ pub(crate) struct Link {
     pub(crate) cost: Option<u32>,
 }
 
-/// A router's advertisement to a neighbour: its cost to reach the target, or `None` if it knows no route.
+/// A router's advertisement to a neighbor: its cost to reach the target, or `None` if it knows no route.
 #[derive(Message)]
 struct Advert {
     from: u32,
@@ -34,8 +34,8 @@ const INFINITY: u32 = 32;
 
 #[derive(App)]
 pub(crate) struct Routing {
-    neighbours: Table<u32, u32, u32>,
-    /// The cost that each neighbour advertised for each target, ordered by target.
+    neighbors: Table<u32, u32, u32>,
+    /// The cost that each neighbor advertised for each target, ordered by target.
     heard: Table<u32, (u32, u32), u32>,
     /// The next router and the cost.
     routes: Table<u32, u32, (u32, u32)>,
@@ -48,13 +48,13 @@ impl Routing {
         let mut known: BTreeSet<u32> = self.routes.at(msg.from).keys().copied().collect();
         known.extend(self.heard.at(msg.from).keys().map(|(target, _)| *target));
         if let Some(cost) = msg.cost {
-            self.neighbours.at(msg.from).insert(msg.to, cost);
+            self.neighbors.at(msg.from).insert(msg.to, cost);
             let all = self.routes.at(msg.from).iter().map(|(target, (_, cost))| (*target, *cost));
             for (target, cost) in all.chain([(msg.from, 0)]) {
                 ctx.emit(Advert { from: msg.from, to: msg.to, target, cost: Some(cost) });
             }
         } else {
-            self.neighbours.at(msg.from).remove(&msg.to);
+            self.neighbors.at(msg.from).remove(&msg.to);
             self.heard.at(msg.from).retain(|(_, by), _| *by != msg.to);
         }
 
@@ -78,11 +78,11 @@ impl Routing {
         self.routes.at(*router).iter().map(|(target, (next, cost))| (*target, *next, *cost)).collect()
     }
 
-    /// Chooses the best route from `me` to a target, and advertises it to the neighbours if it changed.
+    /// Chooses the best route from `me` to a target, and advertises it to the neighbors if it changed.
     fn choose(&mut self, me: u32, target: u32, ctx: &mut Ctx) {
-        let neighbours = self.neighbours.at(me);
+        let neighbors = self.neighbors.at(me);
         let ways = self.heard.at(me).range((target, 0)..=(target, u32::MAX));
-        let ways = ways.filter_map(|((_, by), cost)| Some((cost + neighbours.get(by)?, *by)));
+        let ways = ways.filter_map(|((_, by), cost)| Some((cost + neighbors.get(by)?, *by)));
         let best = ways.filter(|(cost, _)| *cost < INFINITY && target != me).min();
         let routes = self.routes.at(me);
         let old = match best {
@@ -91,10 +91,10 @@ impl Routing {
         };
 
         let changed = old != best.map(|(cost, next)| (next, cost));
-        for neighbour in neighbours.keys().filter(|n| changed && **n != target) {
+        for neighbor in neighbors.keys().filter(|n| changed && **n != target) {
             // split horizon: no route back for the next router, or packets could go in circles
-            let cost = best.filter(|(_, next)| next != neighbour).map(|(cost, _)| cost);
-            ctx.emit(Advert { from: me, to: *neighbour, target, cost });
+            let cost = best.filter(|(_, next)| next != neighbor).map(|(cost, _)| cost);
+            ctx.emit(Advert { from: me, to: *neighbor, target, cost });
         }
     }
 }

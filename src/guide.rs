@@ -73,7 +73,7 @@ pub mod errors {
         app_fields = "guide/errors/app_fields.md";
         app_options = "guide/errors/app_options.md";
         keys_and_messages = "guide/errors/keys_and_messages.md";
-        centralised = "guide/errors/centralised.md";
+        centralized = "guide/errors/centralized.md";
         joins = "guide/errors/joins.md";
     }
 }

@@ -63,7 +63,7 @@ fn silence_is_told_from_blindness() {
 }
 
 /// A flow that still leads to the port a host has left keeps it unreachable, and the harness notices; without that
-/// flow the same host on the same port is reachable, with the same tables of neighbours.
+/// flow the same host on the same port is reachable, with the same tables of neighbors.
 fn a_flow_to_a_left_port_is_seen() {
     let Some(lab) = Lab::open_for_peer("a_flow_to_a_left_port_is_seen") else { return };
     let mut controller = Controller::start_peer(&lab, &[]);

@@ -1,4 +1,4 @@
-//! Hosts that speak IPv6 only: neighbour discovery is multicast, and they talk without being asked.
+//! Hosts that speak IPv6 only: neighbor discovery is multicast, and they talk without being asked.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -12,7 +12,7 @@ tests! {
 const ALICE: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 
-/// How long neighbour discovery and the first answer may take.
+/// How long neighbor discovery and the first answer may take.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 fn hosts_ping_each_other_by_ipv6() {
@@ -28,7 +28,7 @@ fn hosts_ping_each_other_by_ipv6() {
     bob.add_address(&format!("{BOB}/64"));
     alice.ping(BOB).until_answered(FIRST_ANSWER_LIMIT);
     bob.ping(ALICE).assert_answered(3);
-    assert!(bystander.received_frames() > 0, "neighbour discovery was to reach everybody");
+    assert!(bystander.received_frames() > 0, "neighbor discovery was to reach everybody");
     // what hosts say unasked is counted, and there is no word of it in the log
     let metrics = lab.succeed(&["curl", "-fsS", "http://127.0.0.1:8653/metrics"]);
     let packets = metrics.lines().find_map(|line| line.strip_prefix("beehive_switch_packet_ins_total "));

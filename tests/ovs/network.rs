@@ -204,7 +204,7 @@ impl<'lab> Network<'lab> {
     pub(crate) fn broadcasts_arrive_once_and_end(&self) {
         const FRAMES: u64 = 3;
         // hosts that talked a moment ago ask after each other; they are done with that in a while
-        self.hosts.iter().for_each(Host::forget_neighbours);
+        self.hosts.iter().for_each(Host::forget_neighbors);
         let probes = self.frames_while_watching();
         let arrived = || self.hosts[1..].iter().map(Host::received_broadcasts).collect::<Vec<_>>();
         let (before, sent) = (arrived(), self.frames());
@@ -228,7 +228,7 @@ impl<'lab> Network<'lab> {
         assert!(silence <= 2 * probes + 20, "{silence} frames after that, {probes} before");
     }
 
-    /// A cable is pulled and plugged in again while everybody talks to a neighbour. Where there is another way nobody
+    /// A cable is pulled and plugged in again while everybody talks to a neighbor. Where there is another way nobody
     /// misses more than a second; where there is none they reach each other a second after the cable is back.
     /// They ask each `interval_s` seconds.
     pub(crate) fn pull(&self, (switch, interface): &(usize, String), interval_s: &str) {

@@ -59,8 +59,8 @@ fn crashes_and_returns(test: &str, protocols: Protocols) {
         let mirror = Mirror::open(&bridge);
         let mark = mirror.mark();
         // Who has forgotten the other asks by broadcast, for which there is no flow.
-        alice.forget_neighbours();
-        bob.forget_neighbours();
+        alice.forget_neighbors();
+        bob.forget_neighbors();
         alice.ping(BOB).assert_answered(3);
         eventually(&format!("round {round}: the mirror shows who asks the controller"), MIRROR_LIMIT, || {
             (mirror.packet_ins_since(mark) > 0).then_some(())

@@ -1,6 +1,6 @@
 //! `attempt! { .. }`: a block whose changes are rolled back when it yields an error.
 //!
-//! The analysis treats an attempt as a labelled block that the handler may leave at any `?`; the code after
+//! The analysis treats an attempt as a labeled block that the handler may leave at any `?`; the code after
 //! it counts in either case. The code that the compiler receives passes the macro what it cannot find by
 //! itself: the app and the context.
 
@@ -44,29 +44,29 @@ fn attempt_in(f: &ImplItemFn) -> Option<Span> {
     found.0
 }
 
-/// Returns a copy of the impl block with its attempts turned into labelled blocks, or `None` if it has no
+/// Returns a copy of the impl block with its attempts turned into labeled blocks, or `None` if it has no
 /// attempts.
-pub(crate) fn analysed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Option<ItemImpl> {
+pub(crate) fn analyzed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Option<ItemImpl> {
     let any = block.items.iter().any(|item| matches!(item, ImplItem::Fn(f) if attempt_in(f).is_some()));
     if !any {
         return None;
     }
 
     let mut block = block.clone();
-    let mut labelled = Labelled { errors: vec![] };
+    let mut labeled = Labeled { errors: vec![] };
     for item in &mut block.items {
         let ImplItem::Fn(f) = item else { continue };
         let Some(span) = attempt_in(f) else { continue };
 
         if !f.sig.receiver().is_some_and(|r| matches!(r.kind, ReceiverKind::Reference(_, _, Some(_)))) {
             let text = "`attempt!` undoes changes of the app, so it needs a method that takes `&mut self`";
-            labelled.errors.push(Error::new(span, text));
+            labeled.errors.push(Error::new(span, text));
         }
 
-        labelled.visit_block_mut(&mut f.block)
+        labeled.visit_block_mut(&mut f.block)
     }
 
-    diagnostics.extend(labelled.errors);
+    diagnostics.extend(labeled.errors);
     Some(block)
 }
 
@@ -138,11 +138,11 @@ fn end_statements(block: &mut Block) {
     }
 }
 
-struct Labelled {
+struct Labeled {
     errors: Vec<Error>,
 }
 
-impl Labelled {
+impl Labeled {
     fn block_of(&mut self, m: &Macro) -> Expr {
         let span = m.path.span();
         let stmts = match statements(m) {
@@ -169,7 +169,7 @@ impl Labelled {
     }
 }
 
-impl VisitMut for Labelled {
+impl VisitMut for Labeled {
     fn visit_expr_mut(&mut self, e: &mut Expr) {
         match e {
             Expr::Macro(m) if is_attempt(&m.mac) => *e = self.block_of(&m.mac),

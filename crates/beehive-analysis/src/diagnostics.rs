@@ -27,7 +27,7 @@ pub(crate) fn extent(span: Span) -> (usize, usize, usize, usize) {
 }
 
 impl Diagnostics {
-    /// Adds an error, unless the same message was already reported at the same place: a helper is analysed
+    /// Adds an error, unless the same message was already reported at the same place: a helper is analyzed
     /// once per pattern of arguments.
     pub(crate) fn push(&mut self, error: Error) {
         let known = self

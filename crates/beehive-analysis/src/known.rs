@@ -282,7 +282,7 @@ const PRIMITIVES: &[&str] = &[
 const PURE_FREE: &[&str] =
     &["min", "max", "size_of", "drop", "identity", "from_utf8", "once", "empty", "repeat", "zip", "from_ref"];
 
-/// Checks whether a name is capitalised, as types, variants and constants are.
+/// Checks whether a name is capitalized, as types, variants and constants are.
 pub(crate) fn is_upper(name: &str) -> bool {
     name.chars().find(|c| *c != '_').is_some_and(char::is_uppercase)
 }

@@ -12,9 +12,9 @@
 //!
 //! 1. State is reachable only through `self`: a dictionary has no public constructor and refuses to work outside a
 //!    transaction.
-//! 2. *Every* occurrence of `self` in an analysed body, macro arguments included, is an access that `known`
+//! 2. *Every* occurrence of `self` in an analyzed body, macro arguments included, is an access that `known`
 //!    lists, a use of a field that is proved by type not to be a dictionary, a call of a method that is
-//!    analysed too, or an error (`pass::expressions`, `pass::access`, `pass::calls`, `pass::macros`).
+//!    analyzed too, or an error (`pass::expressions`, `pass::access`, `pass::calls`, `pass::macros`).
 //! 3. Every printed expression is a function of the message, and each of its variables has the same value in
 //!    the map as in the handler at that point: either all changes of a needed variable are printed in order,
 //!    or the variable is *poisoned* and reaches no key (`pass::scope`). The proof is by induction over the

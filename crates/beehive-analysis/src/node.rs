@@ -140,7 +140,7 @@ pub(crate) struct Argument {
     pub varies: bool,
 }
 
-/// The result of analysing one function of the block, for one pattern of arguments that depend on state.
+/// The result of analyzing one function of the block, for one pattern of arguments that depend on state.
 #[derive(Debug)]
 pub(crate) struct FunctionMap {
     /// Name of the map function that is printed for it.

@@ -55,7 +55,7 @@ const PAGES: &[(&str, &str)] = &[
     ("does not only observe", "answers"),
     ("maps found by a recording run", "handler_options"),
     ("but a map decides which cells", "handler_options"),
-    ("is centralised, not", "wrong_kind"),
+    ("is centralized, not", "wrong_kind"),
     ("is sharded, not", "wrong_kind"),
     ("is stateless, not", "wrong_kind"),
     ("drops every message", "wrong_kind"),

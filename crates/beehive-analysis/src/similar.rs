@@ -1,9 +1,9 @@
-//! Suggests the known name that a misspelt one probably meant, for help lines only; no decision depends on
+//! Suggests the known name that a misspelled one probably meant, for help lines only; no decision depends on
 //! it.
 
 /// Returns the nearest known name if its edit distance is at least 1 and at most a third of the name's length
 /// (never less than 1), the threshold that rustc uses. An edit is a substitution, a deletion, an insertion or
-/// a transposition of neighbouring letters.
+/// a transposition of neighboring letters.
 pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = name.chars().count().max(3) / 3;
     let known = known.map(|k| (strsim::osa_distance(name, k), k)).filter(|(d, _)| (1..=near).contains(d));

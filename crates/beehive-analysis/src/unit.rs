@@ -1,7 +1,7 @@
-//! The impl block under analysis: its functions, each analysed once per pattern of arguments that depend on
+//! The impl block under analysis: its functions, each analyzed once per pattern of arguments that depend on
 //! state.
 //!
-//! A function is analysed repeatedly until a round learns nothing new. A fact found late in a loop (a local
+//! A function is analyzed repeatedly until a round learns nothing new. A fact found late in a loop (a local
 //! is changed under a condition on state, the loop may end early) holds from the loop's first statement on,
 //! so the next round starts with it. [`Facts`] only grow and there are finitely many syntax nodes, so the
 //! rounds end. The nodes that are printed come from the last round, in which all the assumed facts held; this
@@ -43,7 +43,7 @@ impl Facts {
 }
 
 /// Syntax that the block does not contain as such: parsed macro arguments, and closure bodies that are
-/// analysed as loop bodies. Each is built once and kept, so that its nodes keep their addresses.
+/// analyzed as loop bodies. Each is built once and kept, so that its nodes keep their addresses.
 #[derive(Default)]
 pub(crate) struct Arena {
     arguments: RefCell<BTreeMap<Site, Rc<Option<Arguments>>>>,
@@ -84,11 +84,11 @@ pub(crate) struct Unit<'a> {
     under_way: RefCell<Vec<String>>,
 }
 
-/// Why a helper could not be analysed.
+/// Why a helper could not be analyzed.
 pub(crate) enum Unavailable {
     /// The block has no function of that name.
     Missing,
-    /// The function is already being analysed: it calls itself, directly or through others.
+    /// The function is already being analyzed: it calls itself, directly or through others.
     Recursive,
 }
 
@@ -145,12 +145,12 @@ impl<'a> Unit<'a> {
         let map = loop {
             let mut pass = Pass::new(self, &facts);
             let map = pass.function(item, mask, handler);
-            let learnt = pass.into_learnt();
-            if learnt.is_empty() {
+            let learned = pass.into_learned();
+            if learned.is_empty() {
                 break map;
             }
 
-            facts.absorb(learnt);
+            facts.absorb(learned);
         };
 
         self.under_way.borrow_mut().pop();

@@ -9,7 +9,7 @@ pub(crate) type VariableId = usize;
 /// A set of locals.
 pub(crate) type Variables = BTreeSet<VariableId>;
 
-/// Identifies a syntax node by its address. The analysed block and the arena of macro arguments outlive the
+/// Identifies a syntax node by its address. The analyzed block and the arena of macro arguments outlive the
 /// analysis, so an address denotes the same node in every round of the fixpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Site(usize);
@@ -49,7 +49,7 @@ pub(crate) enum Why {
     Call(String),
     /// Computed by calling a function value, such as a closure in a field.
     FunctionValue,
-    /// A name that no local has: a function that the analysis cannot see, or a misspelt local with the name
+    /// A name that no local has: a function that the analysis cannot see, or a misspelled local with the name
     /// that was probably meant.
     Name(String, Option<String>),
     /// Computed by a method that may read something other than its receiver and arguments.

@@ -77,7 +77,7 @@ pub trait Handlers: App {
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
     /// Returns the result of the derivation as a table for people: the replication if more than one copy is asked
-    /// for, and for each handler its kind of map, its cells, the cells it joins, the line that centralises it, and
+    /// for, and for each handler its kind of map, its cells, the cells it joins, the line that centralizes it, and
     /// how to avoid that.
     fn map_report() -> String {
         report::table(Self::NAME, Self::OPTIONS.replication, Self::REPORT)

@@ -222,7 +222,7 @@ impl PlainField {
 }
 
 #[diagnostic::on_unimplemented(
-    message = "this dictionary is used in a way Beehive cannot analyse",
+    message = "this dictionary is used in a way Beehive cannot analyze",
     label = "not an access Beehive understands",
     note = "a handler may only call the methods of `Dict` and `Table` on a dictionary, directly",
     note = "to share code between handlers, make it a method of this `#[handlers]` impl block: its accesses are then part of the map",

@@ -12,7 +12,7 @@ pub struct HandlerReport {
     pub message: &'static str,
     /// Type of its answer; empty if it cannot answer.
     pub answer: &'static str,
-    /// Kind of its map: `sharded`, `centralised`, `stateless`, `drop`, or `custom` if the map is written by
+    /// Kind of its map: `sharded`, `centralized`, `stateless`, `drop`, or `custom` if the map is written by
     /// hand.
     pub kind: &'static str,
     /// Its cells, in source notation; `-` if there are none.
@@ -25,11 +25,11 @@ pub struct HandlerReport {
     pub file: &'static str,
     /// Line in the source file.
     pub line: u32,
-    /// Why it is centralised; empty if it is not.
+    /// Why it is centralized; empty if it is not.
     pub reason: &'static str,
-    /// Line that centralises it; 0 if none.
+    /// Line that centralizes it; 0 if none.
     pub reason_line: u32,
-    /// How to avoid the centralisation; empty if there is nothing to do.
+    /// How to avoid the centralization; empty if there is nothing to do.
     pub note: &'static str,
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let all = HandlerReport {
             name: "report",
             message: "every 1s",
-            kind: "centralised",
+            kind: "centralized",
             cells: "counts[*]",
             joins: "a[x] with b[y]",
             views: "words, lines",
@@ -112,7 +112,7 @@ mod tests {
 words
   handler  handles   map          cells             line
   count    Word      sharded      counts[msg.word]  12
-  report   every 1s  centralised  counts[*]         7
+  report   every 1s  centralized  counts[*]         7
            joins a[x] with b[y]
            reads views of words, lines
            because it uses all of `counts` (line 8)

@@ -42,7 +42,7 @@ const APPS: [App; 7] = [
         more: &[
             ("flows of an earlier life", &["node_joined", "flows_found"]),
             ("trees that change", &["paths_changed"]),
-            ("ageing", &["age"]),
+            ("aging", &["age"]),
             ("VLANs, hosts that move, limits for each port and switch, settings", &[]),
         ],
     },
@@ -61,7 +61,7 @@ const APPS: [App; 7] = [
                 &["HostAddress", "AddressChange", "address_change", "list", "find", "find_address"],
             ),
             ("ports that lead to switches", &["link_up", "link_down"]),
-            ("IPv6 and DHCP, limits, ageing", &[]),
+            ("IPv6 and DHCP, limits, aging", &[]),
         ],
     },
     App {

@@ -85,7 +85,7 @@ impl Line {
         debug_assert!(self.is_apart(first, end), "runs overlap or touch: {self:?}");
     }
 
-    /// Whether the run from `first` to `end` neither overlaps nor touches its neighbours, and is not below the floor.
+    /// Whether the run from `first` to `end` neither overlaps nor touches its neighbors, and is not below the floor.
     fn is_apart(&self, first: Seq, end: Seq) -> bool {
         self.floor <= first
             && first < end

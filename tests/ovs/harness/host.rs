@@ -92,14 +92,14 @@ impl<'lab> Host<'lab> {
     /// Tells the host where `address` is, once and for all: it never asks by ARP again.
     pub(crate) fn know(&self, address: IpAddr, ethernet: &str) {
         let address = address.to_string();
-        let mut words = vec!["ip", "neighbour", "replace", &address, "lladdr", ethernet];
+        let mut words = vec!["ip", "neighbor", "replace", &address, "lladdr", ethernet];
         words.extend(["dev", INTERFACE, "nud", "permanent"]);
         self.succeed(&words);
     }
 
-    /// Forgets whatever the host has found out about its neighbours, so that it must ask again.
-    pub(crate) fn forget_neighbours(&self) {
-        self.succeed(&["ip", "neighbour", "flush", "all"]);
+    /// Forgets whatever the host has found out about its neighbors, so that it must ask again.
+    pub(crate) fn forget_neighbors(&self) {
+        self.succeed(&["ip", "neighbor", "flush", "all"]);
     }
 
     /// Prepares to ping `address` from here.

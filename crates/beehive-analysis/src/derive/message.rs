@@ -46,7 +46,7 @@ fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStr
 }
 
 /// Generates a message with an empty encoding, as a stand-in after an error. The reply type is any type found
-/// in the attribute, even under a misspelt option.
+/// in the attribute, even under a misspelled option.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let mut reply: Option<Type> = None;
     for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {

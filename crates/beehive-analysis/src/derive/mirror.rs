@@ -2,7 +2,7 @@
 //! and the type calls the copy's functions.
 //!
 //! The copy is a remote derive in serde's terms: a private type of the same shape, placed next to the
-//! original so that it may access private fields, whose functions serialise the original. The user's
+//! original so that it may access private fields, whose functions serialize the original. The user's
 //! `#[serde(..)]` attributes are copied to it.
 
 use super::parts::{Parts, Whole};

@@ -14,7 +14,7 @@ use crate::missing::Missing;
 use crate::node::FunctionMap;
 use crate::pages;
 use crate::pass::typed_parameters;
-use crate::report::{Cell, Summary, Verdict, summarise, summary_of, verdicts};
+use crate::report::{Cell, Summary, Verdict, summarize, summary_of, verdicts};
 use crate::syntax::{pattern_name, self_field};
 use crate::unit::Unit;
 use crate::value::Sources;
@@ -34,7 +34,7 @@ use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
 pub struct HandlerDerivation {
     /// Name of the method.
     pub name: String,
-    /// `sharded`, `centralised`, `stateless`, `drop` or `custom`.
+    /// `sharded`, `centralized`, `stateless`, `drop` or `custom`.
     pub kind: String,
     /// The cells as a programmer would write them; `-` if there are none.
     pub cells: String,
@@ -42,9 +42,9 @@ pub struct HandlerDerivation {
     pub joins: String,
     /// Dictionaries of which it reads shared views; empty if none.
     pub views: String,
-    /// The reason why it is centralised; empty if it is not.
+    /// The reason why it is centralized; empty if it is not.
     pub reason: String,
-    /// Line of the code that centralises it; zero if it is not centralised.
+    /// Line of the code that centralizes it; zero if it is not centralized.
     pub reason_line: usize,
     /// Advice to the programmer; empty if none.
     pub note: String,
@@ -57,7 +57,7 @@ pub struct HandlerDerivation {
 pub struct Warning {
     /// Name of the handler, with the span of its declaration.
     pub handler: Ident,
-    /// Name under which the compiler shows the warning, such as `count_is_centralised`.
+    /// Name under which the compiler shows the warning, such as `count_is_centralized`.
     pub title: String,
     /// Description of the problem, and the option that declares it intended.
     pub text: String,
@@ -224,9 +224,9 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         ))
     }
 
-    let labelled = attempts::analysed(block, &mut diagnostics);
-    let analysed = labelled.as_ref().unwrap_or(block);
-    let functions: BTreeMap<String, &ImplItemFn> = analysed
+    let labeled = attempts::analyzed(block, &mut diagnostics);
+    let analyzed = labeled.as_ref().unwrap_or(block);
+    let functions: BTreeMap<String, &ImplItemFn> = analyzed
         .items
         .iter()
         .filter_map(|i| match i {
@@ -235,7 +235,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         })
         .collect();
 
-    let handlers = collect_handlers(analysed, &mut diagnostics);
+    let handlers = collect_handlers(analyzed, &mut diagnostics);
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
     let unit = Unit::new(functions, options.pure, faults);
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
@@ -323,7 +323,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
 }
 
 /// Returns the dictionaries whose shared views are read in handlers with a hand-written map, whose bodies are
-/// not analysed.
+/// not analyzed.
 fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
     struct Reads(Vec<Ident>);
 
@@ -464,7 +464,7 @@ fn derive_map(
         diagnostics.extend(panics);
     }
 
-    let summary = summarise(&nodes, start);
+    let summary = summarize(&nodes, start);
     (print::print(&nodes, &needed::needed(&nodes)), summary)
 }
 
@@ -513,7 +513,7 @@ fn judge(
     match &h.options.kind {
         Some((said, span)) if *said != kind => {
             let help = match kind {
-                "centralised" => "give every message a key of its own, or, if one bee for all is meant, write `centralized`".into(),
+                "centralized" => "give every message a key of its own, or, if one bee for all is meant, write `centralized`".into(),
                 "drop" => "is something missing in its body? it touches no dictionary, emits nothing and answers nothing".into(),
                 kind => format!("write `{kind}`, or change what it touches"),
             };
@@ -531,8 +531,8 @@ fn judge(
             );
             warnings.push(Warning {
                 handler: ident.clone(),
-                title: format!("{name}_is_centralised"),
-                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[{attribute}centralized)] (more: beehive::guide::errors::centralised)"),
+                title: format!("{name}_is_centralized"),
+                text: format!("{reason}, so one bee gets all of these messages; if that is intended, write #[{attribute}centralized)] (more: beehive::guide::errors::centralized)"),
             });
         }
         _ => {}

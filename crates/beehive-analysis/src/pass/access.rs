@@ -139,7 +139,7 @@ impl Pass<'_, '_> {
         // report one error per mistake: the same value may be a key in several places
         let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
         if let Some(known) = self.key_errors.iter_mut().find(same) {
-            // an expression may be analysed twice; an unknown name is shown once, at its first use
+            // an expression may be analyzed twice; an unknown name is shown once, at its first use
             let is_name = matches!(known.taint.why, Why::Name(_, Some(_)));
             if !is_name && !known.keys.iter().any(|k| extent(*k) == extent(key.span())) {
                 known.keys.push(key.span());

@@ -31,7 +31,7 @@ impl Pass<'_, '_> {
         let mut value = match e {
             Expr::If(i) => self.if_(i, &mut nodes, statement),
             Expr::Match(m) => self.match_(m, &mut nodes, statement),
-            Expr::Block(b) => self.labelled_block(b, &mut nodes, statement),
+            Expr::Block(b) => self.labeled_block(b, &mut nodes, statement),
             Expr::Unsafe(u) => self.unsafe_block(u, &mut nodes),
             Expr::ForLoop(f) => self.for_(f, &mut nodes),
             Expr::While(w) => self.while_(w, &mut nodes),
@@ -121,7 +121,7 @@ impl Pass<'_, '_> {
     }
 
     /// Analyses the operands of a chain of `&&`. Everything after the first operand that depends on state is
-    /// analysed as being under that condition.
+    /// analyzed as being under that condition.
     fn condition(&mut self, condition: &Expr) -> (Vec<Segment>, Option<Taint>) {
         let mut segments: Vec<Segment> = vec![];
         let mut why: Option<Taint> = None;
@@ -286,7 +286,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    fn labelled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
+    fn labeled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
         let site = crate::value::Site::of(b);
         // the map visits all of an attempt, and a `?` inside leaves the attempt, not the function
         let attempt = crate::attempts::is_label(b.label.as_ref());

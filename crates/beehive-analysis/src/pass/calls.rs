@@ -70,7 +70,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Recognises `ctx.origin()`: the envelope is part of the message, not of the state.
+    /// Recognizes `ctx.origin()`: the envelope is part of the message, not of the state.
     fn is_origin(&self, c: &ExprMethodCall) -> bool {
         c.method == "origin"
             && c.args.is_empty()
@@ -272,7 +272,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks, by analysing its body, whether an associated function of the block is a pure function of its
+    /// Checks, by analyzing its body, whether an associated function of the block is a pure function of its
     /// arguments.
     pub(super) fn own_function_is_pure(&self, name: &str) -> bool {
         self.own_function(name)

@@ -32,11 +32,11 @@ impl Pass<'_, '_> {
 
     pub(super) fn undecide(&mut self, site: Site) {
         if !self.is_undecided(site) {
-            self.learnt.undecided.insert(site);
+            self.learned.undecided.insert(site);
         }
     }
 
-    /// Enters a loop or a labelled block. `depth` is the number of conditions on state around it.
+    /// Enters a loop or a labeled block. `depth` is the number of conditions on state around it.
     pub(super) fn enter(&mut self, site: Site, label: Option<&syn::Label>, is_loop: bool, depth: usize) {
         let label = label.map(|l| l.name.ident.to_string());
         self.enclosing.push(Enclosing { site, label, depth, is_loop });

@@ -28,7 +28,7 @@ use std::cell::OnceCell;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
-/// A loop or a labelled block around the current point.
+/// A loop or a labeled block around the current point.
 struct Enclosing {
     site: Site,
     label: Option<String>,
@@ -41,7 +41,7 @@ struct Enclosing {
 pub(crate) struct Pass<'u, 'a> {
     unit: &'u Unit<'a>,
     facts: &'u Facts,
-    learnt: Facts,
+    learned: Facts,
     scopes: Scopes,
     /// The conditions on state around the current point, outermost first.
     control: Vec<Control>,
@@ -70,7 +70,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         Pass {
             unit,
             facts,
-            learnt: Facts::default(),
+            learned: Facts::default(),
             scopes: Scopes::default(),
             control: vec![],
             enclosing: vec![],
@@ -89,8 +89,8 @@ impl<'u, 'a> Pass<'u, 'a> {
     }
 
     /// Returns the facts that this round found and the next round must start with.
-    pub(crate) fn into_learnt(self) -> Facts {
-        self.learnt
+    pub(crate) fn into_learned(self) -> Facts {
+        self.learned
     }
 
     /// Analyses a function. `mask` holds for each parameter whether it depends on state.

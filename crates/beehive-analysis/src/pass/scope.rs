@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The kind of a binding inside a pattern. It keeps no alias, because it is bound to only a part of the
-    /// initialiser.
+    /// initializer.
     fn part(&self) -> Kind {
         match self {
             Kind::Known(k) => Kind::Known(Known { alias: None, ..k.clone() }),
@@ -61,7 +61,7 @@ pub(super) struct Variable {
     pub mutable: bool,
     /// Number of conditions on state around its declaration.
     depth: usize,
-    /// Number of loops and labelled blocks around its declaration.
+    /// Number of loops and labeled blocks around its declaration.
     nesting: usize,
     site: Site,
     /// Number of changes seen so far.
@@ -131,7 +131,7 @@ impl Pass<'_, '_> {
 
         if let Kind::Known(k) = &mut kind {
             k.varies.extend(self.facts.varying.get(&site).into_iter().flatten());
-            // a mutable local does not stand for its initialiser
+            // a mutable local does not stand for its initializer
             k.alias.take_if(|_| mutable);
         }
 
@@ -309,7 +309,7 @@ impl Pass<'_, '_> {
 
             let v = &self.scopes.variables[id];
             if matches!(v.kind, Kind::Known(_)) && !self.facts.poisoned.contains_key(&v.site) {
-                self.learnt.poisoned.entry(v.site).or_insert(taint.clone());
+                self.learned.poisoned.entry(v.site).or_insert(taint.clone());
             }
 
             if !self.unit.faults.has(Fault::ViewsIgnored) {
@@ -395,7 +395,7 @@ impl Pass<'_, '_> {
             let already = self.facts.varying.get(&v.site);
 
             if already.is_none_or(|a| !loops.is_subset(a)) {
-                self.learnt.varying.entry(v.site).or_default().extend(loops);
+                self.learned.varying.entry(v.site).or_default().extend(loops);
             }
         }
 

@@ -156,7 +156,7 @@ impl Pass<'_, '_> {
         self.ordinary_local(l, pattern, init, out)
     }
 
-    /// Recognises aliases of fields: `let stats = &mut self.stats;` and
+    /// Recognizes aliases of fields: `let stats = &mut self.stats;` and
     /// `let Self { stats, matrix, .. } = self;`.
     fn names_fields(&mut self, pattern: &Pat, initial: &Expr) -> bool {
         if Self::is_field_name(pattern, initial)

@@ -13,11 +13,11 @@ type Path = BTreeSet<usize>;
 /// Returns the cells that a function may touch. Computed once, because many callers may share the function.
 pub(crate) fn summary_of(map: &FunctionMap) -> &Summary {
     let start = || Summary { shared: map.shared.clone(), ..Summary::default() };
-    map.summary.get_or_init(|| summarise(&map.nodes, start()))
+    map.summary.get_or_init(|| summarize(&map.nodes, start()))
 }
 
 /// Adds to `start` the cells that `nodes` may touch.
-pub(crate) fn summarise(nodes: &[Node], start: Summary) -> Summary {
+pub(crate) fn summarize(nodes: &[Node], start: Summary) -> Summary {
     let path = (0..start.cells.len()).collect();
     let needs = needed(nodes);
     let mut walk = Walk { out: start, needs: &needs, touched: vec![] };

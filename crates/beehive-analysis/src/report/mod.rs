@@ -9,7 +9,7 @@ use crate::words::fill;
 use proc_macro2::Ident;
 use std::collections::BTreeSet;
 
-pub(crate) use flow::{summarise, summary_of};
+pub(crate) use flow::{summarize, summary_of};
 pub(crate) use verdict::{Verdict, verdicts};
 
 /// Maximum number of cells recorded for a function; a longer list would not help a reader.
@@ -96,10 +96,10 @@ impl Summary {
         self.cells.iter().filter(|c| c.is_constant())
     }
 
-    /// Returns `sharded`, `centralised`, `stateless` or `drop`, considering this function alone.
+    /// Returns `sharded`, `centralized`, `stateless` or `drop`, considering this function alone.
     pub(crate) fn kind(&self) -> &'static str {
         if !self.whole.is_empty() || self.constants().next().is_some() {
-            "centralised"
+            "centralized"
         } else if !self.cells.is_empty() {
             "sharded"
         } else if self.effect {

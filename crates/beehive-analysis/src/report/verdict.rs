@@ -7,16 +7,16 @@ use proc_macro2::Ident;
 /// The result for one handler.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
-    /// `sharded`, `centralised`, `stateless` or `drop`.
+    /// `sharded`, `centralized`, `stateless` or `drop`.
     pub kind: &'static str,
     pub cells: String,
     /// Different keys that one message ties together; empty if none.
     pub joins: String,
     /// The reason for its kind, in words.
     pub reason: String,
-    /// Line of the code that centralises it; zero if it is not centralised.
+    /// Line of the code that centralizes it; zero if it is not centralized.
     pub line: usize,
-    /// Whether it is centralised by a constant key or by another handler, rather than by its own `whole`.
+    /// Whether it is centralized by a constant key or by another handler, rather than by its own `whole`.
     pub accidental: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> V
         let constant = summary.constants().next();
         let merged = summary.cells.iter().find_map(|c| owner_of(&c.field).map(|by| (by, &c.field)));
         let own = summary.whole.first();
-        let kind = if merged.is_some() { "centralised" } else { summary.kind() };
+        let kind = if merged.is_some() { "centralized" } else { summary.kind() };
         let (reason, line) = match (constant, own, merged) {
             (Some(c), _, _) => {
                 let line = line_of(&c.field);
@@ -61,7 +61,7 @@ pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> V
             joins: summary.joins(),
             reason,
             line,
-            accidental: kind == "centralised" && (constant.is_some() || own.is_none()),
+            accidental: kind == "centralized" && (constant.is_some() || own.is_none()),
         }
     };
 

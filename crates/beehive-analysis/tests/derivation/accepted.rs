@@ -36,12 +36,12 @@ fn kinds_and_cells() {
         ("let _ = m.reply.send(1);", "stateless: -"),
         ("if m.skip { return; } tracing::info!(\"x\");", "stateless: -"),
         ("let _x = m.a;", "drop: -"),
-        ("self.d.put(7, 1);", "centralised: d[7]"),
+        ("self.d.put(7, 1);", "centralized: d[7]"),
         (
             "self.inc(\"gen\".into()); } fn inc(&mut self, name: String) { *self.g.entry(name) += 1;",
-            "centralised: g[\"gen\".into()]",
+            "centralized: g[\"gen\".into()]",
         ),
-        ("for (k, v) in self.d.whole().iter() { ctx.emit((*k, *v)); }", "centralised: d[*]"),
+        ("for (k, v) in self.d.whole().iter() { ctx.emit((*k, *v)); }", "centralized: d[*]"),
         (
             "macro_rules! twice { ($x:expr) => { $x * 2 } } self.d.get(&pure!(twice!(m.a)));",
             "sharded: d[pure!(twice!(m.a))]",
@@ -206,7 +206,7 @@ fn joins_are_different_keys_in_one_message() {
     );
 }
 
-/// A value that may change does not stand for its initialiser, whether it comes from a parameter or from a
+/// A value that may change does not stand for its initializer, whether it comes from a parameter or from a
 /// local of a helper.
 #[test]
 fn a_value_that_changes_is_another_key_in_a_helper_too() {

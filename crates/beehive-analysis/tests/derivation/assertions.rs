@@ -19,7 +19,7 @@ fn kinds_are_checked() {
     for ok in [
         "#[rcv(sharded)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }",
         "#[rcv(centralized)] fn h(&mut self, m: &M) { self.d.put(1, 1); }",
-        "#[rcv(centralised)] fn h(&mut self, m: &M) { self.d.whole().clear(); }",
+        "#[rcv(centralized)] fn h(&mut self, m: &M) { self.d.whole().clear(); }",
         "#[rcv(stateless)] fn h(&mut self, m: &M, ctx: &mut Ctx) { ctx.emit(1); }",
         "#[rcv(sharded, expect = \"d[m.a], e[m.b]\", joins)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.get(&m.b); }",
     ] {
@@ -29,7 +29,7 @@ fn kinds_are_checked() {
 
     assert!(
         only_error("#[rcv(sharded)] fn h(&mut self, m: &M) { self.d.put(1, 1); }")
-            .starts_with("`h` is centralised, not sharded\nnote: the key of `d[1]` (line 1) is the same")
+            .starts_with("`h` is centralized, not sharded\nnote: the key of `d[1]` (line 1) is the same")
     );
     assert!(
         only_error("#[rcv(stateless)] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }")
@@ -44,11 +44,11 @@ fn kinds_are_checked() {
 }
 
 #[test]
-fn another_handler_centralises() {
+fn another_handler_centralizes() {
     let items = "#[rcv(KIND)] fn put(&mut self, m: &M) { self.d.put(m.a, 1); } #[rcv] fn count(&mut self, _: &N) { self.all(); } fn all(&mut self) { self.d.whole(); }";
     let error = only_error(&items.replace("KIND", "sharded"));
     assert!(error.contains("`count` owns all of `d`"), "{error}");
-    assert_eq!(warnings(&items.replace("(KIND)", "")), ["put_is_centralised"]);
+    assert_eq!(warnings(&items.replace("(KIND)", "")), ["put_is_centralized"]);
     assert!(warnings(&items.replace("KIND", "centralized")).is_empty());
     let d = block(&items.replace("(KIND)", ""));
     assert!(d.tokens.to_string().replace(' ', "").contains("constMONOLITHIC:u64=0|Self::__bh_d.bit();"));
@@ -59,7 +59,7 @@ fn another_handler_centralises() {
 fn accidents_are_warned_about() {
     assert_eq!(
         warnings("#[rcv] fn gen(&mut self, m: &M) { *self.g.entry(\"gen\".into()) += 1; }"),
-        ["gen_is_centralised"]
+        ["gen_is_centralized"]
     );
     assert_eq!(
         warnings("#[rcv] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.put(m.b, 1); }"),
@@ -83,7 +83,7 @@ fn accidents_are_warned_about() {
 
     let d = block("#[rcv] fn gen(&mut self, m: &M) { self.d.put(1, 1); }");
     let tokens = d.tokens.to_string();
-    assert!(tokens.contains("deprecated") && tokens.contains("gen_is_centralised"), "{tokens}");
+    assert!(tokens.contains("deprecated") && tokens.contains("gen_is_centralized"), "{tokens}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Target time for one handler.
 const AIM: Duration = Duration::from_millis(2);
 
-/// Slowdown factor of debug builds, in which the analysis and syn are not optimised.
+/// Slowdown factor of debug builds, in which the analysis and syn are not optimized.
 const SLOWER: u32 = if cfg!(debug_assertions) { 4 } else { 1 };
 
 /// Limit for any body of the size of a source file.
@@ -62,7 +62,7 @@ fn each(name: &str, files: impl IntoIterator<Item = PathBuf>, functions_min: u32
 }
 
 /// The handlers of the controller and of the examples, in a debug build: by default proc macros are not
-/// optimised.
+/// optimized.
 #[test]
 fn ordinary_handlers_are_cheap() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -128,7 +128,7 @@ fn long_bodies_are_bounded() {
         format!("{vectors} {loops} for k in &v{} {{ self.d.get(k); }}", n - 1)
     });
 
-    grows_like_a_square("facts learnt one a round", |n| {
+    grows_like_a_square("facts learned one a round", |n| {
         let declared: String = (0..n).map(|i| format!("let mut x{i} = m.a;")).collect();
         let moved: String = (1..n).map(|i| format!("x{} = x{i};", i - 1)).collect();
         let last = n - 1;

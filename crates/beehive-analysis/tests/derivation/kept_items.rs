@@ -43,7 +43,7 @@ fn the_documentation_tells_the_map() {
     let d = block("#[rcv(centralized)]\nfn h(&mut self, m: &M) {\nself.d.put(1, 1); }");
     let out = d.tokens.to_string();
     assert!(
-        out.contains("**Map:** centralised, `d[1]`. **Why:** the key of `d[1]` (line 3) is the same"),
+        out.contains("**Map:** centralized, `d[1]`. **Why:** the key of `d[1]` (line 3) is the same"),
         "{out}"
     );
     let report = &d.handlers[0];

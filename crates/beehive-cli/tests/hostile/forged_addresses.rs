@@ -73,10 +73,10 @@ fn millions_of_forged_addresses_fill_nothing() {
     let dropped = daemon.metric("beehive_switch_packet_outs_dropped_total");
 
     // another port is still learned and served
-    let mut neighbour = Switch::connect_ready(daemon.switches, V1_0, 0xf1);
-    neighbour.send(&wire::packet_in(V1_0, 2, &wire::frame([2, 0xcc, 0, 0, 0, 1], 7)));
-    assert!(neighbour.until(|m| m[1] == wire::PACKET_OUT).is_some(), "nobody else is served");
-    assert!(!matches!(neighbour.receive(), Received::End { .. }));
+    let mut neighbor = Switch::connect_ready(daemon.switches, V1_0, 0xf1);
+    neighbor.send(&wire::packet_in(V1_0, 2, &wire::frame([2, 0xcc, 0, 0, 0, 1], 7)));
+    assert!(neighbor.until(|m| m[1] == wire::PACKET_OUT).is_some(), "nobody else is served");
+    assert!(!matches!(neighbor.receive(), Received::End { .. }));
     let served = bystander.end("forged addresses");
     let (grown, first) = daemon.memory_growth();
     write.shutdown(std::net::Shutdown::Write).expect("is open");

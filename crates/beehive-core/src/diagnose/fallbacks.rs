@@ -17,7 +17,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 /// Body of a fallback; the missing derive is reported elsewhere. This is a `panic!` and not a constant,
-/// because constants in functions that nobody calls are evaluated, too, in optimised builds.
+/// because constants in functions that nobody calls are evaluated, too, in optimized builds.
 macro_rules! unbuildable {
     () => {
         panic!("this code was derived from a type that lacks a derive")

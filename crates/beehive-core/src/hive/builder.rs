@@ -299,7 +299,7 @@ impl Builder {
         self.platform(Arc::new(platform)).start()
     }
 
-    /// Starts the hive on the given platform, or else on the current tokio runtime of any flavour.
+    /// Starts the hive on the given platform, or else on the current tokio runtime of any flavor.
     pub fn start(self) -> Result<Hive, StartError> {
         for (at, ((app, place), _)) in self.apps.iter().enumerate() {
             if let Some(((_, other), _)) = self.apps[..at].iter().find(|((other, _), _)| other == app) {

@@ -176,7 +176,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     /// Returns all cells of the dictionary, owned by one bee.
     ///
     /// Every handler of the app that touches this dictionary then runs on that bee: the dictionary is
-    /// *centralised*.
+    /// *centralized*.
     pub fn whole(&mut self) -> WholeDict<'_, K, V> {
         guard::check_whole(self.meta);
         WholeDict { dict: self }

@@ -1,4 +1,4 @@
-//! Suggestions for misspelt names: "did you mean ..?".
+//! Suggestions for misspelled names: "did you mean ..?".
 
 /// Returns the known name that `name` was probably meant to be: one that differs in a few letters, or one
 /// that `name` is a prefix of, such as `age_s` for `age`.
@@ -33,7 +33,7 @@ mod tests {
     use serde::Deserialize;
 
     #[test]
-    fn a_misspelt_name_finds_the_nearest_one() {
+    fn a_misspelled_name_finds_the_nearest_one() {
         let known = ["age_s", "idle_s", "flows"];
         let meant = |name| nearest_name(name, &known);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! An ordered map whose point access stays fast as it grows. Stores the rows of a table.
 //!
 //! A small map is a sorted vector. A large one is a hash table, plus an ordered set of its keys for
-//! iteration. No observable behaviour depends on the hash.
+//! iteration. No observable behavior depends on the hash.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry as Place, HashTable};

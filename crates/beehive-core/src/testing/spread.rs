@@ -5,7 +5,7 @@ use crate::hive::consensus::registry::{Decision, Ownership, Proposal, Registry, 
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 
-/// A distribution of cells over bees. No behaviour of an app may depend on it.
+/// A distribution of cells over bees. No behavior of an app may depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Spread {

@@ -1,4 +1,4 @@
-//! Memoised values that handlers derived from a view, shared by all readers until the dictionary changes.
+//! Memoized values that handlers derived from a view, shared by all readers until the dictionary changes.
 
 use crate::hash::HashMap;
 use parking_lot::RwLock;

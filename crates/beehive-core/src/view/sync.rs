@@ -1,4 +1,4 @@
-//! The synchronisation primitives of the pair of copies. The pair's test under a scheduler replaces this
+//! The synchronization primitives of the pair of copies. The pair's test under a scheduler replaces this
 //! module.
 
 pub(super) use parking_lot::Mutex;

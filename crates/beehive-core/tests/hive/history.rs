@@ -84,7 +84,7 @@ struct Reminder {
 struct Interest(i64);
 /// Passed on by a stateless handler.
 #[derive(Message, Debug)]
-struct Rumour(u64);
+struct Rumor(u64);
 #[derive(Message, Debug)]
 struct Heard(u64);
 /// Answered by `Bank` if it knows the account, otherwise by `Books`.
@@ -113,7 +113,7 @@ impl Bank {
         *hot += 1;
         if hot.is_multiple_of(5) {
             ctx.after(Duration::from_millis(*hot % 4), Reminder { account: msg.from, left: 3 });
-            ctx.emit(Rumour(msg.from))
+            ctx.emit(Rumor(msg.from))
         }
 
         if READS_ELSEWHERE.load(Ordering::Relaxed) {
@@ -168,7 +168,7 @@ impl Books {
         self.last.at(msg.to).insert(*entries % 100, msg.amount);
     }
     #[rcv(stateless)]
-    fn rumour(&mut self, msg: &Rumour, ctx: &mut Ctx) {
+    fn rumor(&mut self, msg: &Rumor, ctx: &mut Ctx) {
         ctx.emit(Heard(msg.0 % 11));
         ctx.emit(Heard(msg.0 % 13))
     }
@@ -203,7 +203,7 @@ async fn sender(hive: Hive, seed: u64, count: u64) {
             let from = chance.below(ACCOUNTS);
             match chance.below(60) {
                 0 => io.emit(Interest(chance.below(5) as i64)),
-                1 => io.emit(Rumour(from)),
+                1 => io.emit(Rumor(from)),
                 2..=4 => io.emit(Ask(from)),
                 pick => {
                     let to = if pick == 5 { chance.below(ACCOUNTS) } else { from };

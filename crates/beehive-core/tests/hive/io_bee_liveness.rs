@@ -193,7 +193,7 @@ async fn driver(mut io: Io, here: bool, warm: u64, stuck: StuckBy, over: Arc<Ato
 }
 
 /// Another IO bee, with one message in flight at a time.
-async fn neighbour(mut io: Io, over: Arc<AtomicBool>, seen: Shared) {
+async fn neighbor(mut io: Io, over: Arc<AtomicBool>, seen: Shared) {
     io.run_here();
     let mut took = Vec::new();
     let mut place = 1_000_000;
@@ -236,10 +236,10 @@ fn seen_while(here: bool, warm: u64, stuck: StuckBy) -> Seen {
         });
 
         let (ends, shown) = (over.clone(), seen.clone());
-        hive.spawn_io("its neighbour", Restart::Never, move |io| {
+        hive.spawn_io("its neighbor", Restart::Never, move |io| {
             let (over, seen) = (ends.clone(), shown.clone());
             async move {
-                neighbour(io, over, seen).await;
+                neighbor(io, over, seen).await;
                 Ok::<_, Error>(())
             }
         });

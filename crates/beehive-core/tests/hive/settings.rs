@@ -193,7 +193,7 @@ fn settings_that_one_app_refuses_change_nothing() {
             ("[ruled]\nlevl = 2\n", "[apps.ruled]: there is no key `levl`; did you mean `level`?"),
             ("[ruled]\nlevel = -2\n", "[apps.ruled]"),
             ("ruled = 2\n", "[apps.ruled]: expected a table of settings"),
-            ("[ruled]\nlevel = 2\n[plain]\ncolour = 1\n", "[apps.plain]: there is no key `colour`"),
+            ("[ruled]\nlevel = 2\n[plain]\ncolor = 1\n", "[apps.plain]: there is no key `color`"),
             ("[ruled]\nlevel = 2\n[ruler]\n", "[apps.ruler]: there is no app `ruler`; did you mean `ruled`?"),
             (
                 "[elsewhere]\nlevel = 2\n",

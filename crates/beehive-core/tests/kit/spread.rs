@@ -227,7 +227,7 @@ fn a_race_of_two_senders_is_found() {
     assert!(found.to_string().contains("the outcome depends on how cells are distributed"));
 }
 
-/// Passes each message on once. The second handler must draw other numbers than its neighbours.
+/// Passes each message on once. The second handler must draw other numbers than its neighbors.
 #[derive(App)]
 struct Relay {
     passed: Dict<u64, u64>,

@@ -252,7 +252,7 @@ impl Flow {
         Ok(())
     }
     #[rcv(joins)]
-    fn labelled_block(&mut self, m: &M<78>) {
+    fn labeled_block(&mut self, m: &M<78>) {
         let mut k = m.a;
         'b: {
             if m.flag {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[allow(dead_code, unreachable_pub)]
 mod pair;
 
-/// The synchronisation primitives that the pair uses here.
+/// The synchronization primitives that the pair uses here.
 mod sync {
     pub(super) use shuttle::sync::atomic::{AtomicU64, Ordering};
     pub(super) use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! Extracts the address that a host announces: in ARP, in IPv6 neighbour discovery, or as granted by a DHCP
+//! Extracts the address that a host announces: in ARP, in IPv6 neighbor discovery, or as granted by a DHCP
 //! server.
 
 use crate::object::{Ethernet, Mac, Station};
@@ -51,7 +51,7 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     (!claim.1.is_unspecified() && !claim.1.is_multicast() && !claim.0.mac().is_multicast()).then_some(claim)
 }
 
-/// Returns the host and the address in a DHCP acknowledgement.
+/// Returns the host and the address in a DHCP acknowledgment.
 fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     let message = udp.payload();
     let is_reply = udp.source_port() == DHCP_SERVER && message.first() == Some(&2);
@@ -61,7 +61,7 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
         return None;
     }
 
-    // option 53 is the message type, and 5 is an acknowledgement; each iteration consumes at least one byte
+    // option 53 is the message type, and 5 is an acknowledgment; each iteration consumes at least one byte
     let mut options = message.get(240..)?;
     while let Some((code, rest)) = options.split_first() {
         match code {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbour_advertisements() {
+    fn neighbor_advertisements() {
         let kind = etherparse::Icmpv6Type::Unknown { type_u8: 136, code_u8: 0, bytes5to8: [0; 4] };
         let address = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9];
         let frame = |hops| {

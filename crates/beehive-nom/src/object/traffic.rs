@@ -93,7 +93,7 @@ impl fmt::Display for Conversation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Traffic {
-    /// ARP, or IPv6 neighbour discovery: without these, hosts cannot find each other.
+    /// ARP, or IPv6 neighbor discovery: without these, hosts cannot find each other.
     AddressResolution,
     /// A packet of a conversation, or the first fragment of one.
     Conversation(Conversation),
@@ -173,7 +173,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => {
                     return read_icmp_error(about, destination);
                 }
-                // RFC 4861, 7.1: a packet with a lower hop limit has passed a router and is not neighbour
+                // RFC 4861, 7.1: a packet with a lower hop limit has passed a router and is not neighbor
                 // discovery
                 (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
                 // use different ports: a conversation equal to its own reverse would count as its own reply
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_come_from_the_same_link_only() {
+    fn neighbors_come_from_the_same_link_only() {
         let solicit = etherparse::Icmpv6Type::Unknown { type_u8: 135, code_u8: 0, bytes5to8: [0; 4] };
         let frame =
             |hops| bytes(|b| ethernet().ipv6([1; 16], [2; 16], hops).icmpv6(solicit).write(b, b"").unwrap());

@@ -1,4 +1,4 @@
-//! The address table of a bridge, with ageing and a quota for each port.
+//! The address table of a bridge, with aging and a quota for each port.
 
 use crate::object::{FoundFlow, PortNo, Station};
 use crate::parts::{PortQuota, QuotaTable, extend, seconds};

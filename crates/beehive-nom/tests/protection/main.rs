@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use timed_connection::{Line, datagram, packet_in};
 
-/// Packets per second of the flood (S15); an unoptimised controller gets a comparable load.
+/// Packets per second of the flood (S15); an unoptimized controller gets a comparable load.
 const FLOOD_PER_SECOND: usize = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 /// Number of measurements, alternating with and without the flood so that other load on the machine affects
 /// both.
@@ -32,7 +32,7 @@ const ATTACK_PER_SECOND: usize = if cfg!(debug_assertions) { 500 } else { 10_000
 /// Number of requests per measurement.
 const QUESTIONS: usize = 200;
 
-/// Serialises the tests, so that they do not disturb each other's measurements.
+/// Serializes the tests, so that they do not disturb each other's measurements.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Returns the minimum, over all measurements, of the 99th percentile of each. Other load on the machine only

@@ -79,7 +79,7 @@ impl Action {
         Self::Output { port, max_len: 0xffff }
     }
 
-    fn generalise(action: &message::Action<'_>, version: Version, offset: usize) -> Result<Self, Error> {
+    fn generalize(action: &message::Action<'_>, version: Version, offset: usize) -> Result<Self, Error> {
         use message::Action as Wire;
         Ok(match action {
             Wire::Output(output) => Self::Output { port: output.port, max_len: output.max_len.0 },
@@ -97,13 +97,13 @@ impl Action {
             Wire::SetIpTtl(set) => Self::SetIpTtl(set.value),
             Wire::DecIpTtl(_) => Self::DecIpTtl,
             Wire::Group(group) => Self::Group(group.group_id.0),
-            Wire::SetField(set) => return generalise_field(&set.field, offset),
+            Wire::SetField(set) => return generalize_field(&set.field, offset),
             other => Self::Other(other.kind(version).unwrap_or(0xffff)),
         })
     }
 }
 
-fn generalise_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error> {
+fn generalize_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error> {
     // Set-field actions with a mask exist in 1.5 only and have no variant here.
     if field.class != class::BASIC || field.mask.is_some() {
         return Ok(Action::Other(kind::SET_FIELD));
@@ -135,7 +135,7 @@ impl<'a> Value<'a> for Action {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         // The offset of the match field inside a set-field action.
         let (version, offset) = (reader.version(), reader.offset() + 4);
-        Self::generalise(&message::Action::read(reader)?, version, offset)
+        Self::generalize(&message::Action::read(reader)?, version, offset)
     }
 
     #[inline]

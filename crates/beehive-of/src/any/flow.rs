@@ -231,14 +231,14 @@ impl<'a> FlowMod<'a> {
         })
     }
 
-    pub(super) fn generalise(flow: &message::FlowMod<'a>, version: Version) -> Result<Self, Error> {
+    pub(super) fn generalize(flow: &message::FlowMod<'a>, version: Version) -> Result<Self, Error> {
         let at = if version == Version::V1_0 { 56 } else { 25 };
         let command = FlowCommand::from_wire(flow.command.0)
             .ok_or_else(|| Error::new(ErrorKind::Value, Part::FlowMod, at, "flow-mod command"))?;
-        let match_fields = flow.match_fields.generalise()?;
+        let match_fields = flow.match_fields.generalize()?;
         let (actions, goto_table, other_instructions) = match version {
             Version::V1_0 => (flow.actions.reinterpret(), None, 0),
-            _ => instructions::generalise(flow.instructions)?,
+            _ => instructions::generalize(flow.instructions)?,
         };
 
         Ok(Self {
@@ -377,7 +377,7 @@ impl FlowRemoved {
         message::Message::FlowRemoved(flow).encode_into(version, xid, out)
     }
 
-    pub(super) fn generalise(flow: &message::FlowRemoved<'_>, version: Version) -> Result<Self, Error> {
+    pub(super) fn generalize(flow: &message::FlowRemoved<'_>, version: Version) -> Result<Self, Error> {
         let mut counted =
             Counted::of(flow.duration_sec, flow.duration_nsec, flow.packet_count, flow.byte_count);
         if version >= Version::V1_5 {
@@ -385,7 +385,7 @@ impl FlowRemoved {
         }
 
         Ok(Self {
-            match_fields: flow.match_fields.generalise()?,
+            match_fields: flow.match_fields.generalize()?,
             cookie: flow.cookie,
             priority: flow.priority,
             reason: FlowRemovedReason::from_wire(flow.reason.0),

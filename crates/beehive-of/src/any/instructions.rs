@@ -15,7 +15,7 @@ const GOTO_TABLE: u16 = 1;
 const APPLY_ACTIONS: u16 = 4;
 
 /// Returns the first list of actions to apply, the first goto-table, and the number of other instructions.
-pub(super) fn generalise(instructions: Instructions<'_>) -> Result<(Actions<'_>, Option<u8>, u16), Error> {
+pub(super) fn generalize(instructions: Instructions<'_>) -> Result<(Actions<'_>, Option<u8>, u16), Error> {
     let mut actions = None;
     let mut goto_table = None;
     let mut other = 0;

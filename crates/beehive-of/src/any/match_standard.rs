@@ -42,7 +42,7 @@ struct Upper {
 impl Upper {
     /// Assigns the fields to those of `to`, by its Ethernet type. Fields whose prerequisite is absent (an
     /// address without the Ethernet type of IPv4, for example) are counted in `other`.
-    fn generalise(self, sctp: bool, to: &mut Match) {
+    fn generalize(self, sctp: bool, to: &mut Match) {
         match to.eth_type {
             Some(IPV4) => {
                 (to.ipv4_src, to.ipv4_dst) = (self.nw_src, self.nw_dst);
@@ -180,7 +180,7 @@ fn encode_vlan(fields: &Match, version: Version) -> Result<(Option<u16>, Option<
 
 impl StandardMatch10 {
     /// Converts to the version-independent match.
-    pub fn generalise(&self) -> Match {
+    pub fn generalize(&self) -> Match {
         let counts = |bit: u32| self.wildcards & bit == 0;
         let mut to = Match::ANY;
         to.in_port = counts(wildcard::IN_PORT).then_some(self.in_port);
@@ -201,7 +201,7 @@ impl StandardMatch10 {
             tp_dst: counts(wildcard::TP_DST).then_some(self.tp_dst),
         };
 
-        upper.generalise(false, &mut to);
+        upper.generalize(false, &mut to);
         to
     }
 }
@@ -292,7 +292,7 @@ fn inverse(mask: MacAddress) -> MacAddress {
 
 impl StandardMatch11 {
     /// Converts to the version-independent match, which counts metadata and MPLS fields in `other`.
-    pub fn generalise(&self) -> Match {
+    pub fn generalize(&self) -> Match {
         use wildcard::v11 as bit;
         let counts = |bit: u32| self.wildcards & bit == 0;
         let ethernet = |value: MacAddress, ignored: MacAddress| {
@@ -318,7 +318,7 @@ impl StandardMatch11 {
             tp_dst: counts(bit::TP_DST).then_some(self.tp_dst),
         };
 
-        upper.generalise(true, &mut to);
+        upper.generalize(true, &mut to);
         to.other += u16::from(counts(bit::MPLS_LABEL))
             + u16::from(counts(bit::MPLS_TC))
             + u16::from(self.metadata_mask != u64::MAX);

@@ -125,22 +125,22 @@ impl<'a> Message<'a> {
         let reader = &mut Reader::new(version, body, HEADER_LENGTH, Part::Message);
         Ok(match message_type {
             5 => Self::FeaturesRequest,
-            6 => Self::FeaturesReply(Features::generalise(&message::Features::read(reader)?)),
+            6 => Self::FeaturesReply(Features::generalize(&message::Features::read(reader)?)),
             7 => Self::GetConfigRequest,
             8 => Self::GetConfigReply(SwitchConfig::parse(frame)?),
             9 => Self::SetConfig(SwitchConfig::parse(frame)?),
             11 => {
                 let flow = message::FlowRemoved::read(reader)?;
-                Self::FlowRemoved(FlowRemoved::generalise(&flow, version)?)
+                Self::FlowRemoved(FlowRemoved::generalize(&flow, version)?)
             }
 
             12 => {
                 let status = message::PortStatus::read(reader)?;
-                Self::PortStatus(PortStatus::generalise(&status, version)?)
+                Self::PortStatus(PortStatus::generalize(&status, version)?)
             }
 
-            13 => Self::PacketOut(PacketOut::generalise(&message::PacketOut::read(reader)?)?),
-            14 => Self::FlowMod(FlowMod::generalise(&message::FlowMod::read(reader)?, version)?),
+            13 => Self::PacketOut(PacketOut::generalize(&message::PacketOut::read(reader)?)?),
+            14 => Self::FlowMod(FlowMod::generalize(&message::FlowMod::read(reader)?, version)?),
             24 if version >= Version::V1_2 => Self::RoleRequest(RoleMessage::parse(frame)?),
             25 if version >= Version::V1_2 => Self::RoleReply(RoleMessage::parse(frame)?),
             _ => match (version.minor(), message_type) {
@@ -156,7 +156,7 @@ impl<'a> Message<'a> {
     fn parse_request(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let multipart = read_multipart(reader)?;
         Ok(match multipart.kind {
-            Multipart::FLOW => Self::FlowStatisticsRequest(FlowStatisticsRequest::generalise(
+            Multipart::FLOW => Self::FlowStatisticsRequest(FlowStatisticsRequest::generalize(
                 &message::FlowRequest::read(reader)?,
             )?),
             Multipart::PORT_DESCRIPTION => Self::PortDescriptionRequest,

@@ -314,7 +314,7 @@ pub struct PacketOut<'a> {
 }
 
 impl<'a> PacketOut<'a> {
-    pub(super) fn generalise(packet: &message::PacketOut<'a>) -> Result<Self, Error> {
+    pub(super) fn generalize(packet: &message::PacketOut<'a>) -> Result<Self, Error> {
         // From 1.5 on the port is a field of the match.
         let in_port = match packet.match_fields.fields().basic(number::IN_PORT)? {
             Some(field) => PortNo(u32::from_be_bytes(value(&field, 16)?)),

@@ -168,7 +168,7 @@ impl Port {
 }
 
 impl Port {
-    fn generalise(port: &message::Port<'_>, version: Version) -> Result<Self, Error> {
+    fn generalize(port: &message::Port<'_>, version: Version) -> Result<Self, Error> {
         let mut rates = EthernetPort {
             curr: port.curr,
             advertised: port.advertised,
@@ -208,7 +208,7 @@ impl Port {
 impl<'a> Value<'a> for Port {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let version = reader.version();
-        Self::generalise(&message::Port::read(reader)?, version)
+        Self::generalize(&message::Port::read(reader)?, version)
     }
 
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -327,10 +327,10 @@ impl PortStatus {
         })
     }
 
-    pub(super) fn generalise(status: &message::PortStatus<'_>, version: Version) -> Result<Self, Error> {
+    pub(super) fn generalize(status: &message::PortStatus<'_>, version: Version) -> Result<Self, Error> {
         Ok(Self {
             reason: PortReason::from_wire(status.reason.0),
-            port: Port::generalise(&status.port, version)?,
+            port: Port::generalize(&status.port, version)?,
         })
     }
 }

@@ -74,14 +74,14 @@ impl FlowStatisticsRequest {
         })
     }
 
-    pub(super) fn generalise(request: &message::FlowRequest<'_>) -> Result<Self, Error> {
+    pub(super) fn generalize(request: &message::FlowRequest<'_>) -> Result<Self, Error> {
         Ok(Self {
             table_id: request.table_id.0,
             out_port: request.out_port,
             out_group: Some(request.out_group.0).filter(|group| *group != GroupId::ANY.0),
             cookie: request.cookie,
             cookie_mask: request.cookie_mask,
-            match_fields: request.match_fields.generalise()?,
+            match_fields: request.match_fields.generalize()?,
         })
     }
 }
@@ -133,7 +133,7 @@ impl<'a> Value<'a> for FlowEntry<'a> {
 
         let (actions, goto_table, other_instructions) = match version {
             Version::V1_0 => (entry.actions.reinterpret(), None, 0),
-            _ => instructions::generalise(entry.instructions)?,
+            _ => instructions::generalize(entry.instructions)?,
         };
 
         Ok(Self {
@@ -146,7 +146,7 @@ impl<'a> Value<'a> for FlowEntry<'a> {
             cookie: entry.cookie,
             packet_count: counted.packet_count,
             byte_count: counted.byte_count,
-            match_fields: entry.match_fields.generalise()?,
+            match_fields: entry.match_fields.generalize()?,
             actions,
             goto_table,
             other_instructions,

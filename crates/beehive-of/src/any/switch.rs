@@ -89,7 +89,7 @@ impl Features<'_> {
 }
 
 impl<'a> Features<'a> {
-    pub(super) fn generalise(features: &message::Features<'a>) -> Self {
+    pub(super) fn generalize(features: &message::Features<'a>) -> Self {
         Self {
             datapath_id: features.datapath_id,
             buffers: features.n_buffers,

@@ -84,7 +84,7 @@ impl Canonical {
         match fields {
             Match::Fields(fields) | Match::Fields1_1(fields) => Self::of_fields(fields.0),
             other => {
-                let general = other.generalise()?;
+                let general = other.generalize()?;
                 if general.other != 0 {
                     // The general match does not model all fields. Use the raw bytes, so that matches that
                     // differ in such a field have different forms.

@@ -1,4 +1,4 @@
-//! Normalises single actions: the standard equivalent of an experimenter's action, and the fields that an
+//! Normalizes single actions: the standard equivalent of an experimenter's action, and the fields that an
 //! action sets.
 
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Normalises fields: replaces Nicira's fields by their standard equivalents, and splits composite fields.
+//! Normalizes fields: replaces Nicira's fields by their standard equivalents, and splits composite fields.
 
 use alloc::vec::Vec;
 

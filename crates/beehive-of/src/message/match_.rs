@@ -40,11 +40,11 @@ impl<'a> Match<'a> {
     /// # Errors
     ///
     /// Fails if a field is malformed or duplicated.
-    pub fn generalise(&self) -> Result<any::Match, Error> {
+    pub fn generalize(&self) -> Result<any::Match, Error> {
         match self {
             Self::Fields(fields) | Self::Fields1_1(fields) => any::from_fields(fields),
-            Self::V1_0(standard) => Ok(standard.generalise()),
-            Self::V1_1(standard) => Ok(standard.generalise()),
+            Self::V1_0(standard) => Ok(standard.generalize()),
+            Self::V1_1(standard) => Ok(standard.generalize()),
             Self::Any(fields) => Ok(**fields),
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Value<'a> for Match<'a> {
                 write_fields(writer, |writer| fields.write(writer))
             }
             (Self::Any(fields), _) => any::write_match(fields, writer),
-            (other, _) => any::write_match(&other.generalise()?, writer),
+            (other, _) => any::write_match(&other.generalize()?, writer),
         }
     }
 

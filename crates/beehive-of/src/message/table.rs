@@ -187,7 +187,7 @@ tagged! {
         ApplySetField(FieldIds<'a>) "apply_setfield" = [14 in 3..],
         /// Fields that the table-miss flow's applied actions can set.
         ApplySetFieldMiss(FieldIds<'a>) "apply_setfield_miss" = [15 in 3..],
-        /// Tables from which this table is synchronised.
+        /// Tables from which this table is synchronized.
         SyncFrom(Tables<'a>) "table_sync_from" = [16 in 4..],
         /// Fields that written actions can copy to.
         WriteCopyField(FieldIds<'a>) "write_copyfield" = [18 in 5..],

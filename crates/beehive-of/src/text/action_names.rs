@@ -111,7 +111,7 @@ pub(super) fn known(token: Token<'_>) -> Result<Token<'_>, Fault<'_>> {
     }
 
     match token.value {
-        Some("") if token.parenthesised && ALONE.contains(&name) => Ok(Token { value: None, ..token }),
+        Some("") if token.parenthesized && ALONE.contains(&name) => Ok(Token { value: None, ..token }),
         Some(value) if ALONE.contains(&name) => Err(Fault::new(value, Problem::Value)),
         _ => Ok(token),
     }

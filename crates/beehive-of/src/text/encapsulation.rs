@@ -33,7 +33,7 @@ pub(super) fn encapsulation(text: &str) -> Result<(u32, Vec<u8>), Fault<'_>> {
     let packet_type = named.or_else(|| small(header.name)).ok_or(header.fault(Problem::Name))?;
     let mut properties = Vec::new();
     match header.value {
-        Some(inner) if header.parenthesised && header.name == "nsh" => {
+        Some(inner) if header.parenthesized && header.name == "nsh" => {
             for property in Tokens(inner) {
                 let property = property?;
                 match property.name {

@@ -488,6 +488,6 @@ impl fmt::Display for ShownFlow<'_, '_> {
 fn is_empty(fields: &Match<'_>) -> bool {
     match fields {
         Match::Fields(fields) | Match::Fields1_1(fields) => fields.0.is_empty(),
-        other => other.generalise().is_ok_and(|fields| fields == any::Match::ANY),
+        other => other.generalize().is_ok_and(|fields| fields == any::Match::ANY),
     }
 }

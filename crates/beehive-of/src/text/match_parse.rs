@@ -392,13 +392,13 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// Returns whether the field can have a mask in a match. That includes TCP and UDP ports and neighbour
+/// Returns whether the field can have a mask in a match. That includes TCP and UDP ports and neighbor
 /// discovery, for which Nicira has maskable fields, but not SCTP ports.
 fn maskable(field: &Known) -> bool {
     field.maskable || (field.class == class::BASIC && matches!(field.number, 13..=16 | 31..=33))
 }
 
-/// Returns the field to encode in a match. The standard fields of ports and neighbour discovery do not
+/// Returns the field to encode in a match. The standard fields of ports and neighbor discovery do not
 /// support masks (1.3.5, table 12), but Nicira's equivalents do.
 fn in_match(entry: &Entry<'_>) -> FieldId {
     let id = entry.id;

@@ -30,7 +30,7 @@ impl fmt::Display for ShownMatch<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fields {
             Match::Fields(fields) | Match::Fields1_1(fields) => show_list(&fields, formatter),
-            other => match other.generalise() {
+            other => match other.generalize() {
                 Ok(fields) => show_general(&fields, self.version, formatter),
                 Err(error) => write!(formatter, "<{error}>"),
             },

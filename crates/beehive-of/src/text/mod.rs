@@ -55,7 +55,7 @@
 //! | unclosed parentheses: `ct(commit` | as if they were closed |
 //! | `ct(zone=1,zone=2)`, more than one `nat`, a zone from a field part that does not have 16 bits, `exec` or a range without `commit` | the last one, or an action that switches refuse |
 //! | `output:xxreg0[]`, `multipath` and `bundle_load` to more than 64 bits | different bits |
-//! | masks of SCTP ports | a field that does not support a mask; for TCP and UDP ports and neighbour discovery, Nicira's maskable fields are used |
+//! | masks of SCTP ports | a field that does not support a mask; for TCP and UDP ports and neighbor discovery, Nicira's maskable fields are used |
 //! | masks of `set_field` in 1.0 | the whole field is set; here, `load` sets the bits |
 //! | `importance` before 1.4, a table in 1.0, and everything else that a version cannot express | the flow without it, or an error, too |
 //!

@@ -88,7 +88,7 @@ impl Program {
                 done(A::OutputReg(OutputReg { bits, source: source.field, max_len: PacketLength::NO_BUFFER }))
             }
             "controller" => self.controller(token, out),
-            "resubmit" if token.parenthesised => {
+            "resubmit" if token.parenthesized => {
                 let mut parts = text.split(',').map(str::trim);
                 let nowhere =
                     |to: &ResubmitTable| (to.in_port, to.table_id) == (PortNo::IN_PORT, TableId::ALL);

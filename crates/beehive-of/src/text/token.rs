@@ -13,7 +13,7 @@ pub(super) struct Token<'t> {
     /// The text after `=` or `:`, or between parentheses.
     pub(super) value: Option<&'t str>,
     /// Whether the value is in parentheses.
-    pub(super) parenthesised: bool,
+    pub(super) parenthesized: bool,
     /// The text after the parentheses, if it starts with `->`.
     pub(super) rest: &'t str,
 }
@@ -55,7 +55,7 @@ pub(super) fn next(text: &str) -> Result<Option<(Token<'_>, &str)>, Fault<'_>> {
     }
 
     let whole = |end: usize| text.split_at_checked(end).unwrap_or((text, ""));
-    let token = Token { whole: name, name, value: None, parenthesised: false, rest: "" };
+    let token = Token { whole: name, name, value: None, parenthesized: false, rest: "" };
     Ok(Some(match value.chars().next() {
         Some('(') => {
             let closed = closing(text, at)?;
@@ -63,7 +63,7 @@ pub(super) fn next(text: &str) -> Result<Option<(Token<'_>, &str)>, Fault<'_>> {
             let end = if rest.starts_with("->") { value_end(text, closed + 1)? } else { closed + 1 };
             let (whole, after) = whole(end);
             let (value, rest) = (whole.get(at + 1..closed), whole.get(closed + 1..).unwrap_or(""));
-            (Token { whole, value, parenthesised: true, rest, ..token }, after)
+            (Token { whole, value, parenthesized: true, rest, ..token }, after)
         }
         Some(':' | '=') => {
             let (whole, after) = whole(value_end(text, at + 1)?);

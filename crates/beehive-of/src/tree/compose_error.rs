@@ -28,7 +28,7 @@ pub enum ComposeProblem {
     Twice,
     /// The key is mandatory, but absent.
     Missing,
-    /// The value is misspelt, out of range, of the wrong type, or not valid in this version. Contains the
+    /// The value is misspelled, out of range, of the wrong type, or not valid in this version. Contains the
     /// value unless it is null, a list or a record.
     Value(Option<String>),
     /// The value cannot be encoded.
@@ -70,7 +70,7 @@ impl fmt::Display for ComposeError {
                 };
                 write!(
                     formatter,
-                    "invalid value `{value}{more}` for `{path}`: misspelt, out of range, or not in this version"
+                    "invalid value `{value}{more}` for `{path}`: misspelled, out of range, or not in this version"
                 )
             }
             ComposeProblem::Value(None) => {

@@ -8,7 +8,7 @@
 //!
 //! # Composing
 //!
-//! [`Message::compose`](crate::message::Message::compose) refuses keys that are misspelt or not valid at
+//! [`Message::compose`](crate::message::Message::compose) refuses keys that are misspelled or not valid at
 //! their place or in the version, and values that are not valid for their field. [`ComposeError`] has the
 //! path and, for keys, the most similar valid name.
 //!

@@ -1,4 +1,4 @@
-//! Finds the valid name that is most similar to a misspelt one, for error messages.
+//! Finds the valid name that is most similar to a misspelled one, for error messages.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -192,12 +192,12 @@ impl<'t> TrackedSource<'t> {
     fn missing(&self, path: &str) -> ComposeError {
         let absent = self.absent.borrow();
         let name = absent.last().map_or("", String::as_str);
-        let misspelt = self.values().iter().find(|value| match value.place {
+        let misspelled = self.values().iter().find(|value| match value.place {
             Place::Key(key) if value.used.get() == 0 => nearest(key, [name].into_iter()).is_some(),
             _ => false,
         });
 
-        match misspelt {
+        match misspelled {
             Some(value) => {
                 let nearest = Some(String::from(name));
                 ComposeError::new(value.place.below(path), ComposeProblem::Unknown { nearest })

@@ -173,9 +173,9 @@ fn the_newer_notation_that_says_no_more_has_the_form_of_the_older() {
     assert_ne!(older, newer(&[length, id, ControllerActionProperty::Pause(PauseProperty {})]));
 
     let (learn, learn2) = (Learn::default(), Learn2::default());
-    let learnt = of(&[nicira(NiciraAction::Learn(learn))], V1_3);
-    assert_eq!(learnt, of(&[nicira(NiciraAction::Learn2(learn2))], V1_3));
-    assert_ne!(learnt, of(&[nicira(NiciraAction::Learn2(Learn2 { limit: 1, ..learn2 }))], V1_3));
+    let learned = of(&[nicira(NiciraAction::Learn(learn))], V1_3);
+    assert_eq!(learned, of(&[nicira(NiciraAction::Learn2(learn2))], V1_3));
+    assert_ne!(learned, of(&[nicira(NiciraAction::Learn2(Learn2 { limit: 1, ..learn2 }))], V1_3));
 }
 
 /// A VLAN priority of any tag, and a protocol without an Ethernet type: valid in 1.0, but not expressible

@@ -206,9 +206,9 @@ fn flow_statistics() {
         let to_controller = Action::Output { port: PortNo::CONTROLLER, max_len: 0xffff };
         assert_eq!(miss.actions.iter().collect::<Vec<_>>(), [Ok(to_controller)]);
         if version == Version::V1_3 {
-            let neighbour = entries.iter().find(|entry| entry.priority == 7).unwrap();
-            assert_eq!(neighbour.match_fields.icmp_type, Some(135));
-            assert_eq!((neighbour.goto_table, neighbour.other_instructions), (Some(1), 1));
+            let neighbor = entries.iter().find(|entry| entry.priority == 7).unwrap();
+            assert_eq!(neighbor.match_fields.icmp_type, Some(135));
+            assert_eq!((neighbor.goto_table, neighbor.other_instructions), (Some(1), 1));
         }
     }
 }

@@ -167,10 +167,10 @@ mod refused {
         assert_eq!(told(r#""tpye":"hello""#).unwrap_err(), like("tpye", "type"));
         assert_eq!(told(r#""xid":1"#).unwrap_err(), "missing key `type`");
         for (version, name) in [("1.0", "in_port"), ("1.1", "in_port"), ("1.1", "mpls_label")] {
-            let misspelt = name.replace('l', "1").replace('t', "");
+            let misspelled = name.replace('l', "1").replace('t', "");
             let error =
-                told_in(version, &format!(r#""type":"flow_mod","match":{{"{misspelt}":1}}"#)).unwrap_err();
-            assert_eq!(error, like(&format!("match.{misspelt}"), name));
+                told_in(version, &format!(r#""type":"flow_mod","match":{{"{misspelled}":1}}"#)).unwrap_err();
+            assert_eq!(error, like(&format!("match.{misspelled}"), name));
         }
 
         // A key that exists in other versions only.
@@ -180,7 +180,7 @@ mod refused {
     #[test]
     fn a_value_that_its_name_does_not_have_is_told_with_its_place() {
         let cannot = |path: &str, value: &str| {
-            format!("invalid value `{value}` for `{path}`: misspelt, out of range, or not in this version")
+            format!("invalid value `{value}` for `{path}`: misspelled, out of range, or not in this version")
         };
 
         assert_eq!(told(r#""type":"flow_mdo""#).unwrap_err(), cannot("type", "flow_mdo"));

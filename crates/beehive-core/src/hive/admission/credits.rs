@@ -15,7 +15,7 @@ pub(crate) struct Credits {
     limit: u32,
     /// Number of free credits. A waiter creates its `Notified` before it reads this, and `give_back` adds
     /// before it notifies. So either the waiter reads the new value, or the notification comes after
-    /// its `Notified` and wakes it; the synchronisation is that of `Notify`.
+    /// its `Notified` and wakes it; the synchronization is that of `Notify`.
     free: AtomicU32,
     /// Notified when credits come back.
     returned: Arc<Notify>,

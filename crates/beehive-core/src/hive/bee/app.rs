@@ -42,7 +42,7 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) registry: Arc<dyn Registry>,
     /// The log that the app's records go to; `None` if the app is not journaled.
     pub(crate) link: Option<Arc<Link>>,
-    /// The bees by id, and the pending proposals. Its lock serialises the execution of the registry's
+    /// The bees by id, and the pending proposals. Its lock serializes the execution of the registry's
     /// decisions.
     pub(crate) queen: Mutex<Queen<A>>,
     idle: Mutex<Idle<A>>,

@@ -257,7 +257,7 @@ fn forget(seen: &mut DedupTable, inputs: &[Input]) {
 fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells) {
     state.clear();
     for image in base.images() {
-        // this process encoded the image, so decoding fails only through a bug in the type's serialisation
+        // this process encoded the image, so decoding fails only through a bug in the type's serialization
         if let Err(error) = state.import(app.seed, &image) {
             tracing::error!(app = A::NAME, %error, "cannot decode a cell while restoring the committed state");
         }

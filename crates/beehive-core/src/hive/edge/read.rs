@@ -68,8 +68,8 @@ impl Hive {
     /// }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// # let hive = Hive::builder().app::<Store>().start().unwrap();
-    /// hive.request(Put { key: "colour".into(), value: "red".into() }).await.unwrap();
-    /// assert_eq!(find(&hive, "colour").unwrap().as_deref(), Some("red"));
+    /// hive.request(Put { key: "color".into(), value: "red".into() }).await.unwrap();
+    /// assert_eq!(find(&hive, "color").unwrap().as_deref(), Some("red"));
     /// # });
     /// ```
     ///

@@ -78,7 +78,7 @@ impl Chain {
     }
 }
 
-/// Distance between the random seeds of neighbouring messages.
+/// Distance between the random seeds of neighboring messages.
 pub(crate) const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Source {

@@ -108,7 +108,7 @@ fn refuse<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Maps the messages of `range` one by one, and hands over each run of neighbours with the same outcome and
+/// Maps the messages of `range` one by one, and hands over each run of neighbors with the same outcome and
 /// the same cells. `position` is that of the app in the chain of handlers that may answer.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
@@ -121,8 +121,8 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     let code = Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> };
     let mut handing = Handing { app, way, code, ahead: Ahead::of(&range) };
     let mut mapper = app.mapper(batch.source.origin);
-    // neighbours with the same outcome and cells become one delivery
-    let mut run = Neighbours { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
+    // neighbors with the same outcome and cells become one delivery
+    let mut run = Neighbors { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
 
     for index in range.clone() {
         let Some(message) = batch.messages.get(index as usize) else { break };
@@ -150,7 +150,7 @@ struct Code<A: Handlers> {
 }
 
 /// Adjacent messages of a batch with the same outcome and the same cells.
-struct Neighbours {
+struct Neighbors {
     outcome: Outcome,
     /// The cells that the map derived.
     cells: CellSet,
@@ -261,19 +261,19 @@ struct Handing<'a, A: Handlers> {
 }
 
 impl<A: Handlers> Handing<'_, A> {
-    /// Hands over the neighbours from `run.first` up to `end`, which is excluded. Does nothing if there are
+    /// Hands over the neighbors from `run.first` up to `end`, which is excluded. Does nothing if there are
     /// none.
     #[inline]
-    fn over(&mut self, run: &Neighbours, end: u32, cx: &mut RouteContext) {
+    fn over(&mut self, run: &Neighbors, end: u32, cx: &mut RouteContext) {
         if end > run.first {
             hand_over(self, run, end - run.first, cx)
         }
     }
 }
 
-/// Hands over `count` neighbours: drops them, runs them here, leaves them to another thread, or delivers them
+/// Hands over `count` neighbors: drops them, runs them here, leaves them to another thread, or delivers them
 /// to the owner of their cells.
-fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbours, count: u32, cx: &mut RouteContext) {
+fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32, cx: &mut RouteContext) {
     let Handing { app, way, code, ahead } = handing;
     let (app, way, end) = (*app, *way, run.first + count);
     let (handler, range) = (way.handler(), run.first..end);

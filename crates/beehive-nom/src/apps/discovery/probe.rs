@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! type 1  chassis, type 2 port, type 3 time to live: what the standard asks for, for people who look
-//! type 127 organisation be:e1:00, kind 1:
+//! type 127 organization be:e1:00, kind 1:
 //!         node 8 | port 4 | time 8 | nonce 8 | keyed hash (BLAKE3) of these 28 bytes 32
 //! type 0  end
 //! ```
@@ -15,7 +15,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 const DESTINATION: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
 /// Source address: locally administered, so no host has it.
 const SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 1]);
-/// Organisation and subtype of the authenticated TLV.
+/// Organization and subtype of the authenticated TLV.
 const OURS: [u8; 4] = [0xbe, 0xe1, 0x00, 1];
 const SIGNED: usize = 28;
 const TYPE_END: u8 = 0;

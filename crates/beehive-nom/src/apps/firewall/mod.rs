@@ -6,7 +6,7 @@
 //! with the actions that the forwarding app wants for packets between these stations. When the forwarding app
 //! withdraws a flow, the firewall withdraws its flows, too.
 //!
-//! Packets other than ARP, neighbour discovery and IP are denied, and so are malformed packets. A switch
+//! Packets other than ARP, neighbor discovery and IP are denied, and so are malformed packets. A switch
 //! without rules forwards nothing.
 
 mod policy;

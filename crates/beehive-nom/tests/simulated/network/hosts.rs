@@ -339,6 +339,6 @@ async fn what_is_for_a_host_behind_the_same_port_does_not_come_back() {
     let network = ring().await;
     introduce(&network).await;
     let [a, ..] = hosts();
-    let neighbour = Host { number: 77, ..a };
-    assert_eq!(network.send(neighbour, &neighbour.udp(1, a, 2)).await, []);
+    let neighbor = Host { number: 77, ..a };
+    assert_eq!(network.send(neighbor, &neighbor.udp(1, a, 2)).await, []);
 }

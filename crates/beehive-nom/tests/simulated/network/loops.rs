@@ -213,8 +213,8 @@ async fn an_address_on_two_ports_at_once_is_held_to_the_first() {
     assert_eq!(network.send(other, &other.udp(99, victim, 1)).await, [(1, 1, 1)]);
 
     // its port is open to all other hosts
-    let neighbour = host(1, 3, 9);
-    assert_eq!(network.send(neighbour, &neighbour.udp(1, other, 1)).await, [(1, 2, 1)]);
+    let neighbor = host(1, 3, 9);
+    assert_eq!(network.send(neighbor, &neighbor.udp(1, other, 1)).await, [(1, 2, 1)]);
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ fn packets_come_in_every_format() {
                 (PacketInFormat::STANDARD, Message::PacketIn(packet)) => {
                     let port = match version {
                         Version::V1_0 | Version::V1_1 => packet.in_port,
-                        _ => packet.match_fields.generalise().unwrap().in_port.unwrap(),
+                        _ => packet.match_fields.generalize().unwrap().in_port.unwrap(),
                     };
                     let cookie = if version < Version::V1_3 { 0 } else { 0x1234 };
                     port == PortNo(1) && packet.total_len == 60 && packet.cookie == cookie
