@@ -186,7 +186,7 @@ fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table
     check_names("table", "", file.keys(), &TABLES)?;
     let controller = match file.remove("controller") {
         Some(toml::Value::Table(table)) => {
-            check_names("key", "[controller] ", table.keys(), &KEYS)?;
+            check_names("key", "[controller]: ", table.keys(), &KEYS)?;
             let controller: Configuration = toml::Value::Table(table).try_into().map_err(|error| {
                 let words = error.to_string().trim().replace("\nin ", ", in ");
                 format!("[controller]: {}", words.replace("a sequence", "a list such as [\"..\"]"))
@@ -204,7 +204,7 @@ fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table
         None => toml::Table::new(),
     };
 
-    check_names("app", "[apps] ", apps.keys(), &apps::tables(custom))?;
+    check_names("app", "[apps]: ", apps.keys(), &apps::tables(custom))?;
     Ok((controller, apps))
 }
 
@@ -259,7 +259,7 @@ mod tests {
         assert!(refusal("[controler]\n").contains("did you mean `controller`?"));
         assert!(
             refusal("[controller]\nlissten = []\n")
-                .contains("[controller] there is no key `lissten`; did you mean `listen`?")
+                .contains("[controller]: there is no key `lissten`; did you mean `listen`?")
         );
         assert!(refusal("[controller]\nfrobnicate = 1\n").contains("there are apps, listen,"));
         assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));

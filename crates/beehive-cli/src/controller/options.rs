@@ -152,32 +152,38 @@ impl Options {
             None => Default::default(),
         };
 
+        let config = arguments.config;
+        let place = |flag, key| Place { flag, key, file: config.as_deref() };
+
         let custom_names: Vec<_> = custom.iter().map(|app| app.name()).collect();
         let usual = if custom.is_empty() { &["learning-switch"][..] } else { &custom_names };
-        let names = first_of(arguments.app, controller.apps.clone(), usual);
+        let (names, from) = place("", "apps").first_of(arguments.app, controller.apps.clone(), usual);
         let mut apps: Vec<AppChoice> = Vec::new();
         for name in &names {
-            let app = AppChoice::named(name, custom)?;
+            let app = AppChoice::named(name, custom).map_err(|why| from.refusal(why))?;
             if apps.contains(&app) {
-                return Err(format!("app `{name}` is given twice").into());
+                return Err(from.refusal(format!("app `{name}` is given twice")));
             }
             apps.push(app)
         }
 
-        apps::check(&apps)?;
+        apps::check(&apps).map_err(|why| from.refusal(why))?;
         let running_apps = running.map_or(&apps, |running| &running.apps);
         let (mut settings, unused) = configuration::settings_of(settings, running_apps);
         apps::fill_defaults(&mut settings, running_apps, running.map(|running| &running.settings))?;
-        let listen = first_of(arguments.listen, controller.listen.clone(), &LISTEN_DEFAULT);
-        let listen = listen.iter().map(|text| address("--listen", text)).collect::<Result<Vec<_>, _>>()?;
-        let listen_plain = first_of(arguments.listen_plain, controller.listen_plain.clone(), &[]);
-        let listen_plain =
-            listen_plain.iter().map(|text| address("--listen-plain", text)).collect::<Result<Vec<_>, _>>()?;
+        let listen = place("--listen", "listen");
+        let (texts, from) = listen.first_of(arguments.listen, controller.listen.clone(), &LISTEN_DEFAULT);
+        let listen = texts.iter().map(|text| address(from, text)).collect::<Result<Vec<_>, _>>()?;
+        let listen_plain = place("--listen-plain", "listen_plain");
+        let (texts, from) =
+            listen_plain.first_of(arguments.listen_plain, controller.listen_plain.clone(), &[]);
+        let listen_plain = texts.iter().map(|text| address(from, text)).collect::<Result<Vec<_>, _>>()?;
 
-        let folder = arguments.switch_tls_dir.or(controller.switch_tls_dir.clone());
+        let tls = place("--switch-tls-dir", "switch_tls_dir");
+        let (folder, from) = tls.either(arguments.switch_tls_dir, controller.switch_tls_dir.clone());
         let binds = arguments.switch_tls_bind || controller.switch_tls_bind.unwrap_or(false);
         let credentials = match folder {
-            Some(folder) => Some(Arc::new(credentials(&folder, binds)?)),
+            Some(folder) => Some(Arc::new(credentials(from, &folder, binds)?)),
             None if binds => return Err("--switch-tls-bind requires --switch-tls-dir".into()),
             None if !listen_plain.is_empty() => {
                 return Err(
@@ -187,40 +193,43 @@ impl Options {
             None => None,
         };
 
-        let allowed = first_of(arguments.switch_allow, controller.switch_allow.clone(), &[]);
-        let allowed = allowed.iter().map(|text| node(text)).collect::<Result<Vec<_>, _>>()?;
-        let allowed_from = first_of(arguments.switch_allow_from, controller.switch_allow_from.clone(), &[]);
-        let allowed_from = allowed_from.iter().map(|text| network(text)).collect::<Result<Vec<_>, _>>()?;
-        let asked = arguments.http.or(controller.http.clone());
+        let allow = place("--switch-allow:", "switch_allow");
+        let (texts, from) = allow.first_of(arguments.switch_allow, controller.switch_allow.clone(), &[]);
+        let allowed = texts.iter().map(|text| node(from, text)).collect::<Result<Vec<_>, _>>()?;
+        let allow_from = place("--switch-allow-from", "switch_allow_from");
+        let (texts, from) =
+            allow_from.first_of(arguments.switch_allow_from, controller.switch_allow_from.clone(), &[]);
+        let allowed_from = texts.iter().map(|text| network(from, text)).collect::<Result<Vec<_>, _>>()?;
+        let (asked, from_http) = place("--http", "http").either(arguments.http, controller.http.clone());
         let http = match asked.as_deref() {
             Some("off") => None,
-            Some(text) => Some(HttpAddress { address: address("--http", text)?, any_port: false }),
-            None => Some(HttpAddress { address: address("--http", HTTP_DEFAULT)?, any_port: true }),
+            Some(text) => Some(HttpAddress { address: address(from_http, text)?, any_port: false }),
+            None => Some(HttpAddress { address: address(from_http, HTTP_DEFAULT)?, any_port: true }),
         };
 
-        let token_file = arguments.http_token_file.or(controller.http_token_file.clone());
-        let http_token = token_file.map(|file| token(&file)).transpose()?;
+        let token_file = place("--http-token-file", "http_token_file");
+        let (file, from) = token_file.either(arguments.http_token_file, controller.http_token_file.clone());
+        let http_token = file.map(|file| token(from, &file)).transpose()?;
         let insecure = arguments.http_insecure || controller.http_insecure.unwrap_or(false);
         if let Some(HttpAddress { address, .. }) = http
             && !address.ip().is_loopback()
             && http_token.is_none()
             && !insecure
         {
-            return Err(format!(
-                "--http {address} would let other machines query the controller without authentication. Use a loopback \
+            return Err(from_http.refusal(format!(
+                "{address} would let other machines query the controller without authentication. Use a loopback \
                  address (127.0.0.1:{}) with a tunnel or proxy in front, require a token (--http-token-file FILE), or \
                  pass --http-insecure if the network is trusted",
                 address.port()
-            )
-            .into());
+            )));
         }
 
-        let http_hosts = first_of(arguments.http_host, controller.http_hosts.clone(), &[]);
+        let hosts = place("--http-host", "http_hosts");
+        let (http_hosts, from) = hosts.first_of(arguments.http_host, controller.http_hosts.clone(), &[]);
         if let Some(name) = http_hosts.iter().find(|name| !is_host_name(name)) {
-            return Err(format!(
-                "--http-host `{name}`: not a host name (expected a name without a port, such as sdn.example)"
-            )
-            .into());
+            return Err(from.refusal(format!(
+                "`{name}`: not a host name (expected a name without a port, such as sdn.example)"
+            )));
         }
 
         let places: Vec<_> =
@@ -233,8 +242,10 @@ impl Options {
             .into());
         }
 
-        let log = arguments.log.or(controller.log.clone()).unwrap_or_else(|| "info".into());
-        let config = arguments.config;
+        let (log, from) = place("--log", "log").either(arguments.log, controller.log.clone());
+        let log = log.unwrap_or_else(|| "info".into());
+        check_log(from, &log)?;
+
         Ok(Options {
             apps,
             listen,
@@ -321,35 +332,94 @@ impl Options {
     }
 }
 
-fn credentials(folder: &Path, binds: bool) -> Result<Credentials, Failure> {
+/// The place of an option, for its errors: the flag, or the key of the file if the value is from there.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// The flag as an error begins with it; empty if the errors name it themselves.
+    flag: &'static str,
+    /// The key in `[controller]`.
+    key: &'static str,
+    /// The configuration file. In what [`Place::first_of`] and [`Place::either`] return: `None` unless the value is from it.
+    file: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    /// Returns the values of the first source that has some: flags (or environment), file, defaults. Also returns the place that
+    /// they are from.
+    fn first_of(
+        self,
+        flags: Vec<String>,
+        file: Option<Vec<String>>,
+        defaults: &[&str],
+    ) -> (Vec<String>, Self) {
+        match (flags.is_empty(), file) {
+            (false, _) => (flags, Place { file: None, ..self }),
+            (true, Some(file)) => (file, self),
+            (true, None) => {
+                (defaults.iter().map(ToString::to_string).collect(), Place { file: None, ..self })
+            }
+        }
+    }
+
+    /// As [`Place::first_of`], for a single value without a default.
+    fn either<T>(self, flag: Option<T>, file: Option<T>) -> (Option<T>, Self) {
+        match (flag, file) {
+            (None, Some(value)) => (Some(value), self),
+            (value, _) => (value, Place { file: None, ..self }),
+        }
+    }
+
+    /// Returns the error `why`, with the flag, or with file, table and key.
+    fn refusal(self, why: impl std::fmt::Display) -> Failure {
+        let Place { flag, key, .. } = self;
+        match self.file {
+            Some(file) => format!("{}: [controller]: {why}, in `{key}`", file.display()).into(),
+            None if flag.is_empty() => why.to_string().into(),
+            None => format!("{flag} {why}").into(),
+        }
+    }
+}
+
+fn credentials(from: Place, folder: &Path, binds: bool) -> Result<Credentials, Failure> {
     Credentials::read(folder, binds).map_err(|why| {
         let [own, key, ca] = [CERTIFICATE, KEY, SWITCHES_CA];
-        format!("--switch-tls-dir {}: {why} (expected the PEM files {own}, {key} and {ca})", folder.display())
-            .into()
+        from.refusal(format!("{}: {why} (expected the PEM files {own}, {key} and {ca})", folder.display()))
     })
 }
 
-fn token(file: &Path) -> Result<Token, Failure> {
+fn token(from: Place, file: &Path) -> Result<Token, Failure> {
     let read = http::token::read(file);
-    let text = read.map_err(|why| format!("--http-token-file {}: {why}", file.display()))?;
+    let text = read.map_err(|why| from.refusal(format!("{}: {why}", file.display())))?;
     Ok(Token::new(&text))
 }
 
-fn node(text: &str) -> Result<NodeId, Failure> {
-    http::node(text).map_err(|failure| format!("--switch-allow: {}", failure.message).into())
+fn node(from: Place, text: &str) -> Result<NodeId, Failure> {
+    http::node(text).map_err(|failure| from.refusal(failure.message))
 }
 
-fn network(text: &str) -> Result<IpNet, Failure> {
-    beehive_nom::object::network(text).map_err(|why| format!("--switch-allow-from {why}").into())
+fn network(from: Place, text: &str) -> Result<IpNet, Failure> {
+    beehive_nom::object::network(text).map_err(|why| from.refusal(why))
 }
 
-/// Returns the values of the first source that has some: flags (or environment), file, defaults.
-fn first_of(flags: Vec<String>, file: Option<Vec<String>>, defaults: &[&str]) -> Vec<String> {
-    match (flags.is_empty(), file) {
-        (false, _) => flags,
-        (true, Some(file)) => file,
-        (true, None) => defaults.iter().map(ToString::to_string).collect(),
+/// Returns whether a directive of `--log` is a level or names a module. The filter takes a misspelled level for the name of a
+/// module and would then disable the log of all others.
+fn is_log_directive(word: &str) -> bool {
+    use tracing_subscriber::filter::LevelFilter;
+    word.contains(['=', '[']) || word.starts_with("beehive") || word.parse::<LevelFilter>().is_ok()
+}
+
+fn check_log(from: Place, log: &str) -> Result<(), Failure> {
+    if let Some(word) = log.split(',').map(str::trim).find(|word| !is_log_directive(word)) {
+        return Err(from.refusal(format!(
+            "{log}: unknown log level `{word}` (expected error, warn, info, debug, trace or off; per module as in \
+             `warn,beehive_nom=debug`)"
+        )));
     }
+
+    let filter = tracing_subscriber::EnvFilter::try_new(log);
+    filter.map(drop).map_err(|error| {
+        from.refusal(format!("{log}: {error} (expected, for example, `info` or `warn,beehive_nom=debug`)"))
+    })
 }
 
 /// Returns whether `name` can be a host name of a `Host` header, without a port.
@@ -357,12 +427,12 @@ fn is_host_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
 }
 
-fn address(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
+fn address(from: Place, text: &str) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
-        let instead = match flag {
+        let instead = match from.flag {
             "--http" => "for example 127.0.0.1:8653, or `off`",
             _ => "for example 127.0.0.1:6653, 0.0.0.0:6653 or [::1]:6653",
         };
-        format!("{flag} {text}: not an address with a port (expected {instead})").into()
+        from.refusal(format!("{text}: not an address with a port (expected {instead})"))
     })
 }

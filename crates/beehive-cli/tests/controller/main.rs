@@ -83,6 +83,23 @@ fn what_is_not_known_is_refused() {
     assert!(words.contains("there is no key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");
     assert!(words.contains(&format!("{}: [controller]: apps = [] is empty", file.display())), "{words}");
+    // values of the keys that are flags, too, name the place that they are from
+    let of = |key: &str| format!(", in `{key}`");
+    for (text, why, key) in [
+        ("apps = [\"hubb\"]", "unknown app `hubb`; did you mean `hub`?", "apps"),
+        ("apps = [\"hub\", \"hub\"]", "app `hub` is given twice", "apps"),
+        ("listen_plain = [\"nowhere\"]", "nowhere: not an address with a port", "listen_plain"),
+        ("switch_tls_dir = \"/nowhere\"", "/nowhere: ", "switch_tls_dir"),
+        ("switch_allow = [\"xyz\"]", "invalid datapath id `xyz`", "switch_allow"),
+        ("switch_allow_from = [\"10.0.0.0/33\"]", "`10.0.0.0/33` is neither", "switch_allow_from"),
+        ("http_token_file = \"/nowhere\"", "/nowhere: ", "http_token_file"),
+        ("http_hosts = [\"sdn.example:80\"]", "`sdn.example:80`: not a host name", "http_hosts"),
+        ("log = \"warning\"", "unknown log level `warning`", "log"),
+    ] {
+        let words = with(&format!("[controller]\n{text}\n"));
+        let place = format!("{}: [controller]: ", file.display());
+        assert!(words.contains(&place) && words.contains(why) && words.contains(&of(key)), "{text}: {words}");
+    }
     let words = with(&("#".repeat(1 << 20) + "\n["));
     assert!(words.contains("the configuration file is too long"), "{words}");
     std::fs::remove_file(&file).expect("was written");
