@@ -137,6 +137,8 @@ async fn serve(
     // first of all, so that no early signal is lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+        // with `beehive::messages=trace`: a line for each handler that begins to handle a message
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
     let mut hang_up = signal(SignalKind::hangup())?;
 
     let sockets = sockets::for_switches(&options.listen)?;

@@ -42,6 +42,24 @@ fn a_connection_without_a_word_is_a_debug_line() {
 }
 
 #[test]
+fn the_log_follows_a_message_from_handler_to_handler() {
+    let controller = Daemon::start(&["--log", "beehive::messages=trace"]);
+    let _switch = connect_switch(&controller.switches, 7);
+    std::thread::sleep(Duration::from_millis(200));
+    let (_, _, log) = controller.end(Signal::TERM);
+
+    let came = log.lines().find(|line| line.contains(" emitted ") && line.contains("::NodeJoined\""));
+    let chain =
+        came.and_then(|line| line.split("chain=").nth(1)?.get(..16)).unwrap_or_else(|| panic!("{log}"));
+    for app in ["node-controller", "learning-switch"] {
+        let handled = format!("app=\"{app}\" handler=\"node_joined\"");
+        let is_handled =
+            |line: &str| line.contains(chain) && line.contains(&handled) && line.ends_with(": new");
+        assert!(log.lines().any(is_handled), "{app} in chain {chain}:\n{log}");
+    }
+}
+
+#[test]
 fn a_port_that_is_taken_is_named_with_a_remedy() {
     let controller = Daemon::start(&[]);
     let words = start_refused(&["--listen", &controller.switches, "--http", "off"]);
