@@ -64,7 +64,8 @@ impl Drop for Running {
 #[test]
 fn it_runs_the_app_and_serves_people() {
     let mut controller = Running::start(&[]);
-    assert!(controller.first_line.ends_with(" runs mine"), "{}", controller.first_line);
+    let line = &controller.first_line;
+    assert!(line.starts_with("my_controller (beehive ") && line.ends_with(" runs mine"), "{line}");
     assert!(controller.get("/health").ends_with("ok\n"));
     let status = controller.get("/api/v1/status");
     assert!(
@@ -86,6 +87,60 @@ fn it_runs_the_app_and_serves_people() {
     };
 
     assert!(status.success(), "{status}");
+}
+
+/// Runs the program to its end. Returns its status, what it printed, and its errors.
+fn ended(arguments: &[&str]) -> (bool, String, String) {
+    let output = Command::new(program()).args(arguments).output().expect("starts");
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.success(), words(&output.stdout), words(&output.stderr))
+}
+
+#[test]
+fn it_has_the_commands_of_the_daemon() {
+    let (succeeded, maps, _) = ended(&["maps"]);
+    assert!(succeeded && maps.starts_with("mine\n") && maps.contains("packets[msg.node]"), "{maps}");
+    assert!(maps.contains("\nlearning-switch\n"), "{maps}");
+
+    let controller = Running::start(&[]);
+    let (succeeded, top, errors) = ended(&["top", "--json", "--http", &controller.http]);
+    assert!(succeeded && top.contains("\"mine\""), "{top}{errors}");
+    let (succeeded, switches, errors) = ended(&["switches", "--json", "--http", &controller.http]);
+    assert!(succeeded && switches.contains("\"switches\""), "{switches}{errors}");
+
+    let (_, help, _) = ended(&["--help"]);
+    for command in [
+        "switches",
+        "ports",
+        "links",
+        "hosts",
+        "flows",
+        "dead-letters",
+        "maps",
+        "provenance",
+        "reload",
+        "top",
+    ] {
+        assert!(help.contains(&format!("  {command} ")), "{command} is missing:\n{help}");
+    }
+    assert!(help.contains("--listen") && help.contains("Usage: my_controller"), "{help}");
+}
+
+#[test]
+fn its_errors_begin_with_its_own_name() {
+    for arguments in [
+        &["--app", "min"][..],
+        &["--log", "=="],
+        &["maps", "--app", "nothing"],
+        &["switches", "--http", "127.0.0.1:9"],
+        &["top", "--http", "127.0.0.1:9"],
+        &["reload", "--http", "127.0.0.1:9"],
+    ] {
+        let (succeeded, _, errors) = ended(arguments);
+        assert!(!succeeded && errors.starts_with("my_controller"), "{arguments:?}: {errors}");
+    }
+    let (_, version, _) = ended(&["--version"]);
+    assert!(version.starts_with("my_controller (beehive "), "{version}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod http;
 mod maps;
 mod new;
 mod observe;
+mod program;
 mod table;
 
 pub use controller::Controller;
@@ -33,39 +34,55 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Controller(Box<controller::ControllerArgs>),
+    #[command(flatten)]
+    Tool(Tool),
+    /// Measures a program by generating load.
+    Bench(bench::BenchArgs),
+    Decode(decode::DecodeArgs),
+    New(new::NewArgs),
+}
+
+/// The commands around a controller, which a controller of one's own has, too.
+#[derive(Debug, Subcommand)]
+enum Tool {
     Switches(client::SwitchesArgs),
     Ports(client::PortsArgs),
     Links(client::LinksArgs),
     Hosts(client::HostsArgs),
     Flows(client::FlowsArgs),
     DeadLetters(client::DeadLettersArgs),
-    /// Measures a program by generating load.
-    Bench(bench::BenchArgs),
-    Decode(decode::DecodeArgs),
     Maps(maps::MapsArgs),
-    New(new::NewArgs),
     Provenance(observe::ProvenanceArgs),
     Reload(client::ReloadArgs),
     Top(observe::TopArgs),
+}
+
+impl Tool {
+    /// Runs the command. `custom` are the maps of the apps that were added to the controller.
+    fn run(self, custom: Vec<maps::AppMaps>) -> ExitCode {
+        match self {
+            Tool::Switches(arguments) => client::switches(arguments),
+            Tool::Ports(arguments) => client::ports(arguments),
+            Tool::Links(arguments) => client::links(arguments),
+            Tool::Hosts(arguments) => client::hosts(arguments),
+            Tool::Flows(arguments) => client::flows(arguments),
+            Tool::DeadLetters(arguments) => client::dead_letters(arguments),
+            Tool::Maps(arguments) => maps::run(arguments, custom),
+            Tool::Provenance(arguments) => observe::provenance(arguments),
+            Tool::Reload(arguments) => client::reload(arguments),
+            Tool::Top(arguments) => observe::top(arguments),
+        }
+    }
 }
 
 /// Parses the command line and runs the subcommand it names.
 pub fn run() -> ExitCode {
     match Arguments::parse().command {
         Command::Controller(arguments) => controller::run(*arguments),
-        Command::Switches(arguments) => client::switches(arguments),
-        Command::Ports(arguments) => client::ports(arguments),
-        Command::Links(arguments) => client::links(arguments),
-        Command::Hosts(arguments) => client::hosts(arguments),
-        Command::Flows(arguments) => client::flows(arguments),
-        Command::DeadLetters(arguments) => client::dead_letters(arguments),
+        Command::Tool(tool) => tool.run(Vec::new()),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Decode(arguments) => decode::run(arguments),
-        Command::Maps(arguments) => maps::run(arguments),
         Command::New(arguments) => new::run(arguments),
-        Command::Reload(arguments) => client::reload(arguments),
-        Command::Provenance(arguments) => observe::provenance(arguments),
-        Command::Top(arguments) => observe::top(arguments),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `beehive maps`: prints the map that was derived for each handler of the controller's apps.
 
+use crate::program;
 use beehive_core::{HandlerReport, Handlers};
 use beehive_nom::apps::{
     Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, NodeController, Topology,
@@ -26,8 +27,8 @@ pub(crate) struct MapsArgs {
 }
 
 /// The maps of one app, and the function that renders them as a table.
-#[derive(Serialize)]
-struct AppMaps {
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AppMaps {
     app: &'static str,
     /// Copies of the app's state that `#[app(replication = n)]` asks for; a hive that runs alone keeps one.
     replication_asked: u32,
@@ -36,7 +37,8 @@ struct AppMaps {
     table: fn() -> String,
 }
 
-fn maps_of<A: Handlers>() -> AppMaps {
+/// Returns the maps of app `A`.
+pub(crate) fn maps_of<A: Handlers>() -> AppMaps {
     AppMaps {
         app: A::NAME,
         replication_asked: A::OPTIONS.replication,
@@ -45,9 +47,9 @@ fn maps_of<A: Handlers>() -> AppMaps {
     }
 }
 
-/// Returns the maps of all apps that the controller can run.
-fn apps() -> Vec<AppMaps> {
-    vec![
+/// Returns the maps of all apps that the controller can run: the `custom` ones first.
+fn apps(custom: Vec<AppMaps>) -> Vec<AppMaps> {
+    let built_in = [
         maps_of::<NodeController>(),
         maps_of::<LearningSwitch>(),
         maps_of::<Hub>(),
@@ -57,26 +59,29 @@ fn apps() -> Vec<AppMaps> {
         maps_of::<Firewall>(),
         maps_of::<Hosts>(),
         maps_of::<Forwarding>(),
-    ]
+    ];
+    let others = built_in.into_iter().filter(|app| custom.iter().all(|custom| custom.app != app.app));
+    let others: Vec<_> = others.collect();
+    custom.into_iter().chain(others).collect()
 }
 
-/// Prints the maps.
-pub(crate) fn run(arguments: MapsArgs) -> ExitCode {
-    match text(&arguments) {
+/// Prints the maps. `custom` are those of the apps that were added to the controller.
+pub(crate) fn run(arguments: MapsArgs, custom: Vec<AppMaps>) -> ExitCode {
+    match text(&arguments, custom) {
         Ok(text) => {
             // a closed pipe (`| head`) is not a failure
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            eprintln!("beehive maps: {failure}");
+            eprintln!("{} maps: {failure}", program::name());
             ExitCode::FAILURE
         }
     }
 }
 
-fn text(arguments: &MapsArgs) -> Result<String, String> {
-    let mut apps = apps();
+fn text(arguments: &MapsArgs, custom: Vec<AppMaps>) -> Result<String, String> {
+    let mut apps = apps(custom);
     let names: Vec<&str> = apps.iter().map(|a| a.app).collect();
     if let Some(unknown) = arguments.app.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(format!("unknown app `{unknown}` (expected {})", names.join(", ")));
@@ -95,7 +100,7 @@ mod tests {
     use super::*;
 
     fn shown(app: &[&str], json: bool) -> Result<String, String> {
-        text(&MapsArgs { app: app.iter().map(ToString::to_string).collect(), json })
+        text(&MapsArgs { app: app.iter().map(ToString::to_string).collect(), json }, Vec::new())
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod request;
 mod tables;
 
 use crate::api::{DeadLetters, Discarded, Flows, Hosts, Links, Ports, Resent, Switches, Verified};
+use crate::program;
 use clap::Args;
 use endpoint::Endpoint;
 pub(crate) use reload::{ReloadArgs, reload};
@@ -250,7 +251,7 @@ fn repeat(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -
     loop {
         let outcome = once(common);
         if let Err(why) = &outcome {
-            eprintln!("beehive: {why}")
+            eprintln!("{}: {why}", program::name())
         }
         match common.watch {
             // also after an error: the controller may come back

@@ -1,6 +1,7 @@
 //! The apps that the controller can run: their names, dependencies and order.
 
 use super::Failure;
+use crate::maps::{self, AppMaps};
 use beehive_core::{Builder, Handlers, nearest_name};
 use beehive_nom::apps::{Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, Topology};
 use std::any::TypeId;
@@ -22,6 +23,7 @@ pub(super) enum AppChoice {
 pub(super) struct CustomApp {
     name: &'static str,
     register: fn(Builder) -> Builder,
+    maps: fn() -> AppMaps,
 }
 
 impl PartialEq for CustomApp {
@@ -79,7 +81,11 @@ impl AppChoice {
             (TypeId::of::<Forwarding>(), AppChoice::Forwarding),
         ];
         let known = types.iter().find(|(known, _)| *known == TypeId::of::<A>());
-        let custom = AppChoice::Custom(CustomApp { name: A::NAME, register: |hive| hive.app::<A>() });
+        let custom = AppChoice::Custom(CustomApp {
+            name: A::NAME,
+            register: |hive| hive.app::<A>(),
+            maps: maps::maps_of::<A>,
+        });
         known.map_or(custom, |(_, app)| *app)
     }
 
@@ -87,6 +93,14 @@ impl AppChoice {
         match self {
             AppChoice::Custom(custom) => custom.name,
             _ => APPS.iter().find(|(_, app)| *app == self).map_or("", |(name, _)| name),
+        }
+    }
+
+    /// Returns the maps of a custom app.
+    pub(super) fn custom_maps(self) -> Option<AppMaps> {
+        match self {
+            AppChoice::Custom(custom) => Some((custom.maps)()),
+            _ => None,
         }
     }
 

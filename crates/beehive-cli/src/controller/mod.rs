@@ -10,13 +10,13 @@ mod sockets;
 pub(crate) use options::ControllerArgs;
 pub(crate) use reload::{ReloadError, Reloader};
 
-use crate::http;
+use crate::{Tool, http, program};
 use apps::AppChoice;
 use beehive_core::{Handlers, Hive};
 use beehive_nom::apps::NodeController;
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use options::Options;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -54,11 +54,15 @@ pub struct Controller {
 /// An SDN controller.
 ///
 /// Without flags it runs the apps that it was built with, listens for switches on port 6653 of all addresses, and serves HTTP on
-/// loopback. `beehive switches`, `flows`, `top` and the like query it.
+/// loopback. The commands `switches`, `flows`, `top` and the like query a running controller; `maps` needs none.
 #[derive(Parser, Debug)]
+#[command(version = concat!("(beehive ", env!("CARGO_PKG_VERSION"), ")"), args_conflicts_with_subcommands = true)]
 struct CommandLine {
     #[command(flatten)]
     arguments: ControllerArgs,
+
+    #[command(subcommand)]
+    tool: Option<Tool>,
 }
 
 impl Controller {
@@ -76,18 +80,28 @@ impl Controller {
         self
     }
 
-    /// Parses the command line and runs until SIGTERM or SIGINT. Prints errors to standard error.
+    /// Parses the command line and runs until SIGTERM or SIGINT, or runs the command that it names (`maps`, `switches`, `top`
+    /// and so on). Prints errors to standard error, under the name of this program.
     ///
     /// Exits the process if the command line is invalid or asks for help.
     pub fn run(self) -> ExitCode {
-        self.run_with(CommandLine::parse().arguments)
+        let name: &'static str = program::name().leak();
+        let matches = CommandLine::command().name(name).get_matches();
+        match CommandLine::from_arg_matches(&matches) {
+            Ok(CommandLine { tool: Some(tool), .. }) => {
+                tool.run(self.apps.iter().filter_map(|app| app.custom_maps()).collect())
+            }
+            Ok(CommandLine { arguments, tool: None }) => self.run_as(name, arguments),
+            Err(error) => error.exit(),
+        }
     }
 
-    fn run_with(self, arguments: ControllerArgs) -> ExitCode {
-        match start(arguments, &self.apps) {
+    /// Runs the controller. Reports errors under `name`.
+    fn run_as(self, name: &str, arguments: ControllerArgs) -> ExitCode {
+        match start(name, arguments, &self.apps) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {
-                eprintln!("beehive controller: {failure}");
+                eprintln!("{name}: {failure}");
                 ExitCode::FAILURE
             }
         }
@@ -96,10 +110,10 @@ impl Controller {
 
 /// Runs `beehive controller` until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: ControllerArgs) -> ExitCode {
-    Controller::new().run_with(arguments)
+    Controller::new().run_as("beehive controller", arguments)
 }
 
-fn start(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<(), Failure> {
+fn start(name: &str, arguments: ControllerArgs, custom: &[AppChoice]) -> Result<(), Failure> {
     let options = Options::new(arguments.clone(), custom)?;
     log(&options, custom)?;
     let descriptors = resources::raise_descriptors();
@@ -108,7 +122,7 @@ fn start(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<(), Failure>
         .thread_name("beehive")
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(serve(options, arguments, custom, descriptors));
+    let outcome = runtime.block_on(serve(name, options, arguments, custom, descriptors));
     runtime.shutdown_timeout(Duration::from_millis(500));
 
     outcome
@@ -123,12 +137,15 @@ fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log)?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // with `beehive::messages=trace`: a line for each handler that begins to handle a message
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .try_init()
 }
 
 async fn serve(
+    name: &str,
     options: Options,
     arguments: ControllerArgs,
     custom: &[AppChoice],
@@ -137,8 +154,6 @@ async fn serve(
     // first of all, so that no early signal is lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-        // with `beehive::messages=trace`: a line for each handler that begins to handle a message
-        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
     let mut hang_up = signal(SignalKind::hangup())?;
 
     let sockets = sockets::for_switches(&options.listen)?;
@@ -154,7 +169,7 @@ async fn serve(
     }
     let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
     for app in &options.unused {
-        eprintln!("beehive controller: [apps.{app}] has no effect: the app does not run (see --app)");
+        eprintln!("{name}: [apps.{app}] has no effect: the app does not run (see --app)");
     }
     let directory = Arc::new(Directory::default());
     let reloader = Reloader::new(hive.clone(), arguments, custom, options.clone()).map(Arc::new);
@@ -188,7 +203,7 @@ async fn serve(
         None => (None, None),
     };
 
-    print_banner(&options, &addresses, &without_tls, http_address);
+    print_banner(name, &options, &addresses, &without_tls, http_address);
 
     let signal = loop {
         tokio::select! {
@@ -215,6 +230,7 @@ async fn serve(
 
 /// Prints the addresses in use and the commands that connect a switch.
 fn print_banner(
+    name: &str,
     options: &Options,
     switches: &[SocketAddr],
     without_tls: &[SocketAddr],
@@ -225,7 +241,11 @@ fn print_banner(
         |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let apps: Vec<_> = options.apps.iter().map(|app| app.name()).collect();
     let mut text = Vec::new();
-    text.push(format!("beehive {} runs {}", env!("CARGO_PKG_VERSION"), apps.join(", then ")));
+    let (version, apps) = (env!("CARGO_PKG_VERSION"), apps.join(", then "));
+    text.push(match name {
+        "beehive controller" => format!("beehive {version} runs {apps}"),
+        own => format!("{own} (beehive {version}) runs {apps}"),
+    });
     let secured = if tls { ", TLS" } else { "" };
     text.push(format!("  switches (OpenFlow 1.0 to 1.5{secured}) on {}", list(switches)));
     if !without_tls.is_empty() {

@@ -6,6 +6,7 @@ mod status;
 mod top;
 
 use crate::client::endpoint::Endpoint;
+use crate::program;
 use clap::Args;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -80,7 +81,7 @@ impl Source {
                     ExitCode::SUCCESS
                 }
                 Err(failure) => {
-                    eprintln!("beehive {command}: {failure}");
+                    eprintln!("{} {command}: {failure}", program::name());
                     ExitCode::FAILURE
                 }
             };
