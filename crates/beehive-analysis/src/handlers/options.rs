@@ -128,7 +128,7 @@ impl HandlerOptions {
         let name: Ident = input.parse()?;
         match name.to_string().as_str() {
             "sharded" => self.kind = Some(("sharded", name.span())),
-            "centralized" | "centralized" => self.kind = Some(("centralized", name.span())),
+            "centralized" => self.kind = Some(("centralized", name.span())),
             "stateless" => self.kind = Some(("stateless", name.span())),
             "joins" => self.joins = true,
             "observes" => self.observes = Some(name.span()),
