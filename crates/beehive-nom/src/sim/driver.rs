@@ -6,7 +6,7 @@ use crate::sim::switch::{SimulatedSwitch, Upcall};
 use beehive::Time;
 use std::sync::Arc;
 
-/// The driver of a
+/// The driver of a [`SimulatedSwitch`].
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
     /// Intended flows of this round that are in place; `None` if no intended flow was sent.
