@@ -15,7 +15,8 @@
 //! 13. [What makes it fast](speed)
 //! 14. [Coming from Ryu](from_ryu)
 //! 15. [Apps for networks](network_apps)
-//! 16. [Errors, one by one](errors)
+//! 16. [Recipes](recipes)
+//! 17. [Errors, one by one](errors)
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
@@ -40,6 +41,21 @@ chapters! {
     speed = "guide/speed.md";
     from_ryu = "guide/from_ryu.md";
     network_apps = "guide/network_apps.md";
+}
+
+pub mod recipes {
+    #![doc = include_str!("guide/recipes.md")]
+
+    chapters! {
+        waiting_requests = "guide/recipes/waiting_requests.md";
+        unique_ids = "guide/recipes/unique_ids.md";
+        external_service = "guide/recipes/external_service.md";
+        joining_dictionaries = "guide/recipes/joining_dictionaries.md";
+        removing_cells = "guide/recipes/removing_cells.md";
+        byte_limits = "guide/recipes/byte_limits.md";
+        upgrades = "guide/recipes/upgrades.md";
+        following_a_message = "guide/recipes/following_a_message.md";
+    }
 }
 
 pub mod errors {
