@@ -51,8 +51,13 @@ pub mod guide;
 
 pub use beehive_core::*;
 
+// inlined, so that the documentation of this crate has the pages of these two
 #[cfg(feature = "nom")]
-pub use {beehive_nom as nom, beehive_of as of};
+#[doc(inline)]
+pub use beehive_nom as nom;
+#[cfg(feature = "nom")]
+#[doc(inline)]
+pub use beehive_of as of;
 
 /// The complete controller daemon, to be run with apps of your own.
 #[cfg(feature = "controller")]
