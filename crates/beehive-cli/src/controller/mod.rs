@@ -40,7 +40,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The complete controller daemon with apps of your own: OpenFlow, HTTP, configuration, logging and signals.
 ///
-/// It accepts all flags of `beehive controller` and reads the same environment variables and configuration file. `--app`
+/// It accepts all flags of `beehive controller` and reads the same environment variables and configuration file. It has the
+/// commands that query a controller (`switches`, `flows`, `top` and so on), and `maps`, which includes your apps. `--app`
 /// chooses among your apps and those of Beehive by [`App::NAME`](beehive_core::App::NAME); the table `[apps.<name>]` of the
 /// configuration file has the settings of an app.
 ///
