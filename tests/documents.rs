@@ -1,4 +1,5 @@
-//! Checks that the documents promise nothing that this build cannot do, and that they are spelled in one way.
+//! Checks that the documents promise nothing that this build cannot do, that their links lead somewhere, and that
+//! they are spelled in one way.
 //!
 //! State is in memory and a hive runs alone, so a sentence about restarts or several hives is true only if it says
 //! that, or if a test shows it. Each paragraph, list item or table row with such a word must
@@ -150,6 +151,29 @@ fn promises_are_qualified_or_shown_by_a_test() {
         wrong.join("\n"),
         QUALIFIED.join(", ")
     );
+}
+
+/// The links of the guide are checked by rustdoc.
+#[test]
+fn links_between_documents_lead_to_files() {
+    let pages =
+        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "docs", "benches"];
+    let mut wrong = Vec::new();
+
+    for page in pages.into_iter().flat_map(|page| files(page, &[".md"])) {
+        let text = read(&page);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        let is_local = |link: &&str| !link.is_empty() && !link.contains("://");
+        let folder = page.parent().unwrap_or(root());
+        wrong.extend(
+            links
+                .filter(is_local)
+                .filter(|link| !folder.join(link).exists())
+                .map(|link| format!("{}: {link}", page.display())),
+        );
+    }
+
+    assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
 }
 
 /// When this fails, the journal is there, and these pages have to say so.
