@@ -9,10 +9,12 @@ use crate::pass::typed_parameters;
 use crate::syntax::{is_context, last_name, pattern_name};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Error, Expr, ImplItem, ImplItemFn, Item, ItemImpl, Macro, ReceiverKind, Stmt};
+use syn::{Block, Error, Expr, GenericArgument, ImplItem, ImplItemFn, Item, ItemImpl, Macro};
+use syn::{PathArguments, ReceiverKind, ReturnType, Stmt, Token, Type};
 use syn::{parse_quote, parse_quote_spanned};
 
 /// Label that marks an attempt for the analysis.
@@ -85,16 +87,58 @@ pub(crate) fn executed(f: &mut ImplItemFn) {
         None => quote!(::core::option::Option::None),
     };
 
-    Executed { app, context }.visit_block_mut(&mut f.block)
+    let yields = yields_as(&f.sig.output);
+    Executed { app, context, yields }.visit_block_mut(&mut f.block)
 }
 
-fn statements(m: &Macro) -> syn::Result<Vec<Stmt>> {
-    m.parse_body_with(Block::parse_within)
+/// Returns the type that the attempts of a method yield if they name none: a `Result` with the error type of the
+/// method, or with `beehive::Error` if the method names none.
+fn yields_as(output: &ReturnType) -> TokenStream {
+    let any = quote!(::beehive::Result<_>);
+    let ReturnType::Type(_, of) = output else { return any };
+    let Type::Path(path) = &**of else { return any };
+
+    match path.path.segments.last() {
+        Some(last) if last.ident == "Result" => match &last.arguments {
+            PathArguments::AngleBracketed(arguments) => match arguments.args.iter().nth(1) {
+                // no type of an expression can be written with `impl`
+                Some(GenericArgument::Type(Type::ImplTrait(_))) | None => any,
+                Some(GenericArgument::Type(error)) => quote!(::core::result::Result<_, #error>),
+                Some(_) => any,
+            },
+            _ => any,
+        },
+        _ => any,
+    }
+}
+
+/// The content of an attempt: the type that it yields, if it begins with `-> Type`, and its statements.
+struct Content {
+    yields: Option<Type>,
+    stmts: Vec<Stmt>,
+}
+
+impl Parse for Content {
+    fn parse(input: ParseStream) -> syn::Result<Content> {
+        if !input.peek(Token![->]) {
+            return Ok(Content { yields: None, stmts: Block::parse_within(input)? });
+        }
+
+        input.parse::<Token![->]>()?;
+        let yields = input.parse()?;
+        Ok(Content { yields: Some(yields), stmts: input.parse::<Block>()?.stmts })
+    }
+}
+
+fn content(m: &Macro) -> syn::Result<Content> {
+    m.parse_body()
 }
 
 struct Executed {
     app: TokenStream,
     context: TokenStream,
+    /// The type that an attempt yields if it names none.
+    yields: TokenStream,
 }
 
 impl VisitMut for Executed {
@@ -104,8 +148,8 @@ impl VisitMut for Executed {
         }
 
         // the analysis reports bodies that do not parse; the compiler receives an empty block
-        let mut inner: Block =
-            Block { brace_token: Default::default(), stmts: statements(m).unwrap_or_default() };
+        let Content { yields, stmts } = content(m).unwrap_or(Content { yields: None, stmts: vec![] });
+        let mut inner: Block = Block { brace_token: Default::default(), stmts };
         self.visit_block_mut(&mut inner);
         if !refused_exits(&inner).is_empty() {
             m.tokens = quote!(@refused);
@@ -113,7 +157,8 @@ impl VisitMut for Executed {
         }
 
         let (app, context, body) = (&self.app, &self.context, &inner.stmts);
-        m.tokens = quote!(@in #app, #context, #(#body)*);
+        let yields = yields.map_or(self.yields.clone(), ToTokens::into_token_stream);
+        m.tokens = quote!(@in #app, #context, #yields, #(#body)*);
     }
 
     fn visit_block_mut(&mut self, block: &mut Block) {
@@ -145,8 +190,8 @@ struct Labeled {
 impl Labeled {
     fn block_of(&mut self, m: &Macro) -> Expr {
         let span = m.path.span();
-        let stmts = match statements(m) {
-            Ok(stmts) => stmts,
+        let stmts = match content(m) {
+            Ok(content) => content.stmts,
             Err(error) => {
                 self.errors.push(error);
                 vec![]

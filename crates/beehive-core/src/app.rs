@@ -2,7 +2,7 @@
 
 use crate::context::Ctx;
 use crate::mapper::Mapper;
-use crate::message::{Error, Message};
+use crate::message::Message;
 use crate::report;
 use crate::report::HandlerReport;
 use crate::state::State;
@@ -54,7 +54,7 @@ pub trait Handles<M>: Sized {
     /// Runs the derived map: adds the cells that `msg` touches to `mapper`.
     fn map(msg: &M, mapper: &mut Mapper);
     /// Runs the handler. Returns its answer, or `None` to leave the answer to the next app.
-    fn handle(&mut self, msg: &M, ctx: &mut Ctx) -> Result<Option<M::Reply>, Error>
+    fn handle(&mut self, msg: &M, ctx: &mut Ctx) -> Result<Option<M::Reply>, M::Error>
     where
         M: Message;
 }

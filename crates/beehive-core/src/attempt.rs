@@ -10,7 +10,11 @@ use crate::time::Time;
 /// and rows, emitted messages, and timers set since the block began. The handler continues with the block's
 /// value, a [`Result`](crate::Result).
 ///
-/// `?` inside the block leaves the block, not the handler. `return`, and jumps to a loop around the block,
+/// `?` inside the block leaves the block, not the handler, and converts as in the method: the block yields the
+/// error type of a method that returns `Result<_, E>`, and [`Error`](crate::Error) in all others. To yield
+/// another one, begin with the type of the result: `attempt!(-> Result<(), No> { .. })`.
+///
+/// `return`, and jumps to a loop around the block,
 /// are rejected at compile time. The cells that the block may touch are part of the handler's map whether the
 /// block fails or not. Blocks may be nested.
 ///
@@ -53,9 +57,9 @@ use crate::time::Time;
 /// rolled back only where the method has a parameter of type `&mut Ctx`, without which it could not emit.
 #[macro_export]
 macro_rules! attempt {
-    (@in $app:ident, $context:expr, $($body:tt)*) => {{
+    (@in $app:ident, $context:expr, $yields:ty, $($body:tt)*) => {{
         let attempt = $crate::__private::Attempt::begin(&mut *$app, $context);
-        let yielded = $crate::__private::yielded(|| { $($body)* });
+        let yielded = $crate::__private::yielded(|| -> $yields { $($body)* });
         attempt.end(&mut *$app, $context, yielded)
     }};
     (@refused) => {
@@ -70,7 +74,7 @@ macro_rules! attempt {
 
 /// Calls `block`. Gives `?` inside the block a closure to return from.
 #[inline(always)]
-pub fn yielded<T>(block: impl FnOnce() -> crate::Result<T>) -> crate::Result<T> {
+pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     block()
 }
 
@@ -96,12 +100,12 @@ impl Attempt {
     }
 
     /// Ends the block: keeps its effects if `yielded` is `Ok`, rolls them back otherwise.
-    pub fn end<A: State, T>(
+    pub fn end<A: State, T, E>(
         self,
         app: &mut A,
         context: Option<&mut Ctx>,
-        yielded: crate::Result<T>,
-    ) -> crate::Result<T> {
+        yielded: Result<T, E>,
+    ) -> Result<T, E> {
         app.settle(self.columns, yielded.is_ok());
         if yielded.is_err()
             && let (Some(context), Some((mark, postponed))) = (context, self.outputs)

@@ -14,6 +14,7 @@ mod attempt;
 mod cell;
 mod context;
 mod diagnose;
+mod failure;
 mod hash;
 mod hive;
 mod key;
@@ -41,14 +42,15 @@ pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
 pub use beehive_protocol::{Shape, Time};
 pub use cell::{AppId, BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
+pub use failure::RequestError;
 pub use hive::{
     Address, Answers, AppStatus, Asked, BeeStatus, Builder, Busy, DeadLetter, EmitStatus, HandlerStatus,
-    Hive, Io, Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, RequestError,
-    ResendError, Restart, Shared, StartError, Status, Stopped, StuckStatus, journal, registry,
+    Hive, Io, Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, ResendError, Restart,
+    Shared, StartError, Status, Stopped, StuckStatus, journal, registry,
 };
 pub use key::Key;
 pub use mapper::Mapper;
-pub use message::{Error, ErrorKind, Message, Value};
+pub use message::{Error, ErrorKind, Message, MessageError, Value};
 pub use report::HandlerReport;
 pub use state::{
     CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, RowKey, Rows,
@@ -84,7 +86,9 @@ pub mod __private {
     pub use crate::mapper::{
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
-    pub use crate::message::{Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, Stored, Tick};
+    pub use crate::message::{
+        Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick,
+    };
     pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
@@ -97,22 +101,23 @@ pub mod __private {
         true
     }
 
-    /// Converts the return value of a handler that can answer into an optional answer of type `R`.
+    /// Converts the return value of a handler that can answer into an optional answer of type `R` or an error
+    /// of type `F`.
     #[inline(always)]
-    pub fn answer<R, T: Answer<R>>(returned: T) -> Result<Option<R>, crate::Error> {
+    pub fn answer<R, F, T: Answer<R, F>>(returned: T) -> Result<Option<R>, F> {
         returned.split()
     }
 
     /// Converts the return value of a handler that returns no answer. `R: NoAnswer` holds only for messages
     /// that expect none.
     #[inline(always)]
-    pub fn unanswered<R: NoAnswer, T: Done>(returned: T) -> Result<Option<R>, crate::Error> {
+    pub fn unanswered<R: NoAnswer, F, T: Done<F>>(returned: T) -> Result<Option<R>, F> {
         returned.done().map(|()| None)
     }
 
     /// Converts the return value of a handler that leaves the answer to other apps.
     #[inline(always)]
-    pub fn outcome<R, T: Done>(returned: T) -> Result<Option<R>, crate::Error> {
+    pub fn outcome<R, F, T: Done<F>>(returned: T) -> Result<Option<R>, F> {
         returned.done().map(|()| None)
     }
 }

@@ -5,6 +5,8 @@ use crate::key::KeyType;
 use crate::state::image::{encode, words};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::marker::PhantomData;
 
 /// The value type of a dictionary. Undo needs `Clone`; migration and replication need the encoding.
 #[diagnostic::on_unimplemented(
@@ -55,6 +57,75 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
     }
 }
 
+/// The type of the error that the handlers of a message return. Implemented for every type that is `Debug`,
+/// `Serialize`, `Deserialize`, `Send`, `Sync` and `'static`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a message",
+    label = "not an error",
+    note = "an error is encoded and logged; derive the missing ones of: Debug, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::typed_errors"
+)]
+pub trait MessageError: Send + Sync + 'static {
+    /// Encodes the error. The methods are no supertraits for the same reason as in [`Reply`].
+    #[doc(hidden)]
+    fn encoded(&self) -> Vec<u8>;
+    /// Renders the error for the log and for people.
+    #[doc(hidden)]
+    fn describe(&self) -> String;
+    /// Formats the error as `Debug` does.
+    #[doc(hidden)]
+    fn debug(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result;
+}
+#[diagnostic::do_not_recommend]
+impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> MessageError for T {
+    fn encoded(&self) -> Vec<u8> {
+        encode(self)
+    }
+    fn describe(&self) -> String {
+        match (self as &dyn Any).downcast_ref::<Error>() {
+            Some(error) => error.to_string(),
+            None => format!("{self:?}"),
+        }
+    }
+    fn debug(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Checks that the reply type `R` of a message is no `Result`. Derived code calls `ReplyCheck::<R>::check()`:
+/// the associated function of a `Result` takes precedence over that of [`ReplyOtherwise`], also if `R` is an
+/// alias, and its bound never holds.
+pub struct ReplyCheck<R>(PhantomData<R>);
+
+impl<T, E> ReplyCheck<Result<T, E>> {
+    /// Never holds, so calling it is an error at the reply type.
+    pub fn check()
+    where
+        AResult: PlainReply<T, E>,
+    {
+    }
+}
+
+/// Fallback of [`ReplyCheck`], for reply types other than a `Result`.
+pub trait ReplyOtherwise {
+    /// Does nothing.
+    fn check() {}
+}
+impl<R> ReplyOtherwise for ReplyCheck<R> {}
+
+/// Stand-in for a reply type that is a `Result`.
+pub struct AResult;
+
+/// Never implemented: reports that a reply type is a `Result<T, E>`.
+#[diagnostic::on_unimplemented(
+    message = "the reply of this message is a `Result`, so a handler that returns `Err` would keep its changes",
+    label = "a `Result`",
+    note = "name the error apart, and let the handler return `Result<{T}, {E}>` as before: `#[message(reply = {T}, error = {E})]`; an `Err` then rolls back, and the requester gets it as `RequestError::Handler`",
+    note = "if an `Err` is an answer like any other, whose changes are kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`",
+    note = "more: beehive::guide::errors::typed_errors"
+)]
+pub trait PlainReply<T, E> {}
+
 /// A field of a message, for `#[derive(Message)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a message",
@@ -90,11 +161,16 @@ impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The type of the answer. `()` means "handled and committed".
     type Reply: Reply;
+    /// The type of the error that a handler returns instead of an answer, which rolls its transaction back.
+    type Error: MessageError;
     /// Stable name: crate and type.
     const NAME: &'static str;
     /// Source file and line of the declaration.
     #[doc(hidden)]
     const PLACE: &'static str = "(somewhere)";
+    /// Code that compiles only if the reply type is acceptable. It is never called.
+    #[doc(hidden)]
+    const CHECKED: fn() = || {};
     /// Whether this is the visit of one cell in a sweep.
     #[doc(hidden)]
     const OF_A_SWEEP: bool = false;
@@ -103,10 +179,11 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     const IS_TICK: bool = false;
 }
 
-/// Why a handler did not answer: its own error, or a failure of the platform.
+/// An error as text, with its cause: the error of a handler whose message names no error type, or a failure of
+/// the platform.
 ///
-/// Converts from any error or text, so `?` works on all of them. An error is a normal answer: it crosses
-/// process boundaries as its text and kind.
+/// Converts from any error or text, so `?` works on all of them. It crosses process boundaries as its text and
+/// kind. To let requesters tell errors apart, name an error type: `#[message(reply = T, error = E)]`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: ErrorKind,
@@ -190,58 +267,78 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
     }
 }
 
-/// A return type of a handler that answers with an `R`.
+/// An error that a handler may return for a message whose errors are of type `F`: one that converts into it.
+#[diagnostic::on_unimplemented(
+    message = "the error of this message is `{F}`, and `{Self}` does not convert into it",
+    label = "not a `{F}`",
+    note = "return a `Result` with the error `{F}`, or write `impl From<{Self}> for {F}`",
+    note = "the type of the error is declared on the message with `#[message(error = ..)]`; the default is `beehive::Error`, into which every error and text converts",
+    note = "more: beehive::guide::errors::typed_errors"
+)]
+pub trait Fails<F> {
+    /// Converts the error.
+    fn into_error(self) -> F;
+}
+#[diagnostic::do_not_recommend]
+impl<F, E: Into<F>> Fails<F> for E {
+    #[inline(always)]
+    fn into_error(self) -> F {
+        self.into()
+    }
+}
+
+/// A return type of a handler that answers with an `R` or fails with an `F`.
 #[diagnostic::on_unimplemented(
     message = "this message is answered with `{R}`, not with `{Self}`",
     label = "not `{R}`, an `Option` or a `Result` of it",
     note = "the type of the answer is declared on the message with `#[message(reply = ..)]`; the default is `()`",
     note = "more: beehive::guide::errors::answers"
 )]
-pub trait Answer<R> {
+pub trait Answer<R, F> {
     /// Converts the return value: `Ok(None)` leaves the answer to the next app.
-    fn split(self) -> Result<Option<R>, Error>;
+    fn split(self) -> Result<Option<R>, F>;
 }
-impl<R> Answer<R> for R {
+impl<R, F> Answer<R, F> for R {
     #[inline(always)]
-    fn split(self) -> Result<Option<R>, Error> {
+    fn split(self) -> Result<Option<R>, F> {
         Ok(Some(self))
     }
 }
-impl<R> Answer<R> for Option<R> {
+impl<R, F> Answer<R, F> for Option<R> {
     #[inline(always)]
-    fn split(self) -> Result<Option<R>, Error> {
+    fn split(self) -> Result<Option<R>, F> {
         Ok(self)
     }
 }
-impl<R, E: Into<Error>> Answer<R> for Result<R, E> {
+impl<R, F, E: Fails<F>> Answer<R, F> for Result<R, E> {
     #[inline(always)]
-    fn split(self) -> Result<Option<R>, Error> {
-        self.map(Some).map_err(Into::into)
+    fn split(self) -> Result<Option<R>, F> {
+        self.map(Some).map_err(E::into_error)
     }
 }
-impl<R, E: Into<Error>> Answer<R> for Result<Option<R>, E> {
+impl<R, F, E: Fails<F>> Answer<R, F> for Result<Option<R>, E> {
     #[inline(always)]
-    fn split(self) -> Result<Option<R>, Error> {
-        self.map_err(Into::into)
+    fn split(self) -> Result<Option<R>, F> {
+        self.map_err(E::into_error)
     }
 }
 
-/// A return type of a handler that does not answer.
+/// A return type of a handler that does not answer, and may fail with an `F`.
 #[diagnostic::on_unimplemented(message = "a handler cannot return `{Self}` here")]
-pub trait Done {
+pub trait Done<F> {
     /// Converts the return value, dropping everything but the error.
-    fn done(self) -> Result<(), Error>;
+    fn done(self) -> Result<(), F>;
 }
-impl Done for () {
+impl<F> Done<F> for () {
     #[inline(always)]
-    fn done(self) -> Result<(), Error> {
+    fn done(self) -> Result<(), F> {
         Ok(())
     }
 }
-impl<E: Into<Error>> Done for Result<(), E> {
+impl<F, E: Fails<F>> Done<F> for Result<(), E> {
     #[inline(always)]
-    fn done(self) -> Result<(), Error> {
-        self.map_err(Into::into)
+    fn done(self) -> Result<(), F> {
+        self.map_err(E::into_error)
     }
 }
 
@@ -277,6 +374,7 @@ impl<'de, K: Deserialize<'de>, M: Message> Deserialize<'de> for Each<K, M> {
 }
 impl<K: KeyType, M: Message> Message for Each<K, M> {
     type Reply = ();
+    type Error = M::Error;
     const NAME: &'static str = "beehive::Each";
     const OF_A_SWEEP: bool = true;
     const IS_TICK: bool = M::IS_TICK;
@@ -287,6 +385,7 @@ impl<K: KeyType, M: Message> Message for Each<K, M> {
 pub struct Tick<const N: u32>;
 impl<const N: u32> Message for Tick<N> {
     type Reply = ();
+    type Error = Error;
     const NAME: &'static str = "beehive::Tick";
     const IS_TICK: bool = true;
 }

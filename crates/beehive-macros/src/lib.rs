@@ -42,10 +42,15 @@ pub fn key(item: TokenStream) -> TokenStream {
     beehive_analysis::derive_key(item.into()).into()
 }
 
-/// Makes a type a message: sets the type of its reply, and implements a stable name and serde.
+/// Makes a type a message: sets the types of its reply and its error, and implements a stable name and serde.
 ///
 /// - `#[message(reply = T)]`: the message is answered with a `T`. Default: `()`, which means "handled and
 ///   committed".
+/// - `#[message(error = E)]`: its handlers return errors that convert into `E`, which the requester gets as
+///   `RequestError::Handler(E)`. Default: `beehive::Error`, into which every error and text converts. `E` derives
+///   `Debug`, `Serialize` and `Deserialize`. An error always rolls back.
+/// - `#[message(reply = Result<T, E>, commits_errors)]`: a reply that is itself a `Result`. Its `Err` is an answer,
+///   so the handler's changes are kept. Without `commits_errors` such a reply is rejected.
 /// - `#[message(name = "..")]`: stable name. Default: the name of the crate and of the type.
 /// - `#[message(serde = false)]`: the type implements `Serialize` and `Deserialize` itself. `#[serde(..)]`
 ///   attributes work without this option.
@@ -59,8 +64,8 @@ pub fn message(item: TokenStream) -> TokenStream {
 ///
 /// A handler is a method with one of these attributes:
 /// - `#[rcv] fn name(&mut self, msg: &Message, ctx: &mut Ctx)`: runs for every such message; `ctx` may be
-///   left out. Its return value is the answer: `R`, `Option<R>`, `Result<R>`, `Result<Option<R>>`, or
-///   nothing.
+///   left out. Its return value is the answer: `R`, `Option<R>`, `Result<R, E>`, `Result<Option<R>, E>`,
+///   or nothing. `E` converts into the error type of the message.
 /// - `#[rcv(each = d)] fn name(&mut self, key: &Key, msg: &Message, ctx: &mut Ctx)`: runs once for every cell
 ///   of `d`.
 /// - `#[every("10s")] fn name(&mut self, ctx: &mut Ctx)`: a timer.

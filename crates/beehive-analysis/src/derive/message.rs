@@ -1,27 +1,44 @@
-//! `#[derive(Message)]`: generates the reply type of a message, its stable name and its serde
+//! `#[derive(Message)]`: generates the reply and error types of a message, its stable name and its serde
 //! implementations.
 
 use super::parts::Whole;
 use super::{mirror, stable_name};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{DeriveInput, LitBool, LitStr, Type};
 
 struct Options {
-    reply: Type,
+    types: Types,
     name: Option<LitStr>,
     own_serde: bool,
 }
 
+/// What the handlers of a message return.
+struct Types {
+    reply: Type,
+    error: Type,
+    /// Whether the reply may be a `Result`, whose `Err` commits.
+    commits_errors: bool,
+}
+
+impl Default for Types {
+    fn default() -> Types {
+        let (reply, error) = (syn::parse_quote!(()), syn::parse_quote!(::beehive::Error));
+        Types { reply, error, commits_errors: false }
+    }
+}
+
 pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     super::refuse_lifetimes(input)?;
-    let Options { reply, name, own_serde } = options(input)?;
+    let Options { types, name, own_serde } = options(input)?;
     let serde = if own_serde { quote!() } else { mirror::serde(input, Whole::Message)? };
-    let message = message(input, &reply, &name);
+    let message = message(input, &types, &name);
     Ok(quote!(#message #serde))
 }
 
-fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStream {
+fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenStream {
+    let Types { reply, error, commits_errors } = types;
     let ident = &input.ident;
     let name = stable_name(name, ident);
     let mut bounded = input.generics.clone();
@@ -34,44 +51,75 @@ fn message(input: &DeriveInput, reply: &Type, name: &Option<LitStr>) -> TokenStr
         p.bounds.push(syn::parse_quote!('static));
     }
 
+    // the reply is named by way of `Self`, so that the compiler reports a type that does not exist once
+    let checked = (!commits_errors).then(|| {
+        let check = quote_spanned! {reply.span()=>
+            ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply>::check()
+        };
+        quote! {
+            const CHECKED: fn() = || {
+                #[allow(unused_imports)]
+                use ::beehive::__private::ReplyOtherwise as _;
+                #check
+            };
+        }
+    });
+
     let (generics, arguments, bounds) = bounded.split_for_impl();
     quote! {
         #[automatically_derived]
         impl #generics ::beehive::Message for #ident #arguments #bounds {
             type Reply = #reply;
+            type Error = #error;
             const NAME: &'static str = #name;
             const PLACE: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+            #checked
         }
     }
 }
 
-/// Generates a message with an empty encoding, as a stand-in after an error. The reply type is any type found
-/// in the attribute, even under a misspelled option.
+/// Generates a message with an empty encoding, as a stand-in after an error. The error type is that of the
+/// option `error`; the reply type is any other type found in the attribute, even under a misspelled option.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
-    let mut reply: Option<Type> = None;
+    // the option may be what was refused
+    let mut types = Types { commits_errors: true, ..Types::default() };
     for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
         // errors in the attribute have already been reported
         let _ = a.parse_nested_meta(|m| {
+            if !m.input.peek(syn::Token![=]) {
+                return Ok(());
+            }
             let value = m.value()?;
             match value.peek(syn::Lit) {
                 true => drop(value.parse::<syn::Lit>()?),
-                false => reply = Some(value.parse()?),
+                false if m.path.is_ident("error") => types.error = value.parse()?,
+                false => types.reply = value.parse()?,
             }
             Ok(())
         });
     }
 
-    let message = message(input, &reply.unwrap_or_else(|| syn::parse_quote!(())), &None);
+    let message = message(input, &types, &None);
     let serde = mirror::stand_in(input, "message");
     quote!(#message #serde)
 }
 
 fn options(input: &DeriveInput) -> syn::Result<Options> {
-    let mut options = Options { reply: syn::parse_quote!(()), name: None, own_serde: false };
+    let mut options = Options { types: Types::default(), name: None, own_serde: false };
     for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
         a.parse_nested_meta(|m| {
             if m.path.is_ident("reply") {
-                options.reply = m.value()?.parse()?;
+                options.types.reply = m.value()?.parse()?;
+                return Ok(());
+            }
+
+            if m.path.is_ident("error") {
+                options.types.error = m.value()?.parse()?;
+                return Ok(());
+            }
+
+            if m.path.is_ident("commits_errors") {
+                options.types.commits_errors = true;
                 return Ok(());
             }
 
@@ -85,7 +133,9 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 return Ok(());
             }
 
-            Err(m.error("expected `reply = Type`, `name = \"..\"` or `serde = false`"))
+            Err(m.error(
+                "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`",
+            ))
         })?;
     }
 

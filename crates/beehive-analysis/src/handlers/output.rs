@@ -178,13 +178,14 @@ impl Output<'_> {
         let written = h.signature.message.as_ref().map_or(declared_at(h), |(ty, _)| ty.span());
         let message = written.resolved_at(declared_at(h));
         let reply = quote_spanned!(message=> <#ty as ::beehive::Message>::Reply);
+        let error = quote_spanned!(message=> <#ty as ::beehive::Message>::Error);
         let call = match answers {
-            true => quote_spanned!(returned=> ::beehive::__private::answer::<#reply, _>(#call)),
+            true => quote_spanned!(returned=> ::beehive::__private::answer::<#reply, #error, _>(#call)),
             false => match h.options.observes {
                 None if !h.options.misread => {
-                    quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, _>(#call))
+                    quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, #error, _>(#call))
                 }
-                _ => quote!(::beehive::__private::outcome(#call)),
+                _ => quote_spanned!(returned=> ::beehive::__private::outcome::<#reply, #error, _>(#call)),
             },
         };
 
@@ -193,7 +194,7 @@ impl Output<'_> {
                 #[allow(unused_variables)]
                 #[inline]
                 fn handle(&mut self, msg: &#ty, ctx: &mut ::beehive::Ctx)
-                    -> ::core::result::Result<::core::option::Option<#reply>, ::beehive::Error>
+                    -> ::core::result::Result<::core::option::Option<#reply>, #error>
             { #call }
         };
 

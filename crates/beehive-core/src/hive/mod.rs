@@ -28,7 +28,7 @@ pub use consensus::{journal, registry};
 pub use dispatch::inner::Hive;
 pub use edge::io_bee::{Busy, Io};
 pub use edge::read::ReadError;
-pub use edge::request::{Asked, RequestError};
+pub use edge::request::Asked;
 pub use edge::supervise::Restart;
 pub use message::batch::{Address, Shared};
 pub use message::dead_letters::{DeadLetter, Provenance, ResendError};

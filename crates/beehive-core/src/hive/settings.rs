@@ -51,6 +51,7 @@ pub struct Reconfigured {
 
 impl Message for Reconfigured {
     type Reply = ();
+    type Error = crate::Error;
     const NAME: &'static str = "beehive::Reconfigured";
 }
 

@@ -2,10 +2,11 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::CellSet;
+use crate::failure::RequestError;
 use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::batch::Address;
-use crate::hive::{DeadLetter, ReconfigureError, RequestError, Shared};
+use crate::hive::{DeadLetter, ReconfigureError, Shared};
 use crate::message::{Message, Reply};
 use crate::seams::Platform;
 use crate::state::{ConfigError, ConfigSource};
@@ -136,7 +137,7 @@ impl Kit {
 
     /// Sends a request from outside and runs everything until it is answered. Advances time if necessary, by
     /// at most five seconds.
-    pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError> {
+    pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.begin_step();
         let answer = self.platform.drive(self.hive.request(message));
         self.platform.run_until_idle();

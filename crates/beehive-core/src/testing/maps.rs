@@ -4,6 +4,7 @@
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, HiveId, Outcome};
 use crate::context::Ctx;
+use crate::failure::Failed;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::message::inbox::IoBees;
@@ -81,7 +82,7 @@ pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -
     let delivered = match (result, held.violation()) {
         (_, Some(violation)) => Delivered::Unmapped(violation),
         (Ok(Ok(())), None) => Delivered::Committed(ctx.out.len()),
-        (Ok(Err(error)), None) => Delivered::Failed(error),
+        (Ok(Err(error)), None) => Delivered::Failed(Failed::Handler(error).in_words()),
         (Err(panic), None) => Delivered::Panicked(panics::text(&*panic)),
     };
 

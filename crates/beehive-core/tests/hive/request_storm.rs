@@ -2,7 +2,7 @@
 //! ends once, in time, and correctly.
 
 use crate::load::{Chance, Lateness, On, alone, on_workers, start};
-use beehive_core::{App, Builder, Ctx, Dict, Error, ErrorKind, Hive, Message, RequestError, handlers};
+use beehive_core::{App, Builder, Ctx, Dict, Error, Hive, Message, RequestError, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -135,18 +135,13 @@ async fn ask(hive: &Hive, number: u64, fate: Fate, limit: Duration) -> Answer {
 
 /// Whether the request has ended as it must.
 fn is_right(number: u64, fate: Fate, answer: &Answer) -> bool {
-    let error_of = |kind: ErrorKind, text: &str| match answer {
-        Err(RequestError::Handler(error)) => error.kind() == kind && error.text() == text,
-        _ => false,
-    };
-
     match fate {
         Fate::Answered | Fate::Slow(_) | Fate::PutOff(_) | Fate::Stateless => *answer == Ok((1, number)),
         Fate::Dropped | Fate::PassedOn => *answer == Ok((2, number)),
-        Fate::Failed => error_of(ErrorKind::Handler, &format!("{number} fails")),
-        Fate::Panicked => error_of(ErrorKind::Panicked, "as asked"),
+        Fate::Failed => *answer == Err(RequestError::Handler(Error::new(format!("{number} fails")))),
+        Fate::Panicked => *answer == Err(RequestError::Panicked),
         Fate::LeftByAll => *answer == Err(RequestError::NoAnswer { message: <Ask as Message>::NAME }),
-        Fate::Unheard => *answer == Err(RequestError::NoAnswer { message: <AskNobody as Message>::NAME }),
+        Fate::Unheard => *answer == Err(RequestError::NoApp { message: <AskNobody as Message>::NAME }),
     }
 }
 
@@ -207,6 +202,11 @@ impl Ends {
                 self.unavailable += 1;
                 true
             }
+            // it was not handled, and will not be
+            Err(RequestError::Overloaded { .. }) => {
+                self.timeouts += 1;
+                return;
+            }
             _ => false,
         };
 
@@ -258,7 +258,7 @@ async fn asker(hive: Hive, seed: u64, count: u64, stopping: bool) -> Ends {
         let answer = ask(&hive, number, fate, limit).await;
         let took = began.elapsed();
         let right = match &answer {
-            Err(RequestError::Timeout { after }) => {
+            Err(RequestError::Timeout { after } | RequestError::Overloaded { after }) => {
                 *after == limit && took >= limit && limit < Duration::from_secs(1)
             }
             Err(RequestError::Unavailable) => stopping,

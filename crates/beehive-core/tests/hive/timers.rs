@@ -3,7 +3,7 @@
 use crate::load::{Ahead, On, eventually, on_workers, start};
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, RequestError, handlers, limits};
+use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -73,10 +73,7 @@ fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
         assert_eq!(set(2, SOON, 500).await, Ok(SOON), "the last ones that there is room for");
 
         let refused = set(2, 1, 0).await;
-        assert!(
-            matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
-            "{refused:?}"
-        );
+        assert!(matches!(&refused, Err(RequestError::Limit(_))), "{refused:?}");
 
         assert_eq!(hive.request(Read(2)).await, Ok((SOON, 0)), "it left nothing");
         assert_eq!(set(2, 0, 0).await, Ok(SOON), "who sets none is not refused");
@@ -276,7 +273,7 @@ fn timers_that_have_fired_count_until_they_are_handled() {
         eventually("fired", LIMIT, || hive.status().timers == 0).await;
         let refused = hang(1, 1).await;
         assert!(
-            matches!(&refused, Err(RequestError::Handler(error)) if error.kind() == ErrorKind::Limit),
+            matches!(&refused, Err(RequestError::Limit(_))),
             "all have fired, none is handled: {refused:?}"
         );
 

@@ -215,6 +215,7 @@ async fn storm(hive: &Hive, seed: u64, rounds: u64) {
                             let answer = hive.request_within(Duration::from_secs(30), count).await;
                             match end {
                                 End::Well => assert_eq!(answer, Ok(())),
+                                End::Panic => assert_eq!(answer, Err(RequestError::Panicked)),
                                 _ => assert!(matches!(answer, Err(RequestError::Handler(_))), "{answer:?}"),
                             }
                         }

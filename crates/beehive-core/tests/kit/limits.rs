@@ -101,7 +101,7 @@ fn without_eviction_a_transaction_over_the_row_limit_fails() {
     let mut kit = Kit::of::<Strict>().failures_allowed().start();
     assert_eq!(kit.request(add(1, 0..3)), Ok(0));
 
-    let Err(RequestError::Handler(error)) = kit.request(add(1, 3..5)) else { panic!("it is full") };
+    let Err(RequestError::Limit(error)) = kit.request(add(1, 3..5)) else { panic!("it is full") };
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert_eq!(error.text(), "`few[1]` would have 5 rows; `#[rows(max = 3)]` allows at most 3");
     assert_eq!(kit.sent::<Added>(), [Added(1)]);
@@ -121,7 +121,7 @@ fn no_more_cells_than_allowed() {
     }
 
     for key in 6..100 {
-        let Err(RequestError::Handler(error)) = kit.request(add(key, 0..1)) else { panic!("it is full") };
+        let Err(RequestError::Limit(error)) = kit.request(add(key, 0..1)) else { panic!("it is full") };
         assert_eq!(error.kind(), ErrorKind::Limit);
         assert_eq!(error.text(), "cell limit reached: the app may have 6 cells (`#[app(cells = 6)]`)");
     }

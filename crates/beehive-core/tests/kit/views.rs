@@ -322,7 +322,7 @@ fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
 
         // The limit of `names` is two seconds; the others have the default of ten.
         kit.advance(Duration::from_secs(3));
-        let Err(RequestError::Handler(error)) = kit.request(ByHand(Node(1))) else { panic!("it is too old") };
+        let Err(RequestError::Stale(error)) = kit.request(ByHand(Node(1))) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
         assert!(
             error.text().contains("view of `names`") && error.text().contains("`max_age` is 2s"),
@@ -337,7 +337,7 @@ fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
         assert!(age >= Duration::from_secs(3), "{age:?}");
 
         kit.advance(Duration::from_secs(8));
-        let Err(RequestError::Handler(error)) = kit.request(Survey) else { panic!("it is too old") };
+        let Err(RequestError::Stale(error)) = kit.request(Survey) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
 
         // Staleness is no bug: no dead letter, no panic.

@@ -11,7 +11,7 @@ use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
 use crate::hive::message::trace;
 use crate::mapper::Mapper;
-use crate::message::{Error, ErrorKind, Message};
+use crate::message::{Error, ErrorKind, Message, MessageError};
 use crate::time::Time;
 use crate::{limits, panics};
 use std::panic::AssertUnwindSafe;
@@ -60,8 +60,20 @@ impl<'a> Handler<'a> {
         remembered_as(self.message, self.name)
     }
 
-    /// Counts a message that ended with an error. Errors that a handler returned go to the requester only;
-    /// all others, such as panics, also become a dead letter.
+    /// Counts a message whose handler returned an error, which goes to the requester only.
+    #[cold]
+    pub(crate) fn returned(&self, error: &dyn MessageError) {
+        let Handler { app_name: app, name: handler, message, .. } = *self;
+        self.counters.errors.fetch_add(1, Ordering::Relaxed);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            // describing the error is the app's code, which may panic
+            let error = panics::harmless(|| error.describe()).unwrap_or_default();
+            tracing::debug!(app, handler, message, %error, "a handler answered with an error");
+        }
+    }
+
+    /// Counts a message that ended with an error that no handler returned. Except for a view that is too old,
+    /// it becomes a dead letter.
     #[cold]
     pub(crate) fn fail(
         &self,

@@ -105,7 +105,9 @@ impl<M: Message> MessageType<M> {
                 let Some(message) = batch.messages.get(index as usize) else { continue };
                 let observing =
                     observers.iter().filter(|r| r.outcome(message, cx.turn) != Outcome::Drop).count();
-                sink.expect(batch, index, observing as u32 + !chain.is_empty() as u32);
+                let is_handled = !(observers.is_empty() && chain.is_empty());
+                let reporting = observing as u32 + !chain.is_empty() as u32;
+                sink.expect(batch, index, is_handled.then_some(reporting));
             }
         }
 

@@ -470,6 +470,7 @@ mod tests {
     struct Note(u64);
     impl Message for Note {
         type Reply = ();
+        type Error = crate::Error;
         const NAME: &'static str = "note";
     }
 

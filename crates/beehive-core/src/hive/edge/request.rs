@@ -1,10 +1,11 @@
 //! Requests from outside. Every request ends exactly once: with an answer, an error or a timeout.
 
+use crate::failure::RequestError;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::turn::Place;
-use crate::hive::message::batch::{AnswerRun, AnswerSink, Batch};
+use crate::hive::message::batch::{AnswerRun, AnswerSink, Answered, Batch, Observed};
 use crate::message::{Error, Message};
 use crate::panics;
 use crate::state::guard;
@@ -17,54 +18,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Why a request has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// A handler returned an error. Its changes were undone.
-    Handler(Error),
-    /// No handler of the message returned an answer. Handlers that cannot answer may have run.
-    NoAnswer {
-        /// Name of the message.
-        message: &'static str,
-    },
-    /// The answer did not arrive in time. The message may or may not have been handled.
-    Timeout {
-        /// The timeout.
-        after: Duration,
-    },
-    /// The hive has stopped. A message that was handed over before may or may not have been handled.
-    Unavailable,
-}
-
-impl std::fmt::Display for RequestError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RequestError::Handler(error) => write!(f, "{error}"),
-            RequestError::NoAnswer { message } => {
-                write!(f, "no answer to `{message}`: no app handles it, or no handler returned an answer")
-            }
-            RequestError::Timeout { after } => {
-                write!(f, "no answer within {after:?}; whether the message was handled is not known")
-            }
-            RequestError::Unavailable => write!(f, "the hive has stopped"),
-        }
-    }
-}
-impl std::error::Error for RequestError {}
-
-type Outcome<M> = Result<<M as Message>::Reply, RequestError>;
-
 /// State of a request in flight.
 struct Waiting<M: Message> {
-    /// Number of handlers that will report; `None` until the message is routed.
+    /// Number of handlers that will report; `None` until the message is routed, and if no app handles it.
     expected: Option<u32>,
     /// Number of handlers that have reported success or failure.
     seen: u32,
     /// The first error that was reported.
-    failed: Option<Error>,
+    failed: Option<RequestError<M::Error>>,
     /// Where the outcome goes; `None` once it was sent.
-    sender: Option<oneshot::Sender<Outcome<M>>>,
+    sender: Option<oneshot::Sender<Answered<M>>>,
 }
 
 /// A request in flight. The batch holds it, so it is dropped with the message.
@@ -72,7 +35,7 @@ struct Question<M: Message>(Mutex<Waiting<M>>);
 
 impl<M: Message> Question<M> {
     /// Sends the outcome, unless one was sent before.
-    fn finish(waiting: &mut Waiting<M>, outcome: Outcome<M>) {
+    fn finish(waiting: &mut Waiting<M>, outcome: Answered<M>) {
         if let Some(sender) = waiting.sender.take() {
             deferred_wakes::call(move || {
                 if let Err(outcome) = sender.send(outcome) {
@@ -90,11 +53,14 @@ impl<M: Message> Question<M> {
         }
 
         let outcome = match waiting.failed.take() {
-            Some(error) => Err(RequestError::Handler(error)),
+            Some(error) => Err(error),
             // for a message whose answer type is `()`, "handled and committed" is the answer
             None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
                 Ok(unit) if waiting.seen > 0 => Ok(*unit),
-                _ => Err(RequestError::NoAnswer { message: M::NAME }),
+                // the maps of all handlers drop the message
+                Ok(_) => Err(RequestError::NoAnswer { message: M::NAME }),
+                // a chain of apps that can answer ends the request by itself, so there are only observers
+                Err(_) => Err(RequestError::NoApp { message: M::NAME }),
             },
         };
         Self::finish(waiting, outcome)
@@ -102,24 +68,31 @@ impl<M: Message> Question<M> {
 }
 
 impl<M: Message> AnswerSink<M> for Question<M> {
-    fn expect(&self, _: &Batch<M>, _: u32, handlers: u32) {
+    fn expect(&self, _: &Batch<M>, _: u32, handlers: Option<u32>) {
         let mut waiting = self.0.lock();
-        waiting.expected = Some(handlers);
-        Self::settle(&mut waiting)
+        match handlers {
+            Some(_) => {
+                waiting.expected = handlers;
+                Self::settle(&mut waiting)
+            }
+            None => Self::finish(&mut waiting, Err(RequestError::NoApp { message: M::NAME })),
+        }
     }
 
     fn answers(&self, answers: AnswerRun<M>, _: &Option<Arc<Cause>>) {
         let mut waiting = self.0.lock();
         for answer in answers {
-            Self::finish(&mut waiting, answer.map_err(RequestError::Handler))
+            Self::finish(&mut waiting, answer)
         }
     }
 
-    fn observed(&self, _: &Batch<M>, _: u32, result: Result<(), Error>) {
+    fn observed(&self, _: &Batch<M>, _: u32, result: Observed<M>) {
         let mut waiting = self.0.lock();
         waiting.seen += 1;
-        if let Err(error) = result {
-            waiting.failed.get_or_insert(error);
+        match result {
+            Err(error) if waiting.failed.is_none() => waiting.failed = Some(error),
+            // dropping an error is the app's code
+            result => drop(panics::harmless(|| drop(result))),
         }
         Self::settle(&mut waiting)
     }
@@ -165,23 +138,23 @@ pub(crate) fn may_block() {
     let _ = receiver.blocking_recv();
 }
 
-/// A request, which is sent when the future is first polled, and its answer `R`.
+/// A request, which is sent when the future is first polled, and its answer `R` or the error `E` of its handler.
 ///
 /// This is a named type and no `async fn`, so that the compiler reports a type that is not a message once,
 /// at the call. With an `async fn` it would repeat the error where the future is built and where it is
 /// awaited.
 #[must_use = "a question is asked when it is awaited"]
-pub struct Asked<'a, R>(Pin<Box<dyn Future<Output = Result<R, RequestError>> + Send + 'a>>);
+pub struct Asked<'a, R, E = Error>(Pin<Box<dyn Future<Output = Result<R, RequestError<E>>> + Send + 'a>>);
 
-impl<R> Future for Asked<'_, R> {
-    type Output = Result<R, RequestError>;
+impl<R, E> Future for Asked<'_, R, E> {
+    type Output = Result<R, RequestError<E>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.as_mut().poll(context)
     }
 }
 
-impl<R> std::fmt::Debug for Asked<'_, R> {
+impl<R, E> std::fmt::Debug for Asked<'_, R, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Asked(..)")
     }
@@ -191,7 +164,7 @@ impl Hive {
     /// Sends a request and waits for its answer, at most five seconds.
     ///
     /// Dropping the future is safe, but a message that was handed over may or may not be handled then.
-    pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply> {
+    pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply, M::Error> {
         self.request_within(REQUEST_LIMIT, message)
     }
 
@@ -204,7 +177,7 @@ impl Hive {
     /// worker has to produce the answer: use `request(..).await` there. Panics in a handler, because it
     /// would block the handler's own cells: emit a message to the other app, which answers with another
     /// message.
-    pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError> {
+    pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.request_blocking_within(REQUEST_LIMIT, message)
     }
 
@@ -214,43 +187,42 @@ impl Hive {
         &self,
         limit: Duration,
         message: M,
-    ) -> Result<M::Reply, RequestError> {
+    ) -> Result<M::Reply, RequestError<M::Error>> {
         wait_for(self, |hive| async move { hive.request_within(limit, message).await })
             .unwrap_or(Err(RequestError::Unavailable))
     }
 
     /// Like [`Hive::request`], with another timeout, which includes the wait for a credit.
-    pub fn request_within<M: Message>(&self, limit: Duration, message: M) -> Asked<'_, M::Reply> {
+    pub fn request_within<M: Message>(&self, limit: Duration, message: M) -> Asked<'_, M::Reply, M::Error> {
         Asked(Box::pin(self.answer_of(limit, message)))
     }
 
     /// Takes a credit, sends the request and waits for the answer, at most for `limit`.
-    async fn answer_of<M: Message>(&self, limit: Duration, message: M) -> Result<M::Reply, RequestError> {
+    async fn answer_of<M: Message>(&self, limit: Duration, message: M) -> Answered<M> {
         let inner = self.inner();
-        let late = inner.platform.sleep(limit);
-        let answer = async {
-            if inner.is_stopped() {
-                return Err(RequestError::Unavailable);
-            }
-
-            inner.room_for_one().await;
-            let (sender, receiver) = oneshot::channel();
-            let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
-            // the requester waits, so its worker is free to run the handler, and no other thread has to be
-            // woken
-            let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
-            // only the batch holds the request: if the message is dropped, the receiver learns it
-            inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
-
-            tokio::select! {
-                answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),
-                () = self.stopped() => Err(RequestError::Unavailable),
-            }
-        };
+        let mut late = inner.platform.sleep(limit);
+        if inner.is_stopped() {
+            return Err(RequestError::Unavailable);
+        }
 
         tokio::select! {
             biased;
-            answer = answer => answer,
+            () = inner.room_for_one() => {}
+            () = self.stopped() => return Err(RequestError::Unavailable),
+            () = &mut late => return Err(RequestError::Overloaded { after: limit }),
+        }
+
+        let (sender, receiver) = oneshot::channel();
+        let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
+        // the requester waits, so its worker is free to run the handler, and no other thread has to be woken
+        let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
+        // only the batch holds the request: if the message is dropped, the receiver learns it
+        inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
+
+        tokio::select! {
+            biased;
+            answer = receiver => answer.unwrap_or(Err(RequestError::Unavailable)),
+            () = self.stopped() => Err(RequestError::Unavailable),
             () = late => Err(RequestError::Timeout { after: limit }),
         }
     }

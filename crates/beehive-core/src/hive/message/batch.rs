@@ -3,12 +3,13 @@
 pub use beehive_protocol::Address;
 
 use crate::cell::{BeeId, HiveId};
+use crate::failure::RequestError;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::consensus::journal::{AppId, Emit, MessageId};
 use crate::hive::message::render;
 use crate::key::CellHasher;
-use crate::message::{Error, Message};
+use crate::message::Message;
 use crate::panics;
 use crate::state::image::{DecodeError, decode, encode};
 use smallvec::SmallVec;
@@ -223,17 +224,24 @@ pub(crate) fn batch_of<M: Message>(batch: Arc<dyn Any + Send + Sync>) -> Option<
     batch.downcast().ok()
 }
 
+/// The answer to one message.
+pub(crate) type Answered<M> = Result<<M as Message>::Reply, RequestError<<M as Message>::Error>>;
+
+/// The outcome of a handler that cannot answer.
+pub(crate) type Observed<M> = Result<(), RequestError<<M as Message>::Error>>;
+
 /// The answers of one run. Most runs are short.
-pub(crate) type AnswerRun<M> = SmallVec<[Result<<M as Message>::Reply, Error>; 1]>;
+pub(crate) type AnswerRun<M> = SmallVec<[Answered<M>; 1]>;
 
 /// A receiver of the answers to a batch.
 pub(crate) trait AnswerSink<M: Message>: Send + Sync {
-    /// Sets the number of handlers that will report on message `index`; zero if the message has no handler.
-    fn expect(&self, batch: &Batch<M>, index: u32, handlers: u32);
+    /// Sets the number of handlers that will report on message `index`. `None` if no app handles the type; zero
+    /// if the maps of all its handlers drop the message.
+    fn expect(&self, batch: &Batch<M>, index: u32, handlers: Option<u32>);
     /// Takes the answers of a handler. Messages for which it returned none were passed on.
     fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>);
     /// Notes that a handler that cannot answer has committed or failed.
-    fn observed(&self, batch: &Batch<M>, index: u32, result: Result<(), Error>);
+    fn observed(&self, batch: &Batch<M>, index: u32, result: Observed<M>);
     /// Notes that the last handler of the chain has passed message `index` on.
     fn unanswered(&self, batch: &Batch<M>, index: u32);
     /// Whether this receiver needs `expect` and `observed`.

@@ -1,11 +1,12 @@
 //! The inboxes of IO bees: messages and answers that the IO bees have not read yet.
 
+use crate::failure::RequestError;
 use crate::hash::HashMap;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
-use crate::hive::message::batch::{AnswerRun, AnswerSink, AnyBatch, Batch};
+use crate::hive::message::batch::{AnswerRun, AnswerSink, Answered, AnyBatch, Batch, Observed};
 use crate::limits;
-use crate::message::{Error, Message};
+use crate::message::Message;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -32,11 +33,11 @@ enum Content {
 
 /// Answers to messages of type `M`. Answers of one bee are in the order in which it handled the messages.
 /// Messages without an answer are left out.
-pub struct Answers<M: Message>(Vec<Result<M::Reply, Error>>);
+pub struct Answers<M: Message>(Vec<Answered<M>>);
 
 impl<M: Message> IntoIterator for Answers<M> {
-    type Item = Result<M::Reply, Error>;
-    type IntoIter = std::vec::IntoIter<Result<M::Reply, Error>>;
+    type Item = Result<M::Reply, RequestError<M::Error>>;
+    type IntoIter = std::vec::IntoIter<Self::Item>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
@@ -212,7 +213,7 @@ impl Inbox {
 }
 
 impl<M: Message> AnswerSink<M> for Inbox {
-    fn expect(&self, _: &Batch<M>, _: u32, _: u32) {}
+    fn expect(&self, _: &Batch<M>, _: u32, _: Option<u32>) {}
 
     fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>) {
         let mut unread = self.unread.lock();
@@ -234,7 +235,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
         self.push(unread, Mail { content, cause: cause.clone() })
     }
 
-    fn observed(&self, _: &Batch<M>, _: u32, _: Result<(), Error>) {}
+    fn observed(&self, _: &Batch<M>, _: u32, _: Observed<M>) {}
 
     fn unanswered(&self, _: &Batch<M>, _: u32) {}
 

@@ -36,7 +36,7 @@ fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) 
     drop(held);
 
     let encoded = |answer: M::Reply| panics::catch(AssertUnwindSafe(|| answer.encoded())).unwrap_or_default();
-    Ok(result.map(|answer| answer.map(encoded)))
+    Ok(result.map(|answer| answer.map(encoded)).map_err(|failed| failed.in_words()))
 }
 
 /// Returns the name of a message and its content as readable text.

@@ -4,6 +4,7 @@
 use crate::app::{App, Handlers, Handles};
 use crate::cell::{BeeId, CellId};
 use crate::context::Ctx;
+use crate::failure::{Failed, RequestError};
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admission, Numbers};
 use crate::hive::bee::app::AppRuntime;
@@ -15,7 +16,9 @@ use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::probe::{self, Finished, Rerun, Transaction};
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::message::batch::{Address, AnswerRun, AnyBatch, Batch, Chain, Messages, STRIDE, Source};
+use crate::hive::message::batch::{
+    Address, AnswerRun, AnyBatch, Batch, Chain, Messages, Observed, STRIDE, Source,
+};
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
 use crate::hive::run::postpone::postpone;
@@ -53,7 +56,7 @@ pub(crate) struct Executed<M: Message> {
     /// the chain.
     passed: Vec<u32>,
     /// Results of a handler that cannot answer. Collected only if the requester counts them.
-    observed: Vec<(u32, Result<(), Error>)>,
+    observed: Vec<(u32, Observed<M>)>,
     /// Messages that the handler has postponed, with the time at which it gets them again.
     postponed: Vec<(u32, Time)>,
     /// Random seed of the first message. The seeds of the messages that the run emits are derived from
@@ -99,9 +102,9 @@ impl<M: Message> Executed<M> {
     pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
         self.chain = batch.source.chain.after(index);
         match position {
-            Some(_) if batch.sink.is_some() => self.answers.push(Err(error)),
+            Some(_) if batch.sink.is_some() => self.answers.push(Err(RequestError::of(error))),
             Some(_) => {}
-            None => self.observed.push((index, Err(error))),
+            None => self.observed.push((index, Err(RequestError::of(error)))),
         }
     }
 }
@@ -216,19 +219,23 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                     done.observed.push((index, Ok(())));
                 }
             }
-            Err(error) => {
+            Err(failed) => {
                 if let Some(probe) = probe {
-                    notes.extend(probe.failed(&transaction(index), &error))
+                    notes.extend(probe.failed(&transaction(index), &failed.in_words()))
                 }
 
                 roll_back(state, ctx, mark);
-                Handler::of::<A, M>(app).fail(hive, &**batch, index, position, &error);
-                if A::ANSWERS && position.is_some() {
-                    if sink.is_some() {
-                        done.answers.push(Err(error));
-                    }
-                } else if observed {
-                    done.observed.push((index, Err(error)));
+                let handler = Handler::of::<A, M>(app);
+                match &failed {
+                    Failed::Handler(error) => handler.returned(error),
+                    Failed::Platform(error) => handler.fail(hive, &**batch, index, position, error),
+                }
+
+                let answers = A::ANSWERS && position.is_some();
+                match failed.into_request_error() {
+                    error if answers && sink.is_some() => done.answers.push(Err(error)),
+                    error if observed && !answers => done.observed.push((index, Err(error))),
+                    error => unwanted(error),
                 }
             }
         }
@@ -296,12 +303,12 @@ fn unwanted<T>(what: T) {
 
 /// Returns the answer, or drops it if the transaction failed after the handler returned.
 #[inline(always)]
-fn kept<T>(answer: T, done: Result<(), Error>) -> Result<T, Error> {
+fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Failed<E>> {
     match done {
         Ok(()) => Ok(answer),
         Err(error) => {
             unwanted(answer);
-            Err(error)
+            Err(Failed::Platform(error))
         }
     }
 }
@@ -360,8 +367,7 @@ fn collect<'a, A: Published>(
 /// Adds the changes of a transaction to those for the views. If a panic occurs while they are cloned,
 /// the transaction fails.
 fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
-    panics::catch(AssertUnwindSafe(|| collected.note(state)))
-        .map_err(|panic| failure::<()>(Err(panic), None, None))
+    panics::catch(AssertUnwindSafe(|| collected.note(state))).map_err(panicked)
 }
 
 /// Runs a handler and evicts excess rows. The caller then commits or rolls back the transaction.
@@ -371,12 +377,12 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     message: &M,
     ctx: &mut Ctx,
     held: &Held,
-) -> Result<Option<M::Reply>, Error> {
+) -> Result<Option<M::Reply>, Failed<M::Error>> {
     let result = panics::catch(AssertUnwindSafe(|| {
-        let handled = state.handle(message, ctx);
+        let handled = state.handle(message, ctx).map_err(Failed::Handler);
         // inside the `catch`, because eviction clones rows, and `Clone` is the app's code
         if A::LIMITED && handled.is_ok() {
-            state.evict().map_err(|text| Error::of(ErrorKind::Limit, text))?
+            state.evict().map_err(|text| Failed::Platform(Error::of(ErrorKind::Limit, text)))?
         }
         handled
     }));
@@ -384,7 +390,9 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     let overflow = ctx.out.take_overflow();
 
     match (result, held.violation()) {
-        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => Err(Error::new(POSTPONED_TICK)),
+        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => {
+            Err(Failed::Platform(Error::new(POSTPONED_TICK)))
+        }
         (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
         (result, violation) => Err(failure(result, violation, overflow)),
     }
@@ -399,7 +407,7 @@ fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
     message: &M,
     ctx: &mut Ctx,
     held: &Held,
-) -> Result<Option<M::Reply>, Error> {
+) -> Result<Option<M::Reply>, Failed<M::Error>> {
     ended(state, message, ctx, held)
 }
 
@@ -409,31 +417,43 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
     let before = ops.len();
     panics::catch(AssertUnwindSafe(|| state.redo(ops))).map_err(|panic| {
         ops.truncate(before);
-        failure::<()>(Err(panic), None, None)
+        panicked(panic)
     })
 }
 
-/// Returns the error of a failed transaction. A violation of the map comes first, then the handler's
-/// own error or panic, then a limit.
+/// Returns why a transaction failed. A violation of the map comes first, then the handler's own error or
+/// panic, then a limit.
 #[cold]
-fn failure<T>(
-    result: Result<Result<T, Error>, Box<dyn std::any::Any + Send>>,
+fn failure<T, E>(
+    result: Result<Result<T, Failed<E>>, Box<dyn std::any::Any + Send>>,
     violation: Option<crate::state::guard::Violation>,
     overflow: Option<&'static str>,
-) -> Error {
-    let error = match (&result, violation) {
+) -> Failed<E> {
+    match (result, violation) {
         // even if the handler caught the panic of the violation and continued
-        (_, Some(violation)) => Error::of(ErrorKind::Unmapped, violation.to_string()),
-        (Ok(Err(error)), None) => error.clone(),
-        (Err(panic), None) => match panic.downcast_ref::<Error>() {
-            // the runtime ended the transaction by unwinding with this error
-            Some(error) => error.clone(),
-            None => Error::of(ErrorKind::Panicked, panics::text(&**panic)),
-        },
-        (Ok(Ok(_)), None) => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")),
+        (result, Some(violation)) => {
+            // dropping an answer, an error or the payload of a panic may panic
+            unwanted(result);
+            Failed::Platform(Error::of(ErrorKind::Unmapped, violation.to_string()))
+        }
+        (Ok(Err(failed)), None) => failed,
+        (Err(panic), None) => Failed::Platform(panicked(panic)),
+        (Ok(Ok(answer)), None) => {
+            unwanted(answer);
+            Failed::Platform(Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")))
+        }
+    }
+}
+
+/// Returns the error of a transaction that has panicked, and drops the panic's payload.
+#[cold]
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
+    let error = match panic.downcast_ref::<Error>() {
+        // the runtime ended the transaction by unwinding with this error
+        Some(error) => error.clone(),
+        None => Error::of(ErrorKind::Panicked, panics::text(&*panic)),
     };
-    // dropping an answer or the payload of a panic may panic
-    unwanted(result);
+    unwanted(panic);
     error
 }
 
@@ -572,7 +592,7 @@ pub(crate) fn finish<M: Message>(
 /// Reports results and answers to the requester.
 fn report<M: Message>(
     batch: &Batch<M>,
-    observed: Vec<(u32, Result<(), Error>)>,
+    observed: Vec<(u32, Observed<M>)>,
     answers: AnswerRun<M>,
     cause: &Option<Arc<Cause>>,
 ) {

@@ -7,6 +7,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
+use crate::failure::RequestError;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
@@ -22,7 +23,7 @@ use crate::hive::dispatch::handler::{Handler, map};
 use crate::hive::dispatch::message_types::Receiver;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{
-    Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Shared, Source, batch_of,
+    Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Observed, Shared, Source, batch_of,
 };
 use crate::hive::message::render;
 use crate::hive::route::receiver::route;
@@ -30,7 +31,7 @@ use crate::hive::run::delivery::run_delivery;
 use crate::hive::sweep::logged_sweep;
 use crate::hive::sweep::logged_sweep::OpenVisits;
 use crate::key::Key;
-use crate::message::{Each, Error, Message};
+use crate::message::{Each, Message};
 use crate::panics;
 use crate::state::column::Columns;
 use crate::time::Time;
@@ -210,7 +211,7 @@ pub(crate) struct Report<M: Message> {
     /// visits are sent.
     open: AtomicUsize,
     /// The first error of a cell.
-    failed: Mutex<Option<Error>>,
+    failed: Mutex<Option<RequestError<M::Error>>>,
 }
 
 impl<M: Message> Report<M> {
@@ -248,12 +249,16 @@ impl<M: Message> Visit<M> {
 
 /// Receives the outcome of the handler at each cell.
 impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
-    fn expect(&self, _: &Batch<Each<K, M>>, _: u32, _: u32) {}
+    fn expect(&self, _: &Batch<Each<K, M>>, _: u32, _: Option<u32>) {}
     fn answers(&self, _: AnswerRun<Each<K, M>>, _: &Option<Arc<Cause>>) {}
-    fn observed(&self, _: &Batch<Each<K, M>>, _: u32, result: Result<(), Error>) {
-        if let Err(error) = result {
-            self.failed.lock().get_or_insert(error);
+    fn observed(&self, _: &Batch<Each<K, M>>, _: u32, result: Observed<M>) {
+        let mut failed = self.failed.lock();
+        match result {
+            Err(error) if failed.is_none() => *failed = Some(error),
+            // dropping an error is the app's code
+            result => drop(panics::harmless(|| drop(result))),
         }
+        drop(failed);
         self.done()
     }
     fn unanswered(&self, _: &Batch<Each<K, M>>, _: u32) {}

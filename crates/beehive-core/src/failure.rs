@@ -1,0 +1,199 @@
+//! Why a request has no answer: `RequestError`, and what a failed transaction leaves of it.
+
+use crate::message::{Error, ErrorKind, MessageError};
+use crate::panics;
+use std::time::Duration;
+
+/// Why a request has no answer. `E` is the error type of its message: `#[message(error = E)]`, by default
+/// [`Error`].
+///
+/// No variant contains the text of a panic, so an error may be shown to clients. The log and
+/// [`Hive::dead_letters`](crate::Hive::dead_letters) have the text.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError<E = Error> {
+    /// A handler returned this error. Its changes were rolled back.
+    Handler(E),
+    /// Some app can answer the message, but each that can returned `None` or has a map that drops the message:
+    /// not found. What handlers changed before they returned `None` is kept.
+    NoAnswer {
+        /// Name of the message.
+        message: &'static str,
+    },
+    /// The hive has no app that can answer the message; usually a `Builder::app` is missing. Apps that only
+    /// observe the message may have run.
+    NoApp {
+        /// Name of the message.
+        message: &'static str,
+    },
+    /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
+    Panicked,
+    /// The process crashed twice while handling the message, which is not run again and is kept as a dead letter.
+    Aborted,
+    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`. Its
+    /// changes were rolled back, and the message is kept as a dead letter.
+    Unmapped,
+    /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded; the text names it. The
+    /// changes of the handler, if it ran, were rolled back.
+    Limit(Error),
+    /// A view that the handler read was too old. Its changes were rolled back; a retry later may succeed.
+    Stale(Error),
+    /// Too many messages were in flight for the whole timeout. The message was not accepted, and is not handled:
+    /// a retry handles it once.
+    Overloaded {
+        /// The timeout.
+        after: Duration,
+    },
+    /// The answer did not arrive in time. The message may or may not have been handled, or may be handled later.
+    Timeout {
+        /// The timeout.
+        after: Duration,
+    },
+    /// The hive has stopped. A message that was handed over before may or may not have been handled.
+    Unavailable,
+}
+
+impl<E> RequestError<E> {
+    /// Converts a failure of the platform. Only that of a limit or a view has a text for the requester.
+    #[cold]
+    pub(crate) fn of(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Panicked => RequestError::Panicked,
+            ErrorKind::Aborted => RequestError::Aborted,
+            ErrorKind::Unmapped => RequestError::Unmapped,
+            ErrorKind::Stale => RequestError::Stale(error),
+            ErrorKind::Limit | ErrorKind::Handler => RequestError::Limit(error),
+        }
+    }
+
+    /// Returns how the transaction failed; `None` if none did: the message was not answered, not accepted, or
+    /// its outcome is not known.
+    pub fn kind(&self) -> Option<ErrorKind> {
+        match self {
+            RequestError::Handler(_) => Some(ErrorKind::Handler),
+            RequestError::Panicked => Some(ErrorKind::Panicked),
+            RequestError::Aborted => Some(ErrorKind::Aborted),
+            RequestError::Unmapped => Some(ErrorKind::Unmapped),
+            RequestError::Limit(_) => Some(ErrorKind::Limit),
+            RequestError::Stale(_) => Some(ErrorKind::Stale),
+            RequestError::NoAnswer { .. }
+            | RequestError::NoApp { .. }
+            | RequestError::Overloaded { .. }
+            | RequestError::Timeout { .. }
+            | RequestError::Unavailable => None,
+        }
+    }
+
+    /// Converts the error that a handler returned, and leaves all other variants as they are.
+    pub fn map_handler<F>(self, convert: impl FnOnce(E) -> F) -> RequestError<F> {
+        match self {
+            RequestError::Handler(error) => RequestError::Handler(convert(error)),
+            RequestError::NoAnswer { message } => RequestError::NoAnswer { message },
+            RequestError::NoApp { message } => RequestError::NoApp { message },
+            RequestError::Panicked => RequestError::Panicked,
+            RequestError::Aborted => RequestError::Aborted,
+            RequestError::Unmapped => RequestError::Unmapped,
+            RequestError::Limit(error) => RequestError::Limit(error),
+            RequestError::Stale(error) => RequestError::Stale(error),
+            RequestError::Overloaded { after } => RequestError::Overloaded { after },
+            RequestError::Timeout { after } => RequestError::Timeout { after },
+            RequestError::Unavailable => RequestError::Unavailable,
+        }
+    }
+}
+
+impl<E: MessageError> std::fmt::Display for RequestError<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RequestError::Handler(error) => write!(f, "{}", error.describe()),
+            RequestError::NoAnswer { message } => {
+                write!(f, "no answer to `{message}`: no handler that can answer it returned an answer")
+            }
+            RequestError::NoApp { message } => {
+                write!(f, "no app on this hive answers `{message}`: add one with `Builder::app`")
+            }
+            RequestError::Panicked => {
+                write!(f, "the handler panicked; the log and the dead letters of the hive say why")
+            }
+            RequestError::Aborted => {
+                write!(
+                    f,
+                    "quarantined: the process crashed twice while handling this message, and will not handle it again"
+                )
+            }
+            RequestError::Unmapped => {
+                write!(
+                    f,
+                    "the handler touched a cell outside its map; the log and the dead letters of the hive say which"
+                )
+            }
+            RequestError::Limit(error) | RequestError::Stale(error) => write!(f, "{error}"),
+            RequestError::Overloaded { after } => {
+                write!(f, "overloaded: the message was not accepted within {after:?} and is not handled")
+            }
+            RequestError::Timeout { after } => {
+                write!(f, "no answer within {after:?}; whether the message was handled is not known")
+            }
+            RequestError::Unavailable => write!(f, "the hive has stopped"),
+        }
+    }
+}
+impl<E: MessageError> std::error::Error for RequestError<E> {}
+
+/// As if it were derived, but also for the error type of a message that a function is generic over.
+impl<E: MessageError> std::fmt::Debug for RequestError<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        /// Formats as `Debug` does.
+        struct Shown<'a, E>(&'a E);
+        impl<E: MessageError> std::fmt::Debug for Shown<'_, E> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.debug(f)
+            }
+        }
+
+        match self {
+            RequestError::Handler(error) => f.debug_tuple("Handler").field(&Shown(error)).finish(),
+            RequestError::NoAnswer { message } => {
+                f.debug_struct("NoAnswer").field("message", message).finish()
+            }
+            RequestError::NoApp { message } => f.debug_struct("NoApp").field("message", message).finish(),
+            RequestError::Panicked => f.write_str("Panicked"),
+            RequestError::Aborted => f.write_str("Aborted"),
+            RequestError::Unmapped => f.write_str("Unmapped"),
+            RequestError::Limit(error) => f.debug_tuple("Limit").field(error).finish(),
+            RequestError::Stale(error) => f.debug_tuple("Stale").field(error).finish(),
+            RequestError::Overloaded { after } => f.debug_struct("Overloaded").field("after", after).finish(),
+            RequestError::Timeout { after } => f.debug_struct("Timeout").field("after", after).finish(),
+            RequestError::Unavailable => f.write_str("Unavailable"),
+        }
+    }
+}
+
+/// Why a transaction failed. `E` is the error type of its message.
+pub(crate) enum Failed<E> {
+    /// The handler returned this error.
+    Handler(E),
+    /// The platform ended the transaction.
+    Platform(Error),
+}
+
+impl<E: MessageError> Failed<E> {
+    /// Returns the failure as text and kind.
+    #[cold]
+    pub(crate) fn in_words(&self) -> Error {
+        match self {
+            // describing the error is the app's code, which may panic
+            Failed::Handler(error) => Error::new(panics::harmless(|| error.describe()).unwrap_or_default()),
+            Failed::Platform(error) => error.clone(),
+        }
+    }
+
+    /// Returns the failure as the requester gets it.
+    #[cold]
+    pub(crate) fn into_request_error(self) -> RequestError<E> {
+        match self {
+            Failed::Handler(error) => RequestError::Handler(error),
+            Failed::Platform(error) => RequestError::of(error),
+        }
+    }
+}
