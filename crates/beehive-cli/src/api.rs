@@ -378,4 +378,9 @@ pub(crate) enum FailureCode {
     Busy,
     /// The controller is stopping or overloaded.
     Unavailable,
+    /// An app answered with an error, or failed on this request. The log and the dead letters of the controller have
+    /// the details.
+    Internal,
+    /// An app did not answer in time. Whether it has handled the request is not known.
+    Timeout,
 }

@@ -4,6 +4,7 @@ use crate::api::{Failed, Failure, FailureCode};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use beehive_core::{MessageError, RequestError};
 use beehive_nom::object::NodeId;
 use std::collections::BTreeMap;
 use utoipa::IntoResponses;
@@ -21,6 +22,20 @@ impl Failure {
 
     pub(super) fn unknown_letter(why: impl std::fmt::Display) -> Failure {
         Failure { code: FailureCode::UnknownLetter, message: why.to_string() }
+    }
+
+    /// Maps the failure of a request to an app.
+    pub(super) fn of_request<E: MessageError>(error: RequestError<E>) -> Failure {
+        let code = match &error {
+            RequestError::NoAnswer { .. } | RequestError::NoApp { .. } => FailureCode::AppNotRunning,
+            RequestError::Overloaded { .. }
+            | RequestError::Limit(_)
+            | RequestError::Stale(_)
+            | RequestError::Unavailable => FailureCode::Unavailable,
+            RequestError::Timeout { .. } => FailureCode::Timeout,
+            _ => FailureCode::Internal,
+        };
+        Failure { code, message: error.to_string() }
     }
 
     pub(super) fn unavailable(why: impl std::fmt::Display) -> Failure {
@@ -41,7 +56,9 @@ impl IntoResponses for Failure {
             ("413", "The request has a body; no endpoint accepts one."),
             ("421", "The Host header is not one of the names that are served."),
             ("422", "The configuration file has an error."),
+            ("500", "An app failed on the request; the log and the dead letters have the details."),
             ("503", "The controller is stopping or overloaded, or too many requests are in flight."),
+            ("504", "An app did not answer in time; whether it has handled the request is not known."),
         ];
         let content = || Content::new(Some(Ref::from_schema_name("Failed")));
         let response =
@@ -66,9 +83,40 @@ impl IntoResponse for Failure {
             FailureCode::NoConfiguration => StatusCode::CONFLICT,
             FailureCode::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             FailureCode::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+            FailureCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             FailureCode::Unavailable | FailureCode::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            FailureCode::Timeout => StatusCode::GATEWAY_TIMEOUT,
         };
 
         (status, Json(Failed { error: self })).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beehive_core::Error;
+    use std::time::Duration;
+
+    #[test]
+    fn each_failure_of_a_request_to_an_app_has_its_status() {
+        let after = Duration::from_secs(5);
+        let failures: [(RequestError, u16); 10] = [
+            (RequestError::NoAnswer { message: "m" }, 404),
+            (RequestError::NoApp { message: "m" }, 404),
+            (RequestError::Handler(Error::new("no")), 500),
+            (RequestError::Panicked, 500),
+            (RequestError::Aborted, 500),
+            (RequestError::Unmapped, 500),
+            (RequestError::Limit(Error::new("full")), 503),
+            (RequestError::Overloaded { after }, 503),
+            (RequestError::Unavailable, 503),
+            (RequestError::Timeout { after }, 504),
+        ];
+
+        for (error, status) in failures {
+            let name = format!("{error:?}");
+            assert_eq!(Failure::of_request(error).into_response().status().as_u16(), status, "{name}");
+        }
     }
 }

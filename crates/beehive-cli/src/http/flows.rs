@@ -169,7 +169,7 @@ async fn verify_switch(
     match hive.request(VerifyFlows { node }).await {
         Ok(()) => {}
         Err(RequestError::Handler(_)) => return Ok(Verification::Unread),
-        Err(error) => return Err(Failure::unavailable(error)),
+        Err(error) => return Err(Failure::of_request(error)),
     }
 
     loop {
@@ -212,7 +212,7 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
     match hive.request(DescribeNode { node }).await {
         Ok(described) => Ok(Some(described)),
         Err(RequestError::NoAnswer { .. }) => Ok(None),
-        Err(error) => Err(Failure::unavailable(error)),
+        Err(error) => Err(Failure::of_request(error)),
     }
 }
 

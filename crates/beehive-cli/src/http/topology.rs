@@ -99,6 +99,6 @@ async fn request<M: Message>(hive: &Hive, message: M) -> Result<Option<M::Reply>
     match hive.request(message).await {
         Ok(answer) => Ok(Some(answer)),
         Err(RequestError::NoAnswer { .. }) => Ok(None),
-        Err(error) => Err(Failure::unavailable(error)),
+        Err(error) => Err(Failure::of_request(error)),
     }
 }
