@@ -5,10 +5,10 @@
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use beehive::RequestError;
 use beehive::prelude::*;
+use beehive::{MessageError, RequestError};
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,10 +19,16 @@ pub(crate) struct Get(pub(crate) String);
 
 /// Stores a value. The answer is the number of times that the key has been written.
 #[derive(Message)]
-#[message(reply = u64)]
+#[message(reply = u64, error = Refused)]
 pub(crate) struct Put {
     pub(crate) key: String,
     pub(crate) value: String,
+}
+
+/// Why a value is not stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Refused {
+    Empty,
 }
 
 #[derive(Message)]
@@ -37,22 +43,21 @@ pub(crate) struct Store {
 
 #[handlers]
 impl Store {
-    // `None` passes the question on to the next app; if no app answers, the request fails with `NoAnswer`
+    // `None` passes the question on to the next app; if none answers, the request fails with `NoAnswer`
     #[rcv(sharded)]
     fn get(&mut self, Get(key): &Get) -> Option<String> {
         self.values.get(key).cloned()
     }
 
     #[rcv(sharded)]
-    fn put(&mut self, msg: &Put) -> Result<u64> {
+    fn put(&mut self, msg: &Put) -> Result<u64, Refused> {
+        let writes = self.writes.entry(msg.key.clone()).or_default();
+        *writes += 1;
         if msg.value.is_empty() {
-            return Err("a value has at least one byte".into());
+            return Err(Refused::Empty); // this also undoes the count
         }
         self.values.put(msg.key.clone(), msg.value.clone());
-        Ok(self.writes.update(msg.key.clone(), |writes| {
-            *writes += 1;
-            *writes
-        }))
+        Ok(*writes)
     }
 
     #[rcv(sharded)]
@@ -61,35 +66,42 @@ impl Store {
     }
 }
 
-struct Failure(RequestError);
+type Failure = (StatusCode, String);
 
-impl From<RequestError> for Failure {
-    fn from(error: RequestError) -> Failure {
-        Failure(error)
-    }
-}
-
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        let status = match &self.0 {
-            RequestError::NoAnswer { .. } => StatusCode::NOT_FOUND,
-            RequestError::Handler(_) => StatusCode::BAD_REQUEST,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        (status, self.0.to_string()).into_response()
-    }
+/// Returns the status for a failure that the application does not tell apart itself. The text never contains that of
+/// a panic, which is in the log and the dead letters.
+pub(crate) fn failure<E: MessageError>(error: RequestError<E>) -> Failure {
+    let status = match error {
+        RequestError::Handler(_) => StatusCode::BAD_REQUEST,
+        RequestError::NoAnswer { .. } => StatusCode::NOT_FOUND,
+        RequestError::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+        RequestError::NoApp { .. }
+        | RequestError::Overloaded { .. }
+        | RequestError::Limit(_)
+        | RequestError::Stale(_)
+        | RequestError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        // a bug: a panic, for example
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, error.to_string())
 }
 
 async fn read(State(hive): State<Hive>, Path(key): Path<String>) -> Result<String, Failure> {
-    Ok(hive.request(Get(key)).await?)
+    hive.request(Get(key)).await.map_err(failure)
 }
 
 async fn write(hive: State<Hive>, Path(key): Path<String>, value: String) -> Result<String, Failure> {
-    Ok(hive.request(Put { key, value }).await?.to_string())
+    match hive.request(Put { key, value }).await {
+        Ok(writes) => Ok(writes.to_string()),
+        Err(RequestError::Handler(Refused::Empty)) => {
+            Err((StatusCode::UNPROCESSABLE_ENTITY, "a value has at least one byte".into()))
+        }
+        Err(error) => Err(failure(error)),
+    }
 }
 
 async fn erase(State(hive): State<Hive>, Path(key): Path<String>) -> Result<String, Failure> {
-    Ok(hive.request(Delete(key)).await?)
+    hive.request(Delete(key)).await.map_err(failure)
 }
 
 #[tokio::main]
@@ -100,9 +112,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = socket.local_addr()?;
     tokio::spawn(async move { axum::serve(socket, router).await });
 
-    for (method, body) in
-        [("GET", ""), ("PUT", "red"), ("PUT", "blue"), ("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "")]
-    {
+    let asked = ["GET", "PUT red", "PUT blue", "GET", "PUT", "DELETE", "GET"];
+    for (method, body) in asked.map(|asked| asked.split_once(' ').unwrap_or((asked, ""))) {
         println!("{method} /color {body}-> {}", ask(address, method, body).await?);
     }
 

@@ -12,6 +12,7 @@ mod controller;
 #[path = "../../examples/hello.rs"]
 mod hello;
 mod history;
+mod http_failures;
 mod journal;
 #[allow(dead_code)]
 #[path = "../../examples/key_value.rs"]
