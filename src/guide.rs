@@ -5,18 +5,19 @@
 //! 3. [Views](views)
 //! 4. [Transactions and failure](transactions)
 //! 5. [Questions and answers](questions)
-//! 6. [Time](time)
-//! 7. [Settings](settings)
-//! 8. [IO bees](io_bees)
-//! 9. [Testing](testing)
-//! 10. [Watching a hive](watching)
-//! 11. [Embedding](embedding)
-//! 12. [Logs and upgrades](logs)
-//! 13. [What makes it fast](speed)
-//! 14. [Coming from Ryu](from_ryu)
-//! 15. [Apps for networks](network_apps)
-//! 16. [Recipes](recipes)
-//! 17. [Errors, one by one](errors)
+//! 6. [Failures, told apart](failures)
+//! 7. [Time](time)
+//! 8. [Settings](settings)
+//! 9. [IO bees](io_bees)
+//! 10. [Testing](testing)
+//! 11. [Watching a hive](watching)
+//! 12. [Embedding](embedding)
+//! 13. [Logs and upgrades](logs)
+//! 14. [What makes it fast](speed)
+//! 15. [Coming from Ryu](from_ryu)
+//! 16. [Apps for networks](network_apps)
+//! 17. [Recipes](recipes)
+//! 18. [Errors, one by one](errors)
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
@@ -31,6 +32,7 @@ chapters! {
     views = "guide/views.md";
     transactions = "guide/transactions.md";
     questions = "guide/questions.md";
+    failures = "guide/failures.md";
     time = "guide/time.md";
     settings = "guide/settings.md";
     io_bees = "guide/io_bees.md";
@@ -81,6 +83,7 @@ pub mod errors {
         handler_shape = "guide/errors/handler_shape.md";
         handler_waits = "guide/errors/handler_waits.md";
         answers = "guide/errors/answers.md";
+        typed_errors = "guide/errors/typed_errors.md";
         handler_twice = "guide/errors/handler_twice.md";
         handler_options = "guide/errors/handler_options.md";
         wrong_kind = "guide/errors/wrong_kind.md";
