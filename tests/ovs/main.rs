@@ -1,7 +1,8 @@
 //! The controller against real Open vSwitch: hosts in network namespaces, switches in userspace, traffic by `ping`.
 //!
 //! Every test opens a [`harness::Lab`]: a private network and mount namespace with its own `ovsdb-server` and
-//! `ovs-vswitchd` under a temporary directory, so that tests neither meet each other nor the machine they run on.
+//! `ovs-vswitchd` under a temporary directory, so that tests interfere neither with each other nor with the
+//! machine.
 //! All of it goes away when the lab is dropped, when a test panics and when the test process is killed.
 //!
 //! The program under test is `beehive controller` of this workspace, built by the tests themselves in their own profile;
@@ -43,7 +44,7 @@ mod vlans;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // The tests wait most of the time, so the number of processors is no bound for them.
+    // The tests spend most of their time waiting, so more of them can run at once than there are processors.
     arguments.test_threads.get_or_insert(harness::LABS_MAX);
 
     // The longest tests start first, so that none of them is left running alone at the end.

@@ -69,7 +69,8 @@ pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;
 /// Because a barrier confirms only the flows sent before it, up to twice as many may be in flight.
 pub const FLOWS_PER_BATCH_MAX: u32 = 2_048;
 
-/// Time that a switch has, after joining, to report its flows. After that it is set up without knowing them.
+/// Time within which a switch that has joined must report its flows. After that, it is set up as if its flows
+/// were unknown.
 pub const READING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Time that apps have, after a switch has joined and reported its flows, to adopt their soft flows.

@@ -31,7 +31,7 @@ pub enum EncodeError {
     },
     /// The message is longer than 65 535 bytes.
     TooLong,
-    /// A list that was decoded from another message is malformed there.
+    /// The message contains a list taken from a decoded message, and that list is malformed.
     Source(Error),
 }
 

@@ -148,7 +148,7 @@ impl Summary {
     }
 }
 
-/// Puts arguments into a text. A compound argument gets parentheses, unless it stands alone.
+/// Replaces the placeholders in `template`. A compound argument gets parentheses unless it stands alone.
 pub(crate) fn fill_words(template: &str, words: &dyn Fn(usize) -> String) -> String {
     let alone = template
         .chars()

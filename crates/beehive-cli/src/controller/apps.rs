@@ -60,7 +60,11 @@ impl AppChoice {
         let all: Vec<_> = custom.iter().map(|app| (app.name(), *app)).chain(APPS).collect();
         let names: Vec<_> = all.iter().map(|(known, _)| *known).collect();
         if name.is_empty() {
-            return Err(format!("--app or BEEHIVE_APP is empty (expected {})", names.join(", ")).into());
+            return Err(format!(
+                "an app name is empty in --app, BEEHIVE_APP or `apps` (expected {})",
+                names.join(", ")
+            )
+            .into());
         }
 
         let found = all.iter().find(|(known, _)| *known == name);

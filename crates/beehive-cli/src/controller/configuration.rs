@@ -238,7 +238,7 @@ fn check_names<'a>(
         if !known.contains(&key.as_str()) {
             return Err(match nearest_name(key, known) {
                 Some(near) => format!("{place}there is no {what} `{key}`; did you mean `{near}`?").into(),
-                None => format!("{place}there is no {what} `{key}`; there are {}", known.join(", ")).into(),
+                None => format!("{place}there is no {what} `{key}` (expected {})", known.join(", ")).into(),
             });
         }
     }

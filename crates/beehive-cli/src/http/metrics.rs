@@ -63,12 +63,12 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page.single(
         "beehive_connections",
         "gauge",
-        "Open connections of switches, with or without a complete handshake.",
+        "Open switch connections, whether or not the handshake is complete.",
         directory.len() as u64,
     );
 
     let (ended, refused) = directory.ended();
-    page.single("beehive_connections_ended_total", "counter", "Closed connections of switches.", ended);
+    page.single("beehive_connections_ended_total", "counter", "Closed switch connections.", ended);
     page.single(
         "beehive_duplicates_refused_total",
         "counter",

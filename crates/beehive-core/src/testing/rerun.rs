@@ -104,7 +104,7 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
         if !same {
             let in_words = |step: &Step| step.sent.iter().map(|s| s.2.clone()).collect::<Vec<_>>();
             let (x, y) = apart(&in_words(a), &in_words(b));
-            return Some((format!("{}: what apps sent differs", step()), x, y));
+            return Some((format!("{}: the messages sent by the apps differ", step()), x, y));
         }
     }
 

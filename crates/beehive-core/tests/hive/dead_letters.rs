@@ -158,7 +158,8 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
         assert_eq!(of_parcel.cause.sender, Address::App(beehive_core::AppId(1)));
         assert_eq!(of_parcel.cause.handler, Some(("workshop", "order", "Order")));
 
-        // Both came in the same batch, and each began a chain of its own.
+        // The two orders came in one batch, and each began a chain of its own; the parcel continues the chain of
+        // the first.
         assert_eq!(of_parcel.cause.chain, of_order.cause.chain.wrapping_sub(1));
 
         // Otherwise the stop would wait for this IO bee to read its answers.

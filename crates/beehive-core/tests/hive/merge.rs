@@ -289,7 +289,7 @@ fn a_merge_waits_for_a_handler_and_nobody_else_waits_for_the_merge() {
 }
 
 /// Two senders want the same bees merged while one of the bees is busy. The merge of the first sender ends
-/// it; the second sender is notified.
+/// the busy bee; the second sender is notified.
 #[test]
 fn a_sender_that_waits_for_a_merged_bee_is_notified() {
     on_workers(4, async {

@@ -1,4 +1,4 @@
-//! Bees without cell content retire, even if messages delayed them.
+//! Bees whose cells are all empty retire, even if pending messages have delayed it.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};

@@ -221,7 +221,10 @@ fn a_race_of_two_senders_is_found() {
         })
         .unwrap_err();
 
-    assert!(found.at.starts_with("step 1 (emit ") && found.at.ends_with("what apps sent differs"), "{found}");
+    assert!(
+        found.at.starts_with("step 1 (emit ") && found.at.ends_with("the messages sent by the apps differ"),
+        "{found}"
+    );
     assert!(found.together.iter().any(|line| line.ends_with("Interest 1")), "{found}");
     assert!(found.spread_out.iter().any(|line| line.ends_with("Interest 2")), "{found}");
     assert!(found.to_string().contains("the outcome depends on how cells are distributed"));

@@ -162,7 +162,7 @@ impl Hosts {
         if known.host.at == at {
             known.seen = now;
             if let Some(claimed) = known.claimed.take() {
-                tracing::warn!(%station, %at, %claimed, "possible spoofing: packets of this host came from another port, but it answers at its own");
+                tracing::warn!(%station, %at, %claimed, "possible spoofing: packets with this host's address arrived on another port, but the host still answers on its own port");
                 ctx.emit(HostContested { station, at, claimed });
                 // it may still move there
                 ctx.emit(ReportFrom(claimed.node, station, now + MOVE_INTERVAL_MIN));

@@ -55,9 +55,9 @@ crate::settings! {
     /// Settings of the loop guard: the table `[apps.loop-guard]`.
     pub struct LoopGuardSettings {
         /// Milliseconds for which a port that came up stays closed, so that links are found first. Discovery
-        /// sends one probe per second. 0 opens ports at once.
+        /// sends one probe per second through each port. 0 opens ports at once.
         pub settle_ms: u32 [0..=600_000] = 2_000,
-        /// Seconds for which a port stays closed after a loop was detected at it.
+        /// Seconds for which a port stays closed after a loop was detected on it.
         pub quarantine_s: u32 [1..=86_400] = 30,
         /// Blame points within a second at which a port is closed; a frame that came in on two ports counts
         /// three.
@@ -258,7 +258,7 @@ impl LoopGuard {
                 "loop detected: frames come back through this port; closing it temporarily");
             ctx.emit(LoopDetected {
                 port: at,
-                why: format!("frames of {source} come back through this port"),
+                why: format!("frames from {source} come back through this port"),
             });
             self.port_states.at(node).insert(suspect, PortState::Quarantined(now + quarantine));
             self.blame.at(node).remove(&suspect);

@@ -70,7 +70,7 @@ pub struct HostLost {
     pub at: PortId,
 }
 
-/// Packets with the address of a host arrive at another port, while the host still answers at its own.
+/// Packets with the address of a host arrive on another port, while the host still answers on its own.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostContested {
     /// The host.

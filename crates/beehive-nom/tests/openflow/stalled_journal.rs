@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 const SWITCHES: u64 = 4;
 /// Number of flows that are requested at each switch meanwhile.
 const WALLS: u8 = 20;
-/// Time limit of an echo: a switch without replies for longer looks for another controller.
+/// Time limit for an echo reply: a switch that waits longer turns to another controller.
 const ECHO_MAX: Duration = Duration::from_secs(2);
 /// Maximum growth of memory, in bytes.
 const GROWTH_MAX: u64 = 96 << 20;

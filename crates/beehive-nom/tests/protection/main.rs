@@ -35,8 +35,8 @@ const QUESTIONS: usize = 200;
 /// Serializes the tests, so that they do not disturb each other's measurements.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Returns the minimum, over all measurements, of the 99th percentile of each. Other load on the machine only
-/// makes a measurement longer, and the flood is present in all measurements with it.
+/// Returns the minimum, over all measurements, of the 99th percentile of each. Taking the minimum is sound: other
+/// load only makes a measurement longer, while the flood affects every measurement of an attack.
 fn percentile_99(times: &[Duration]) -> Duration {
     let turn = |times: &[Duration]| {
         let mut times = times.to_vec();

@@ -194,7 +194,7 @@ fn set(field: &OxmField<'_>) -> Vec<Field> {
     fields
 }
 
-/// Returns the bits that `load` sets as a masked field; `None` if the field does not have these bits.
+/// Converts a `load` into the equivalent masked fields; `None` if the destination does not have these bits.
 fn loaded(load: &RegLoad) -> Option<Vec<Field>> {
     let id = load.destination;
     let (offset, count) = (u32::from(load.bits >> 6), u32::from(load.bits & 0x3f) + 1);

@@ -16,7 +16,7 @@ struct Refused;
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a value that was made up was refused")
+        write!(f, "the type refused a made-up value, or a limit was reached")
     }
 }
 impl std::error::Error for Refused {}

@@ -132,7 +132,7 @@ pub(crate) struct Head {
 pub(crate) struct Queue {
     /// The messages and sweeps, oldest first.
     blocked: VecDeque<Box<dyn Blocked>>,
-    /// The counts of all entries of `blocked`.
+    /// For each cell, sweep and app: how many entries of `blocked` concern it.
     before: Before,
 }
 

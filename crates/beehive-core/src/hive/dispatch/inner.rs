@@ -1,4 +1,4 @@
-//! `HiveInner`, the state that all rooms of a hive share, and `Hive`, the public handle to it.
+//! `HiveInner`, the state shared by all parts of a hive, and `Hive`, the public handle to it.
 
 use crate::cell::HiveId;
 use crate::hash::HashMap;
@@ -261,7 +261,7 @@ impl HiveInner {
         handled.into_iter().find(|name| short(name) == near)
     }
 
-    /// Counts a message that was dropped because its chain was too long. Logs the first of every 1000.
+    /// Counts a message whose output was dropped because its chain was too long. Logs the first of every 1000.
     #[cold]
     pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
@@ -270,6 +270,20 @@ impl HiveInner {
                 app,
                 message,
                 "hop limit exceeded: the handler's output was dropped; its messages probably form a cycle"
+            );
+        }
+    }
+
+    /// Counts messages that were dropped because too many for stateless handlers came together in one record.
+    /// Logs the first of every 1000.
+    #[cold]
+    pub(crate) fn too_many_stateless(&self, hops: u16, app: &'static str, message: &'static str) {
+        if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
+            tracing::error!(
+                hops,
+                app,
+                message,
+                "too many messages for stateless handlers in one log record: the excess was dropped; the messages probably form a cycle"
             );
         }
     }

@@ -9,8 +9,8 @@
 //! have a lock of their own. Of the first three no two are held at once. Messages are delivered, hence
 //! mailboxes locked, under the lock of a sender's queue.
 //!
-//! Shutdown: when the hive is over, the `resolve` tasks and the deferred queues drop what they hold, and
-//! bees put their bodies back.
+//! Shutdown: when the hive is over, the `resolve` tasks and the deferred queues drop what they hold, and the
+//! thread that runs a bee drops the bee's queued deliveries and returns its body to the mailbox.
 
 #[cfg(feature = "testing")]
 pub(crate) mod app_access;

@@ -54,8 +54,9 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Called when a message that was handed over ends without its handler, because it is a duplicate or
-    /// the hive refuses it. Called by the thread that runs the bee or routes the message.
+    /// Called when a message that was handed over ends without any effect of its handler: it is a duplicate,
+    /// it is refused (by a limit or the quarantine), or the handler's effects could not be recorded and were
+    /// rolled back. Called by the thread that runs the bee or routes the message.
     fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {
         None
     }
@@ -215,7 +216,7 @@ pub(crate) fn handed_over(handler: &Handler, batch: &dyn Messages, range: Range<
     cx.note(note.into_iter().collect())
 }
 
-/// Reports a message that ends without its handler.
+/// Reports a message that ends without any effect of its handler.
 #[cold]
 pub(crate) fn ended_unhandled(handler: &Handler, batch: &dyn Messages, index: u32, cx: &mut RouteContext) {
     let note = cx.turn.hive.probe().and_then(|probe| probe.ended_unhandled(handler, batch, index));

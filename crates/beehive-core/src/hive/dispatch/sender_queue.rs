@@ -2,8 +2,8 @@
 //! owners or no known owner.
 //!
 //! These messages wait at the sender. They block only later messages of the same sender to the same
-//! cells. One task for each sender asks for the owners of all cells of an app that are waited for at once;
-//! merges of owners run concurrently.
+//! cells. Each sender has one task that resolves owners. It asks about all awaited cells of an app in one
+//! request; merges of owners run concurrently.
 //!
 //! Locks: `deferred_queues` is locked before `waiting`, and the queue of a bee that ends in a merge
 //! before the queue that it is merged into. Messages are delivered while `waiting` is locked, so a caller

@@ -74,7 +74,7 @@ pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 /// handler.
 #[derive(Default)]
 struct Slot {
-    /// Number of the current run; even while the thread runs no handler.
+    /// Number of the current run; odd while a handler runs, even otherwise.
     run: AtomicU64,
     /// App (upper 32 bits) and handler (lower 32 bits) of the run.
     what: AtomicU64,

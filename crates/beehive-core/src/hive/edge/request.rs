@@ -216,7 +216,7 @@ impl Hive {
         let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
         // the requester waits, so its worker is free to run the handler, and no other thread has to be woken
         let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
-        // only the batch holds the request: if the message is dropped, the receiver learns it
+        // only the batch holds the sending half: if the message is dropped, `receiver` gets an error
         inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
 
         tokio::select! {

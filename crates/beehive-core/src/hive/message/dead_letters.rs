@@ -69,7 +69,7 @@ pub(crate) struct Way {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResendError {
-    /// There is no dead letter with this number: it was resent, discarded, or evicted to make room.
+    /// No dead letter has this number. It may have been resent, discarded, or evicted to make room.
     Unknown {
         /// The number.
         number: u64,
@@ -91,7 +91,7 @@ impl std::fmt::Display for ResendError {
             ResendError::Unknown { number } => {
                 write!(
                     f,
-                    "there is no dead letter {number}: it was resent, discarded, or evicted by newer ones"
+                    "there is no dead letter {number}; it may have been resent, discarded, or evicted by newer ones"
                 )
             }
             ResendError::NotKept { message } => {

@@ -11,7 +11,7 @@ pub struct Status {
     pub hive: HiveId,
     /// Seconds since the hive started.
     pub uptime_seconds: u64,
-    /// The apps, in the order of the builder.
+    /// The apps, in the order in which they were added to the builder.
     pub apps: Vec<AppStatus>,
     /// Number of IO bees.
     pub io_bees: usize,
@@ -53,7 +53,7 @@ pub struct AppStatus {
     pub replication: u32,
     /// Hives that should keep a copy, as `#[app(replication = n)]` asks.
     pub replication_asked: u32,
-    /// Bees it has on this hive.
+    /// Number of its bees on this hive.
     pub bees: usize,
     /// Number of bees created so far.
     pub bees_created: u64,

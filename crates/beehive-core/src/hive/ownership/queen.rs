@@ -1,7 +1,7 @@
 //! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
 //!
-//! At most one claim of each app is in flight; statements (`Fused`, `Release`) go out independently. Misses that arrive in the meantime are batched into the
-//! next one, up to a limit.
+//! At most one claim of each app is in flight; misses that arrive meanwhile go into the next one, up to a
+//! limit. `Fused` and `Release` do not wait for it.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
@@ -227,8 +227,8 @@ impl<A: App> AppRuntime<A> {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
-        // messages that `from` emitted earlier must not be overtaken by those that `into` emits for its
-        // cells from now on
+        // what `from` has emitted must not be overtaken by what `into` will emit once it owns the cells of
+        // `from`
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
@@ -295,7 +295,7 @@ impl<A: App> AppRuntime<A> {
             match ended {
                 Retirement::Ended => {
                     if let (Some(link), Some(floors)) = (&self.link, logged) {
-                        // the record enters the log before another bee can get these cells, because that
+                        // the record must enter the log before another bee can get these cells, because that
                         // bee does not know which messages this one has handled; nothing waits for the
                         // commit
                         drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }))

@@ -68,7 +68,7 @@ pub(crate) fn send_again(
     })
 }
 
-/// Appends to the log that these lanes have ended, so that every dedup table drops them.
+/// Records in the log that these lanes have ended, so that every dedup table drops them.
 pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
     let Some(link) = hive.link.clone() else { return };

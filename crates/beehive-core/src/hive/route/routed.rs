@@ -224,7 +224,9 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
     match cx.held().map(|effects| effects.takes(range.len())) {
         Some(true) => routed.run_now(range, cx),
         // too many for one record
-        Some(false) => cx.turn.hive.cycle(batch.source().hops, handler.app_name, handler.message),
+        Some(false) => {
+            cx.turn.hive.too_many_stateless(batch.source().hops, handler.app_name, handler.message)
+        }
         // such messages are never resent, so nothing needs to be recorded
         None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
         // the messages that the handler emits are numbered by the message from outside, so messages are run

@@ -144,7 +144,7 @@ pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
 }
 
-/// The message of a sweep, which all its visits share, and what counts the visits.
+/// What all visits of one sweep share: its message, and the counters of the visits that are not done.
 pub(crate) struct Visit<M: Message> {
     pub(crate) message: Shared<M>,
     pub(crate) source: Source,
