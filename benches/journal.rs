@@ -1,6 +1,6 @@
 //! The path of a message through a journaled hive, beside the same path without a journal.
 //!
-//! Run with `cargo bench --bench journal`. Times are per message. The journal encodes each entry and commits it
+//! Run with `cargo bench --bench journal`. Throughput is in messages. The journal encodes each entry and commits it
 //! at once, so a row shows what the hive itself adds: no disk, no network. Below each journaled row are the
 //! allocations, log bytes and log entries per message, which do not depend on the machine.
 #![allow(missing_docs)]
@@ -153,8 +153,10 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
+/// Returns a message that stores another value than all before: storing what is there already has no entry.
 fn put(key: u64) -> Put {
-    Put { key, value: vec![7; 64] }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    Put { key, value: NEXT.fetch_add(1, Relaxed).to_le_bytes().repeat(8) }
 }
 
 /// Emits batches of messages and waits for the answers. `run` consecutive messages have one key.
