@@ -287,6 +287,11 @@ pub(crate) fn is_upper(name: &str) -> bool {
     name.chars().find(|c| *c != '_').is_some_and(char::is_uppercase)
 }
 
+/// Checks for the name of a primitive type.
+pub(crate) fn is_primitive(name: &str) -> bool {
+    PRIMITIVES.contains(&name)
+}
+
 /// Checks whether traits of the standard library give many types a function of this name.
 pub(crate) fn is_standard_function(name: &str) -> bool {
     PURE_ASSOCIATED.contains(&name)

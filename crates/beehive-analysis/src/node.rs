@@ -127,6 +127,8 @@ pub(crate) struct HelperCall {
     pub name: Ident,
     pub map: Rc<FunctionMap>,
     pub arguments: Vec<Argument>,
+    /// The `#[cfg]` attributes of the method.
+    pub conditions: TokenStream,
 }
 
 /// One argument of a call.
@@ -146,6 +148,8 @@ pub(crate) struct FunctionMap {
     /// Name of the map function that is printed for it.
     pub map_name: Ident,
     pub name: String,
+    /// Index among the functions of this name, of which `#[cfg]` selects one.
+    pub version: usize,
     pub nodes: Vec<Node>,
     /// For each parameter, the variables that its pattern binds.
     pub parameters: Vec<Variables>,

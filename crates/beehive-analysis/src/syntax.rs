@@ -1,7 +1,8 @@
 //! Questions about syntax that can be answered without knowing the variables in scope.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use syn::{Expr, Member, Pat, Type};
+use quote::ToTokens;
+use syn::{Expr, ImplItemFn, Member, Pat, Type};
 
 /// Strips parentheses.
 pub(crate) fn peel(e: &Expr) -> &Expr {
@@ -66,6 +67,11 @@ pub(crate) fn is_error(e: &Expr) -> bool {
 
 fn is_call_of(c: &syn::ExprCall, name: &str) -> bool {
     matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name))
+}
+
+/// Returns the `#[cfg]` attributes of a function.
+pub(crate) fn conditions(f: &ImplItemFn) -> TokenStream {
+    f.attrs.iter().filter(|a| a.path().is_ident("cfg")).map(ToTokens::to_token_stream).collect()
 }
 
 /// Returns the last name of a path.

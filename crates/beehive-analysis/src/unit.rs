@@ -26,16 +26,22 @@ pub(crate) struct Facts {
     pub undecided: BTreeSet<Site>,
     /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
+    /// Locals that may change through a shared reference to them, by interior mutability.
+    pub touched: BTreeSet<Site>,
 }
 
 impl Facts {
     fn is_empty(&self) -> bool {
-        self.poisoned.is_empty() && self.undecided.is_empty() && self.varying.is_empty()
+        self.poisoned.is_empty()
+            && self.undecided.is_empty()
+            && self.varying.is_empty()
+            && self.touched.is_empty()
     }
 
     fn absorb(&mut self, new: Facts) {
         self.poisoned.extend(new.poisoned);
         self.undecided.extend(new.undecided);
+        self.touched.extend(new.touched);
         for (site, loops) in new.varying {
             self.varying.entry(site).or_default().extend(loops);
         }
@@ -70,12 +76,16 @@ impl Arena {
     }
 }
 
-/// The name of a function, and for each parameter whether it depends on state.
-type Pattern = (String, Vec<bool>);
+/// The name of a function, the index of its version, and for each parameter whether it depends on state.
+type Pattern = (String, usize, Vec<bool>);
+
+/// The functions of a block by name. Several functions have the same name if `#[cfg]` decides which of them
+/// is compiled.
+pub(crate) type Functions<'a> = BTreeMap<String, Vec<&'a ImplItemFn>>;
 
 /// The impl block under analysis.
 pub(crate) struct Unit<'a> {
-    functions: BTreeMap<String, &'a ImplItemFn>,
+    functions: Functions<'a>,
     /// Functions and macros that the programmer promises are deterministic.
     pub trusted: Vec<String>,
     pub faults: Faults,
@@ -93,11 +103,7 @@ pub(crate) enum Unavailable {
 }
 
 impl<'a> Unit<'a> {
-    pub(crate) fn new(
-        functions: BTreeMap<String, &'a ImplItemFn>,
-        trusted: Vec<String>,
-        faults: Faults,
-    ) -> Self {
+    pub(crate) fn new(functions: Functions<'a>, trusted: Vec<String>, faults: Faults) -> Self {
         Unit {
             functions,
             trusted,
@@ -108,8 +114,15 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// Returns the first version of a function.
     pub(crate) fn function(&self, name: &str) -> Option<&'a ImplItemFn> {
-        self.functions.get(name).copied()
+        self.versions(name).first().copied()
+    }
+
+    /// Returns all versions of a function. The compiler keeps one of them, and an attribute macro cannot know
+    /// which.
+    pub(crate) fn versions(&self, name: &str) -> &[&'a ImplItemFn] {
+        self.functions.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the result for every function that a handler calls.
@@ -117,19 +130,24 @@ impl<'a> Unit<'a> {
         self.known.borrow().values().cloned().collect()
     }
 
-    /// Analyses a helper for one pattern of parameters that depend on state. The result is cached.
-    pub(crate) fn helper(&self, name: &str, mask: &[bool]) -> Result<Rc<FunctionMap>, Unavailable> {
-        let key = (name.to_string(), mask.to_vec());
+    /// Analyses all versions of a helper for one pattern of parameters that depend on state.
+    pub(crate) fn helper(&self, name: &str, mask: &[bool]) -> Result<Vec<Rc<FunctionMap>>, Unavailable> {
+        (0..self.versions(name).len()).map(|version| self.version(name, version, mask)).collect()
+    }
+
+    /// Analyses one version of a helper. The result is cached.
+    fn version(&self, name: &str, version: usize, mask: &[bool]) -> Result<Rc<FunctionMap>, Unavailable> {
+        let key = (name.to_string(), version, mask.to_vec());
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
         }
 
-        let item = self.function(name).ok_or(Unavailable::Missing)?;
+        let item = *self.versions(name).get(version).ok_or(Unavailable::Missing)?;
         if self.under_way.borrow().iter().any(|s| s == name) {
             return Err(Unavailable::Recursive);
         }
 
-        let map = Rc::new(self.fixpoint(item, mask, false));
+        let map = Rc::new(FunctionMap { version, ..self.fixpoint(item, mask, false) });
         self.known.borrow_mut().insert(key, map.clone());
         Ok(map)
     }

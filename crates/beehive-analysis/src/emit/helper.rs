@@ -6,7 +6,7 @@ use super::print::print;
 use super::{allowances, mapper};
 use crate::node::FunctionMap;
 use crate::pass::typed_parameters;
-use crate::syntax::{is_context, names};
+use crate::syntax::{conditions, is_context, names};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{GenericParam, ImplItemFn, WherePredicate};
@@ -44,10 +44,10 @@ pub(crate) fn helper_function(map: &FunctionMap, item: &ImplItemFn) -> TokenStre
     let body = print(&map.nodes, &needed(&map.nodes));
     let context = typed_parameters(item).find(|t| is_context(&t.ty)).map(|t| &t.pat);
     let envelope = context.map(|c| quote!(let #c = #mapper.envelope();));
-    let (name, allowances) = (&map.map_name, allowances());
+    let (name, allowances, conditions) = (&map.map_name, allowances(), conditions(item));
 
     quote! {
-        #[doc(hidden)] #allowances
+        #[doc(hidden)] #allowances #conditions
         fn #name<#(#generics),*>(#(#parameters,)* #mapper: &mut ::beehive::__private::Mapper) #bounds { #envelope #body }
     }
 }

@@ -131,5 +131,6 @@ fn helper_call(h: &HelperCall) -> TokenStream {
     let mapper = mapper();
     let needed = needed_parameters(&h.map).iter().zip(&h.arguments).filter(|(needs, _)| **needs);
     let arguments = needed.map(|(_, a)| &a.tokens);
-    quote!(Self::#name(#(#arguments,)* #mapper);)
+    let conditions = &h.conditions;
+    quote!(#conditions Self::#name(#(#arguments,)* #mapper);)
 }

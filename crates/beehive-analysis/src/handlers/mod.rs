@@ -16,7 +16,7 @@ use crate::pages;
 use crate::pass::typed_parameters;
 use crate::report::{Cell, Summary, Verdict, summarize, summary_of, verdicts};
 use crate::syntax::{pattern_name, self_field};
-use crate::unit::Unit;
+use crate::unit::{Functions, Unit};
 use crate::value::Sources;
 use crate::words::plain_words;
 pub(crate) use options::milliseconds;
@@ -25,7 +25,6 @@ pub use outside::expand_outside;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use signature::Signature;
-use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
 
@@ -226,14 +225,12 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
 
     let labeled = attempts::analyzed(block, &mut diagnostics);
     let analyzed = labeled.as_ref().unwrap_or(block);
-    let functions: BTreeMap<String, &ImplItemFn> = analyzed
-        .items
-        .iter()
-        .filter_map(|i| match i {
-            ImplItem::Fn(f) => Some((f.sig.ident.to_string(), f)),
-            _ => None,
-        })
-        .collect();
+    let mut functions = Functions::new();
+    for item in &analyzed.items {
+        if let ImplItem::Fn(f) = item {
+            functions.entry(f.sig.ident.to_string()).or_default().push(f)
+        }
+    }
 
     let handlers = collect_handlers(analyzed, &mut diagnostics);
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
@@ -268,7 +265,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
 
         plain.extend(map.plain.iter().cloned());
         whole.extend(summary_of(&map).whole.iter().cloned());
-        if let Some(item) = unit.function(&map.name) {
+        if let Some(item) = unit.versions(&map.name).get(map.version) {
             helpers.extend(crate::emit::helper::helper_function(&map, item));
         }
     }
@@ -347,16 +344,12 @@ fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
 
 /// Refuses a hand-written map that takes `self`: it would read cells before it is known which cells the
 /// message needs.
-fn refuse_stateful_maps(
-    handlers: &[Handler],
-    functions: &BTreeMap<String, &ImplItemFn>,
-    diagnostics: &mut Diagnostics,
-) {
+fn refuse_stateful_maps(handlers: &[Handler], functions: &Functions, diagnostics: &mut Diagnostics) {
     for path in handlers.iter().filter_map(|h| h.options.map.as_ref()) {
         let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { continue };
 
         let own = path.segments.len() == 2;
-        if own && functions.get(&name).is_some_and(|f| f.sig.receiver().is_some()) {
+        if own && functions.get(&name).is_some_and(|f| f.iter().any(|f| f.sig.receiver().is_some())) {
             diagnostics.push(Error::new_spanned(
                 path,
                 format!(

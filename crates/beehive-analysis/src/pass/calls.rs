@@ -3,16 +3,24 @@
 
 use super::scope::Kind;
 use super::{Pass, typed_parameters};
-use crate::known::{Callee, callee, is_impure_method, is_partial_method, only_reads};
+use crate::known::{
+    Callee, callee, is_impure_method, is_partial_method, is_upper, only_reads, owns_its_result,
+};
+use crate::methods::reads_by_convention;
 use crate::missing::Missing;
-use crate::node::{Argument, HelperCall, Node, is_pure};
-use crate::syntax::{is_context, is_self, peel, peel_references};
+use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
+use crate::syntax::{
+    conditions, is_context, is_self, last_name, pattern_name, peel, peel_references, self_field,
+};
 use crate::unit::Unavailable;
-use crate::value::{Taint, Value, Why};
+use crate::value::{Taint, Value, VariableId, Why};
 use crate::words::plain_words;
+use proc_macro2::Ident;
 use quote::ToTokens;
+use std::rc::Rc;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprCall, ExprMethodCall};
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprCall, ExprMethodCall, ImplItemFn};
 
 impl Pass<'_, '_> {
     pub(super) fn method_call(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Value {
@@ -33,13 +41,18 @@ impl Pass<'_, '_> {
         let arguments: Vec<Value> = self.with_views(views.clone(), |pass| {
             c.args
                 .iter()
-                .map(|a| if of_message { pass.expression(a, out) } else { pass.value_argument(a, out) })
+                .map(|a| match peel(a) {
+                    _ if !of_message => pass.value_argument(a, out),
+                    Expr::Closure(closure) => pass.closure(closure, true, out),
+                    _ => pass.expression(a, out),
+                })
                 .collect()
         });
 
         arguments.into_iter().for_each(|a| value.and(a));
         if of_message {
-            if self.trust == 0 && is_impure_method(&method) && !self.unit.trusted.contains(&method) {
+            let impure = is_impure_method(&method) && !swaps_elements(c);
+            if self.trust == 0 && impure && !self.unit.trusted.contains(&method) {
                 out.push(Node::Effect);
                 value.taint.get_or_insert(Taint::new(Why::Method(method.clone()), c.method.span()));
             }
@@ -55,19 +68,11 @@ impl Pass<'_, '_> {
 
         // the receiver may change, and so may the locals that the arguments are views into
         c.args.iter().for_each(|a| views.extend(self.handed_views(a)));
-        for id in views {
+        for id in views.into_iter().filter(|id| self.may_change(*id, &method)).collect::<Vec<_>>() {
             self.changed(id, &mut value, c.method.span());
         }
 
         value
-    }
-
-    /// Returns the locals that may change through a value that is passed to a call.
-    pub(super) fn handed_views(&self, argument: &Expr) -> crate::value::Variables {
-        match peel(argument) {
-            Expr::Path(_) | Expr::Field(_) => self.views(argument),
-            _ => Default::default(),
-        }
     }
 
     /// Recognizes `ctx.origin()`: the envelope is part of the message, not of the state.
@@ -130,8 +135,8 @@ impl Pass<'_, '_> {
             }
         }
 
-        let map = match self.unit.helper(&name, &mask) {
-            Ok(map) => map,
+        let maps = match self.unit.helper(&name, &mask) {
+            Ok(maps) => maps,
             Err(Unavailable::Missing) => return Value::tainted(Why::Helper(name), c.method.span()),
             Err(Unavailable::Recursive) => {
                 self.error(
@@ -145,7 +150,7 @@ impl Pass<'_, '_> {
             }
         };
 
-        for (i, access) in &map.parameter_keys {
+        for (i, access) in maps.iter().flat_map(|map| &map.parameter_keys) {
             let (Some(a), Some(Some(taint))) = (c.args.get(*i), taints.get(*i)) else { continue };
 
             match taint.why {
@@ -168,7 +173,23 @@ impl Pass<'_, '_> {
             );
         }
 
-        out.push(Node::Helper(HelperCall { name: c.method.clone(), map, arguments }));
+        // the map of the helper may not run what the helper does to a local of the caller
+        for (i, a) in c.args.iter().enumerate() {
+            for id in self.handed_views(a) {
+                let borrows = matches!(peel(a), Expr::Reference(_));
+                if self.is_exclusive(id) || borrows && self.handles(&name, i) {
+                    let why = Why::MutableBorrow(self.variable(id).name.clone());
+                    self.poison(id, Taint::new(why, a.span()));
+                }
+            }
+        }
+
+        for map in maps {
+            let version = self.unit.versions(&name).get(map.version);
+            let conditions = version.map(|item| conditions(item)).unwrap_or_default();
+            let arguments = arguments.clone();
+            out.push(Node::Helper(HelperCall { name: c.method.clone(), map, arguments, conditions }));
+        }
         Value::tainted(Why::Helper(name), c.method.span())
     }
 
@@ -185,7 +206,9 @@ impl Pass<'_, '_> {
         let mut value = self.all(c.args.iter(), out);
         let local = p.path.get_ident().and_then(|i| self.find(i));
         if let Some(id) = local {
-            return self.local_call(id, c, value, out);
+            let mut value = self.local_call(id, c, value, out);
+            self.change_views_of_arguments(c, &mut value);
+            return value;
         }
 
         let known = callee(&p.path, &self.unit.trusted);
@@ -198,11 +221,8 @@ impl Pass<'_, '_> {
             return value;
         }
 
-        if self.trust > 0 {
-            return value;
-        }
-
         let pure = match known {
+            _ if self.trust > 0 => true,
             Callee::Pure => true,
             Callee::Unknown => false,
             Callee::Own(name) => match self.unit.function(&name) {
@@ -242,22 +262,37 @@ impl Pass<'_, '_> {
     /// Marks the locals that the arguments are views into as changed: the function may write through the
     /// views.
     fn change_views_of_arguments(&mut self, c: &ExprCall, value: &mut Value) {
-        for a in &c.args {
+        // a constructor only stores its arguments
+        if matches!(peel(&c.func), Expr::Path(p) if is_upper(&last_name(&p.path))) {
+            return;
+        }
+
+        for (index, a) in c.args.iter().enumerate() {
             for id in self.handed_views(a) {
-                self.changed(id, value, c.func.span());
+                if self.own_function_may_change(c, index, id) {
+                    self.changed(id, value, c.func.span());
+                }
             }
         }
     }
 
+    /// Checks whether a call may change a local that an argument is a view into. A function of this block is
+    /// read to see whether it only reads a shared reference.
+    fn own_function_may_change(&self, c: &ExprCall, index: usize, id: VariableId) -> bool {
+        let Expr::Path(p) = peel(&c.func) else { return true };
+        let own = p.path.segments.len() == 2 && p.path.segments.first().is_some_and(|s| s.ident == "Self");
+        !own || self.is_exclusive(id) || self.handles(&last_name(&p.path), index)
+    }
+
+    /// Checks whether a function of the block may do more with a parameter than read it.
+    fn handles(&self, name: &str, index: usize) -> bool {
+        let versions = self.unit.versions(name);
+        versions.is_empty() || versions.iter().any(|item| handles(item, index))
+    }
+
     /// Analyses a call of a closure held by a local. The result depends on the arguments and on the captured
     /// values.
-    fn local_call(
-        &mut self,
-        id: crate::value::VariableId,
-        c: &ExprCall,
-        mut value: Value,
-        out: &mut Vec<Node>,
-    ) -> Value {
+    fn local_call(&mut self, id: VariableId, c: &ExprCall, mut value: Value, out: &mut Vec<Node>) -> Value {
         match self.read(id) {
             Some(closure) if closure.taint.is_none() && value.taint.is_none() => {
                 value.and(closure);
@@ -275,20 +310,69 @@ impl Pass<'_, '_> {
     /// Checks, by analyzing its body, whether an associated function of the block is a pure function of its
     /// arguments.
     pub(super) fn own_function_is_pure(&self, name: &str) -> bool {
-        self.own_function(name)
-            .is_some_and(|map| map.tail.taint.is_none() && is_pure(&map.nodes) && map.errors.is_empty())
+        let pure =
+            |map: &Rc<FunctionMap>| map.tail.taint.is_none() && is_pure(&map.nodes) && map.errors.is_empty();
+        self.own_function(name).is_some_and(|maps| maps.iter().all(pure))
     }
 
     fn own_function_may_panic(&self, name: &str) -> bool {
-        self.own_function(name).is_some_and(|map| {
+        self.own_function(name).into_iter().flatten().any(|map| {
             let mut all = map.tail.clone();
             crate::node::accumulate(&map.nodes, &mut all);
             all.partial.is_some()
         })
     }
 
-    fn own_function(&self, name: &str) -> Option<std::rc::Rc<crate::node::FunctionMap>> {
+    fn own_function(&self, name: &str) -> Option<Vec<Rc<FunctionMap>>> {
         let item = self.unit.function(name).filter(|f| f.sig.receiver().is_none())?;
         self.unit.helper(name, &vec![false; item.sig.inputs.len()]).ok()
     }
+}
+
+/// Recognises `slice.swap(i, j)`. `swap` of an atomic takes an `Ordering`, which is capitalised.
+fn swaps_elements(c: &ExprMethodCall) -> bool {
+    let is_name = |e: &Expr| matches!(peel(e), Expr::Path(p) if is_upper(&last_name(&p.path)));
+    c.method == "swap" && c.args.len() == 2 && !c.args.last().is_some_and(is_name)
+}
+
+/// Checks whether a function may do more with a parameter than read it: call one of its methods that is not
+/// known to only read, or hand it to something else.
+fn handles(item: &ImplItemFn, index: usize) -> bool {
+    struct Uses<'n> {
+        name: &'n Ident,
+        found: bool,
+    }
+
+    impl Uses<'_> {
+        fn is_name(&self, e: &Expr) -> bool {
+            matches!(peel_references(e), Expr::Path(p) if p.path.is_ident(self.name))
+        }
+    }
+
+    impl<'ast> Visit<'ast> for Uses<'_> {
+        fn visit_expr_method_call(&mut self, c: &'ast ExprMethodCall) {
+            let method = c.method.to_string();
+            let known = only_reads(&method) || reads_by_convention(&method) || owns_its_result(&method);
+            self.found |= self.is_name(&c.receiver) && !known;
+            let keyed = self_field(&c.receiver).is_some();
+            self.found |= !keyed && !known && c.args.iter().any(|a| self.is_name(a));
+            visit::visit_expr_method_call(self, c)
+        }
+
+        fn visit_expr_call(&mut self, c: &'ast ExprCall) {
+            self.found |= c.args.iter().any(|a| self.is_name(a));
+            visit::visit_expr_call(self, c)
+        }
+
+        fn visit_local(&mut self, l: &'ast syn::Local) {
+            self.found |= l.init.as_ref().is_some_and(|i| self.is_name(&i.expr));
+            visit::visit_local(self, l)
+        }
+    }
+
+    let Some(parameter) = typed_parameters(item).nth(index) else { return true };
+    let Some(name) = pattern_name(&parameter.pat) else { return true };
+    let mut uses = Uses { name, found: false };
+    uses.visit_block(&item.block);
+    uses.found
 }

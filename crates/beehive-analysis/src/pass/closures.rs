@@ -1,5 +1,5 @@
 //! Analyses closures. The map does not know when or how often a closure runs, so a closure may not access
-//! state, and locals that it assigns are poisoned.
+//! state, and locals that it assigns are poisoned, unless the closure is an argument of a method.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -10,11 +10,14 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprClosure};
 
 impl Pass<'_, '_> {
-    /// Analyses a closure that is passed to a method of message data. Its parameters are taken to depend on
-    /// the message.
-    pub(super) fn closure(&mut self, c: &ExprClosure, out: &mut Vec<Node>) -> Value {
+    /// Analyses a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
+    /// an argument of a method: then it runs in the map exactly as in the handler if the map runs the call,
+    /// so that its changes of locals are changes by the call.
+    pub(super) fn closure(&mut self, c: &ExprClosure, direct: bool, out: &mut Vec<Node>) -> Value {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
+        self.direct_closures += direct as usize;
         let (nodes, mut value) = self.closure_body(c, &known);
+        self.direct_closures -= direct as usize;
         if touches_state(&nodes) {
             self.error(
                 c,

@@ -3,6 +3,7 @@
 
 use super::Pass;
 use super::scope::Kind;
+use super::views::{EXCLUSIVE, INTERIOR};
 use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
 use crate::known::{Callee, callee, is_upper};
 use crate::node::Node;
@@ -72,7 +73,7 @@ impl Pass<'_, '_> {
                 value
             }
             Expr::Range(r) => self.all(r.start.as_deref().into_iter().chain(r.end.as_deref()), out),
-            Expr::Closure(c) => self.closure(c, out),
+            Expr::Closure(c) => self.closure(c, false, out),
             Expr::Try(t) => {
                 let mut value = self.expression(&t.expr, out);
                 if self.closures == 0 {
@@ -241,8 +242,8 @@ impl Pass<'_, '_> {
         let mut value = self.expression(&r.expr, out);
         if r.mutability.is_some() {
             let mut roots = self.views(&r.expr);
-            roots.extend(self.root(&r.expr));
-            for root in roots {
+            roots.extend(self.place(&r.expr));
+            for root in roots.into_iter().filter(|id| !matches!(*id, EXCLUSIVE | INTERIOR)) {
                 let taint = Taint::new(
                     Why::MutableBorrow(self.variable(root).name.clone()),
                     syn::spanned::Spanned::span(r),

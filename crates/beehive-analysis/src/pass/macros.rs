@@ -37,6 +37,7 @@ impl Pass<'_, '_> {
                 self.trust += 1;
                 let value = self.all(arguments.expressions.iter(), out);
                 self.trust -= 1;
+                self.refuse_exits(&value, m);
                 value
             }
             MacroKind::Pure => self.pure_macro(arguments, m, out),
@@ -149,14 +150,18 @@ impl Pass<'_, '_> {
             self.close_scope();
         }
 
+        self.refuse_exits(&value, m);
+        value
+    }
+
+    /// Refuses `?` inside a macro that the map may print.
+    fn refuse_exits(&mut self, value: &Value, m: &Macro) {
         if value.exits {
             self.error(
                 &m.path,
                 "`?` in a macro that a key may need\nhelp: compute it in a `let` of its own first",
             );
         }
-
-        value
     }
 
     /// Handles a macro that Beehive cannot see into. The macro may rebind or change any local that it

@@ -12,13 +12,14 @@ mod macros;
 mod matches;
 mod scope;
 mod statements;
+mod views;
 
 use crate::emit::leave::{Control, moved};
 use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::is_context;
 use crate::unit::{Facts, Unit};
-use crate::value::{Site, Sources, Taint, Value, Variables, Why};
+use crate::value::{Site, Sources, Taint, Value, Why};
 use crate::words::placeholder;
 use access::KeyError;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -48,6 +49,8 @@ pub(crate) struct Pass<'u, 'a> {
     enclosing: Vec<Enclosing>,
     /// Number of closures around the current point.
     closures: usize,
+    /// Number of those closures that are arguments of methods.
+    direct_closures: usize,
     /// Number of `pure!` macros around the current point.
     trust: usize,
     /// Whether the value of the expression under analysis is what the function returns.
@@ -75,6 +78,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             control: vec![],
             enclosing: vec![],
             closures: 0,
+            direct_closures: 0,
             trust: 0,
             tail: false,
             flags: 0,
@@ -110,7 +114,8 @@ impl<'u, 'a> Pass<'u, 'a> {
                 Kind::Known(Known { sources, alias: Some(alias), ..Known::default() })
             };
 
-            parameters.push(self.bind(&typed.pat, &kind, false));
+            let views = if handler { views::Views::new() } else { views::of_parameter(&typed.ty, item) };
+            parameters.push(self.bind_views(&typed.pat, views, &kind, false));
         }
 
         let mut nodes = vec![];
@@ -125,6 +130,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         FunctionMap {
             map_name: format_ident!("__bh_map_{}_{}", item.sig.ident, pattern, span = item.sig.ident.span()),
             name: item.sig.ident.to_string(),
+            version: 0,
             nodes,
             parameters,
             mask: mask.to_vec(),
@@ -216,6 +222,3 @@ pub(crate) fn typed_parameters(item: &ImplItemFn) -> impl Iterator<Item = &syn::
 fn typed_span(t: &syn::PatType) -> Span {
     syn::spanned::Spanned::span(&t.pat)
 }
-
-/// The variables that a value may be a mutable view into.
-type Views = Variables;

@@ -6,7 +6,8 @@
 //! analysis cannot follow. A change through a view (`for x in v.iter_mut()`) is a change of every variable
 //! that the view may point into.
 
-use super::{Pass, Views};
+use super::Pass;
+use super::views::{INTERIOR, Views, pseudo_variables};
 use crate::faults::Fault;
 use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
@@ -16,7 +17,6 @@ use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned;
-use syn::visit::Visit;
 use syn::{Expr, Pat};
 
 /// The expression that an immutable local stands for in reports.
@@ -43,6 +43,22 @@ pub(super) enum Kind {
     Context,
 }
 
+impl Variable {
+    /// Returns a variable that no name denotes and whose value is never known.
+    pub(super) fn nameless() -> Variable {
+        Variable {
+            name: String::new(),
+            kind: Kind::Context,
+            mutable: false,
+            depth: 0,
+            nesting: 0,
+            site: Site::of(&()),
+            version: 0,
+            views: Views::new(),
+        }
+    }
+}
+
 impl Kind {
     /// The kind of a binding inside a pattern. It keeps no alias, because it is bound to only a part of the
     /// initializer.
@@ -59,7 +75,7 @@ pub(super) struct Variable {
     pub name: String,
     pub kind: Kind,
     pub mutable: bool,
-    /// Number of conditions on state around its declaration.
+    /// Number of conditions on state around its declaration, as [`Pass::depth`] counts them.
     depth: usize,
     /// Number of loops and labeled blocks around its declaration.
     nesting: usize,
@@ -67,20 +83,20 @@ pub(super) struct Variable {
     /// Number of changes seen so far.
     version: usize,
     /// The locals that it may be a mutable view into.
-    views: Views,
+    pub views: Views,
 }
 
 #[derive(Debug)]
 pub(super) struct Scopes {
-    variables: Vec<Variable>,
+    pub variables: Vec<Variable>,
     names: Vec<BTreeMap<String, VariableId>>,
     /// The locals that the bindings being declared may be views into.
-    views: Views,
+    pub views: Views,
 }
 
 impl Default for Scopes {
     fn default() -> Self {
-        Scopes { variables: vec![], names: vec![BTreeMap::new()], views: Views::new() }
+        Scopes { variables: pseudo_variables(), names: vec![BTreeMap::new()], views: Views::new() }
     }
 }
 
@@ -123,6 +139,12 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Returns the number of conditions on state, and of closures that may run at another time, around the
+    /// current point.
+    fn depth(&self) -> usize {
+        self.control.len().saturating_sub(self.direct_closures)
+    }
+
     fn declare(&mut self, name: &Ident, site: Site, kind: &Kind, mutable: bool, defines: &mut Variables) {
         let mut kind = match (kind, self.facts.poisoned.get(&site)) {
             (Kind::Known(_), Some(t)) => Kind::Tainted(t.clone()),
@@ -140,7 +162,7 @@ impl Pass<'_, '_> {
             name: name.to_string(),
             kind,
             mutable,
-            depth: self.control.len(),
+            depth: self.depth(),
             nesting: self.enclosing.len(),
             site,
             version: 0,
@@ -204,99 +226,6 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Like [`Self::bind`], for bindings that may be views into the locals that `of` names.
-    pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
-        let views = self.bound_views(p, of);
-        self.bind_views(p, views, kind, refutable)
-    }
-
-    pub(super) fn bind_views(&mut self, p: &Pat, views: Views, kind: &Kind, refutable: bool) -> Variables {
-        let before = std::mem::replace(&mut self.scopes.views, views);
-        let defines = self.bind(p, kind, refutable);
-        self.scopes.views = before;
-        defines
-    }
-
-    /// Calls `run` while closure parameters are taken to be views into `views`.
-    pub(super) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.scopes.views, views);
-        let out = run(self);
-        self.scopes.views = before;
-        out
-    }
-
-    /// Returns the locals that the bindings of a pattern may be mutable views into.
-    pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
-        self.views_of(of, borrows_mutably(p))
-    }
-
-    /// Returns the locals that the value of an expression may hold a mutable view into.
-    pub(super) fn views(&self, e: &Expr) -> Views {
-        self.views_of(e, false)
-    }
-
-    /// Like [`Self::views`], for an expression that is used in place: by a method that may borrow it, or by a
-    /// `ref mut` pattern.
-    pub(super) fn place_views(&self, e: &Expr) -> Views {
-        self.views_of(e, true)
-    }
-
-    fn views_of(&self, e: &Expr, in_place: bool) -> Views {
-        let mut out = Views::new();
-        if self.unit.faults.has(Fault::ViewsIgnored) {
-            // even with this fault a local is still itself
-            out.extend(self.root(e).filter(|id| in_place && self.variable(*id).mutable));
-            return out;
-        }
-
-        match peel(e) {
-            Expr::Path(p) => {
-                // a local that is moved is no view; a local that is a view stays one
-                let id = p.path.get_ident().and_then(|i| self.find(i));
-                out.extend(
-                    id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)),
-                );
-            }
-            Expr::Field(f) => return self.views_of(&f.base, in_place),
-            Expr::Index(f) => return self.views_of(&f.expr, in_place),
-            Expr::Try(r) => return self.views_of(&r.expr, in_place),
-            Expr::Unary(u) => return self.views_of(&u.expr, in_place),
-            Expr::Reference(r) if r.mutability.is_some() => return self.views_of(&r.expr, true),
-            Expr::MethodCall(c) => {
-                let method = c.method.to_string();
-                if !crate::known::owns_its_result(&method) && self.named_field(&c.receiver).is_none() {
-                    // nothing changes through a shared borrow
-                    out.extend(self.views_of(&c.receiver, !crate::known::only_reads(&method)));
-                    c.args.iter().for_each(|a| out.extend(self.views(a)));
-                }
-            }
-            Expr::Call(c) => c.args.iter().for_each(|a| out.extend(self.views(a))),
-            Expr::Tuple(t) => t.elems.iter().for_each(|a| out.extend(self.views_of(a, in_place))),
-            Expr::Array(t) => t.elems.iter().for_each(|a| out.extend(self.views(a))),
-            Expr::Struct(s) => s
-                .fields
-                .iter()
-                .map(|f| &f.expr)
-                .chain(s.rest.as_deref())
-                .for_each(|a| out.extend(self.views(a))),
-            Expr::Lit(_)
-            | Expr::Binary(_)
-            | Expr::Cast(_)
-            | Expr::Closure(_)
-            | Expr::Range(_)
-            | Expr::Reference(_) => {}
-            // branches, blocks and macros: any local mentioned inside
-            other => {
-                let mut mentioned = vec![];
-                crate::syntax::names(other.to_token_stream(), &mut mentioned);
-                let ids = mentioned.iter().filter_map(|n| self.find_name(n));
-                out.extend(ids.filter(|id| self.variable(*id).mutable || !self.variable_is_plain(*id)));
-            }
-        }
-
-        out
-    }
-
     /// Records that from the next round on this local, and every local that it may be a view into, is not a
     /// function of the message.
     pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
@@ -334,9 +263,15 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that a local is not a view into another.
-    pub(super) fn variable_is_plain(&self, id: VariableId) -> bool {
-        self.variable(id).views.is_empty()
+    /// Returns the local that an expression names a part of. The result of a call is not a part of a local.
+    pub(super) fn place(&self, e: &Expr) -> Option<VariableId> {
+        match peel(e) {
+            Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
+            Expr::Field(f) => self.place(&f.base),
+            Expr::Index(f) => self.place(&f.expr),
+            Expr::Unary(u) if matches!(u.op, syn::UnOp::Deref(_)) => self.place(&u.expr),
+            _ => None,
+        }
     }
 
     /// Returns the local that a place expression is part of.
@@ -372,16 +307,21 @@ impl Pass<'_, '_> {
             self.enclosing.iter().skip(from).filter(|l| l.is_loop).map(|l| l.site).collect()
         };
 
+        let depth = self.depth();
         let v = &mut self.scopes.variables[id];
         v.version += 1;
         let Kind::Known(known) = &mut v.kind else { return };
+
+        if v.views.contains(&INTERIOR) && !self.facts.touched.contains(&v.site) {
+            self.learnt.touched.insert(v.site);
+        }
 
         if let Some(t) = &value.taint {
             let t = t.clone();
             return self.poison(id, t);
         }
 
-        if self.control.len() > v.depth && !self.unit.faults.has(Fault::AssignmentsUnderStateIgnored) {
+        if depth > v.depth && !self.unit.faults.has(Fault::AssignmentsUnderStateIgnored) {
             let why = Why::Assigned(v.name.clone());
             return self.poison(id, Taint::new(why, span));
         }
@@ -429,25 +369,12 @@ impl Pass<'_, '_> {
     /// Returns what an immutable local bound to `e` stands for, or `None` if it should keep its own name.
     pub(super) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
         // a local that may change later does not keep the value that it has now
-        let stable =
-            value.uses.iter().all(|id| !self.variable(*id).mutable && self.variable(*id).views.is_empty());
+        let stable = value.uses.iter().all(|id| {
+            let v = self.variable(*id);
+            let never_touched = !self.facts.touched.contains(&v.site);
+            !v.mutable && v.views.iter().all(|view| *view == INTERIOR && never_touched)
+        });
         let alias = Alias { words: self.words(e), identity: self.identity(e) };
         (stable && value.changes.is_empty() && alias.words.len() <= 60).then_some(alias)
     }
-}
-
-/// Checks whether a pattern contains `ref mut`.
-fn borrows_mutably(p: &Pat) -> bool {
-    struct Found(bool);
-
-    impl<'ast> Visit<'ast> for Found {
-        fn visit_pat_ident(&mut self, i: &'ast syn::PatIdent) {
-            self.0 |= i.by_ref.is_some() && i.mutability.is_some();
-            syn::visit::visit_pat_ident(self, i)
-        }
-    }
-
-    let mut found = Found(false);
-    found.visit_pat(p);
-    found.0
 }

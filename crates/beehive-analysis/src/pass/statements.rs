@@ -39,9 +39,10 @@ impl Pass<'_, '_> {
                         out.push(Node::Effect);
                     }
 
-                    let value = self.macro_call(&m.mac, out, !last);
                     if last {
-                        tail = value;
+                        tail = self.macro_call(&m.mac, out, false);
+                    } else {
+                        self.macro_statement(&m.mac, out);
                     }
                 }
             }
@@ -49,6 +50,19 @@ impl Pass<'_, '_> {
 
         self.tail = returned;
         tail
+    }
+
+    /// Analyses a macro call whose value is not used. What it changes is kept: `pure!(keys.swap(0, 1));`.
+    fn macro_statement(&mut self, m: &syn::Macro, out: &mut Vec<Node>) {
+        let mut nodes = vec![];
+        let value = self.macro_call(m, &mut nodes, true);
+        if !Self::is_clean(&value, &nodes) {
+            self.dropped(&value, m.path.span());
+            out.extend(nodes);
+        } else if !value.changes.is_empty() {
+            out.push(Node::Effect);
+            out.push(Node::Pure { tokens: quote!(#m;), value });
+        }
     }
 
     fn item(&mut self, item: &Item, out: &mut Vec<Node>) {
@@ -288,10 +302,7 @@ impl Pass<'_, '_> {
             Kind::Known(Known { sources: value.sources.clone(), varies: value.varies.clone(), alias });
         let initial = self.printed_owned(&init.expr);
 
-        // `let x = *y;` copies, so `x` is no view
-        let copies = matches!(pattern, Pat::Ident(i) if i.by_ref.is_none())
-            && matches!(peel(&init.expr), Expr::Unary(u) if matches!(u.op, syn::UnOp::Deref(_)));
-        let views = if copies { Default::default() } else { self.bound_views(&l.pat, &init.expr) };
+        let views = self.bound_views(&l.pat, &init.expr);
         let defines = self.bind_views(&l.pat, views, &known, refutable);
         let printed = l.pat.to_token_stream();
 

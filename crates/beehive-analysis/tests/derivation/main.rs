@@ -9,6 +9,8 @@ mod fan_out;
 mod kept_items;
 mod refused;
 mod seeded;
+mod unnamed_changes;
+mod versions;
 mod wanted;
 
 use beehive_analysis::{Derivation, derivation};

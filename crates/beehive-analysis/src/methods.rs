@@ -1,0 +1,179 @@
+//! What the analysis knows about methods by name: which results may be mutable views, and which methods of a
+//! value with an unknown type only read it.
+
+/// Checks whether the result of a method may be a mutable view, even one of a temporary.
+pub(crate) fn returns_mutable_view(method: &str) -> bool {
+    method.ends_with("_mut")
+        || method.contains("_mut_")
+        || matches!(
+            method,
+            "leak"
+                | "by_ref"
+                | "entry"
+                | "first_entry"
+                | "last_entry"
+                | "insert_entry"
+                | "or_default"
+                | "or_insert"
+                | "or_insert_with"
+                | "or_insert_with_key"
+                | "or_insert_entry"
+                | "and_modify"
+                | "get_or_insert"
+                | "get_or_insert_with"
+                | "get_or_insert_default"
+                | "select_nth_unstable"
+                | "select_nth_unstable_by"
+                | "select_nth_unstable_by_key"
+                | "drain"
+                | "extract_if"
+                | "into_mut"
+        )
+}
+
+/// Checks whether a method may build a value of a type that its receiver does not name, such as a `Cell`.
+pub(crate) fn builds_any_type(method: &str) -> bool {
+    matches!(method, "into" | "try_into" | "unwrap_or_default" | "default")
+}
+
+/// Checks whether a method copies a value in a way that keeps what the value shares (`Rc`, `&Cell`).
+pub(crate) fn keeps_sharing(method: &str) -> bool {
+    matches!(method, "clone" | "cloned" | "copied" | "to_owned" | "to_vec")
+}
+
+/// Methods that take `&self` or a copy of the receiver in the standard library, and by convention in other
+/// types. They are trusted only for values that no `mut` and no `&mut` gives access to, whose type may
+/// nevertheless have interior mutability.
+const READS: &[&str] = &[
+    // numbers
+    "abs",
+    "abs_diff",
+    "pow",
+    "signum",
+    "is_positive",
+    "is_negative",
+    "is_power_of_two",
+    "count_ones",
+    "count_zeros",
+    "leading_zeros",
+    "trailing_zeros",
+    "swap_bytes",
+    "to_be_bytes",
+    "to_le_bytes",
+    "to_ne_bytes",
+    "to_be",
+    "to_le",
+    "checked_mul",
+    "checked_pow",
+    "saturating_mul",
+    "overflowing_add",
+    "overflowing_sub",
+    "rem_euclid",
+    "div_euclid",
+    "to_bits",
+    "bits",
+    "is_zero",
+    // comparison and conversion
+    "cmp",
+    "partial_cmp",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "hash",
+    "as_bytes",
+    "as_deref",
+    "as_ptr_range",
+    "as_u8",
+    "as_u16",
+    "as_u32",
+    "as_u64",
+    "as_usize",
+    "borrow_ref",
+    "deref",
+    "fmt",
+    "index",
+    // text
+    "trim",
+    "trim_start",
+    "trim_end",
+    "trim_matches",
+    "trim_start_matches",
+    "trim_end_matches",
+    "chars",
+    "bytes",
+    "char_indices",
+    "lines",
+    "split",
+    "splitn",
+    "rsplit",
+    "rsplitn",
+    "split_once",
+    "rsplit_once",
+    "split_whitespace",
+    "split_ascii_whitespace",
+    "strip_prefix",
+    "strip_suffix",
+    "starts_with",
+    "ends_with",
+    "eq_ignore_ascii_case",
+    "parse",
+    "to_lowercase",
+    "to_uppercase",
+    "to_ascii_lowercase",
+    "to_ascii_uppercase",
+    "is_char_boundary",
+    "capacity",
+    // collections
+    "get_key_value",
+    "first",
+    "last",
+    "first_key_value",
+    "last_key_value",
+    "split_first",
+    "split_last",
+    "keys",
+    "values",
+    "range",
+    "windows",
+    "chunks",
+    "chunks_exact",
+    "binary_search",
+    "binary_search_by",
+    "binary_search_by_key",
+    "concat",
+    "join",
+    "is_subset",
+    "is_superset",
+    "is_disjoint",
+    "peekable",
+    // addresses and times
+    "octets",
+    "segments",
+    "ip",
+    "port",
+    "is_ipv4",
+    "is_ipv6",
+    "is_loopback",
+    "is_multicast",
+    "is_broadcast",
+    "is_unspecified",
+    "is_unicast",
+    "is_local",
+    "as_secs",
+    "as_millis",
+    "as_micros",
+    "as_nanos",
+    "subsec_nanos",
+    "is_some_and",
+    "is_none_or",
+    "is_ok_and",
+    "is_err_and",
+];
+
+/// Checks whether a method only reads a receiver that may have interior mutability.
+pub(crate) fn reads_by_convention(method: &str) -> bool {
+    READS.contains(&method)
+}

@@ -1,0 +1,299 @@
+//! Decides which locals may change through a value, from where the value comes.
+//!
+//! A local holds a *view* of each local that may change through it. Two views are of no local: [`EXCLUSIVE`],
+//! of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`, `Some(x).iter_mut()`), and [`INTERIOR`], of a
+//! value whose type the analysis does not know and which may therefore change through a shared reference
+//! (`Default::default()` may be a `Cell`). A local with any view counts as changed by every method that is
+//! not known to only read, whether its name is declared `mut` or not.
+
+use super::Pass;
+use super::scope::{Kind, Variable};
+use crate::faults::Fault;
+use crate::known::{is_upper, only_reads, owns_its_result};
+use crate::methods::{builds_any_type, keeps_sharing, reads_by_convention, returns_mutable_view};
+use crate::syntax::{last_name, names, peel};
+use crate::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
+use crate::value::{VariableId, Variables};
+use quote::ToTokens;
+use syn::visit::Visit;
+use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
+
+/// The variables that a value may be a mutable view into.
+pub(super) type Views = Variables;
+
+/// The view of a temporary through a `&mut`.
+pub(super) const EXCLUSIVE: VariableId = 0;
+/// The view of a value that may have interior mutability.
+pub(super) const INTERIOR: VariableId = 1;
+
+/// Returns the variables that [`EXCLUSIVE`] and [`INTERIOR`] denote.
+pub(super) fn pseudo_variables() -> Vec<Variable> {
+    vec![Variable::nameless(), Variable::nameless()]
+}
+
+impl Pass<'_, '_> {
+    /// Like [`Self::bind`], for bindings that may be views into the locals that `of` names.
+    pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
+        let views = self.bound_views(p, of);
+        self.bind_views(p, views, kind, refutable)
+    }
+
+    pub(super) fn bind_views(&mut self, p: &Pat, views: Views, kind: &Kind, refutable: bool) -> Variables {
+        let before = std::mem::replace(&mut self.scopes.views, views);
+        let defines = self.bind(p, kind, refutable);
+        self.scopes.views = before;
+        defines
+    }
+
+    /// Calls `run` while closure parameters are taken to be views into `views`.
+    pub(super) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.scopes.views, views);
+        let out = run(self);
+        self.scopes.views = before;
+        out
+    }
+
+    /// Returns the locals that the bindings of a pattern may be mutable views into.
+    pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
+        let by_mutable_reference = borrows_mutably(p);
+        let mut views = self.views_of(of, by_mutable_reference);
+        if by_mutable_reference {
+            views.insert(EXCLUSIVE);
+        }
+
+        if let Pat::Type(t) = p
+            && is_frozen(&t.ty)
+        {
+            views.remove(&INTERIOR);
+        }
+
+        views
+    }
+
+    /// Returns the locals that the value of an expression may hold a mutable view into.
+    pub(super) fn views(&self, e: &Expr) -> Views {
+        self.views_of(e, false)
+    }
+
+    /// Like [`Self::views`], for an expression that is used in place: by a method that may borrow it, or by a
+    /// `ref mut` pattern.
+    pub(super) fn place_views(&self, e: &Expr) -> Views {
+        self.views_of(e, true)
+    }
+
+    /// Returns the locals that may change through a value that is passed to a call. What methods inside the
+    /// argument change is counted where they are called.
+    pub(super) fn handed_views(&self, argument: &Expr) -> Views {
+        match peel(argument) {
+            Expr::MethodCall(_) | Expr::Closure(_) => Views::new(),
+            e => self.views(e),
+        }
+    }
+
+    fn views_of(&self, e: &Expr, in_place: bool) -> Views {
+        let mut out = Views::new();
+        if self.unit.faults.has(Fault::ViewsIgnored) {
+            // even with this fault a local is still itself
+            out.extend(self.root(e).filter(|id| in_place && self.variable(*id).mutable));
+            return out;
+        }
+
+        match peel(e) {
+            Expr::Path(p) => {
+                // a local that is moved is no view; a local that is a view stays one
+                let id = p.path.get_ident().and_then(|i| self.find(i));
+                out.extend(
+                    id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)),
+                );
+            }
+            Expr::Field(f) => return self.views_of(&f.base, in_place),
+            Expr::Index(f) => return self.copied(self.views_of(&f.expr, in_place), in_place),
+            Expr::Try(r) => return self.views_of(&r.expr, in_place),
+            Expr::Unary(u) => return self.copied(self.views_of(&u.expr, in_place), in_place),
+            Expr::Reference(r) if r.mutability.is_some() => {
+                out = self.views_of(&r.expr, true);
+                out.insert(EXCLUSIVE);
+            }
+            // nothing changes through a shared borrow, except by interior mutability
+            Expr::Reference(r) => return self.copied(self.views_of(&r.expr, false), false),
+            Expr::MethodCall(c) => return self.result_views(c),
+            Expr::Call(c) => {
+                c.args.iter().for_each(|a| out.extend(self.views(a)));
+                self.call_views(c, &mut out);
+            }
+            Expr::Tuple(t) => t.elems.iter().for_each(|a| out.extend(self.views_of(a, in_place))),
+            Expr::Array(t) => t.elems.iter().for_each(|a| out.extend(self.views(a))),
+            Expr::Repeat(r) => out.extend(self.views(&r.expr)),
+            Expr::Struct(s) => s
+                .fields
+                .iter()
+                .map(|f| &f.expr)
+                .chain(s.rest.as_deref())
+                .for_each(|a| out.extend(self.views(a))),
+            Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => {}
+            // branches, blocks, closures and macros: any local mentioned inside
+            other => {
+                let tokens = other.to_token_stream();
+                if mentions_mutable_views(tokens.clone()) {
+                    out.insert(EXCLUSIVE);
+                }
+                if builds_unknown_types(tokens.clone()) {
+                    out.insert(INTERIOR);
+                }
+
+                let mut mentioned = vec![];
+                names(tokens, &mut mentioned);
+                let ids = mentioned.iter().filter_map(|n| self.find_name(n));
+                out.extend(ids.filter(|id| self.variable(*id).mutable || !self.variable_is_plain(*id)));
+            }
+        }
+
+        out
+    }
+
+    /// Returns what a copy of a place shares with the place, given the views of the place. A `&mut` cannot be
+    /// copied, but a reference to a `Cell` can.
+    fn copied(&self, views: Views, in_place: bool) -> Views {
+        match in_place {
+            true => views,
+            false => views.into_iter().filter(|id| self.reaches(*id, |v, _| v == INTERIOR)).collect(),
+        }
+    }
+
+    /// Returns the locals that the result of a method may hold a mutable view into.
+    fn result_views(&self, c: &syn::ExprMethodCall) -> Views {
+        let method = c.method.to_string();
+        if self.named_field(&c.receiver).is_some() {
+            return Views::new();
+        }
+        if owns_its_result(&method) {
+            return match keeps_sharing(&method) {
+                true => self.copied(self.views_of(&c.receiver, false), false),
+                false => Views::new(),
+            };
+        }
+
+        // nothing changes through a shared borrow
+        let mut out = self.views_of(&c.receiver, !only_reads(&method));
+        c.args.iter().for_each(|a| out.extend(self.views(a)));
+        if returns_mutable_view(&method) {
+            out.insert(EXCLUSIVE);
+        }
+
+        let types = c.turbofish.as_ref().map(|t| &t.args);
+        let known = |t: &GenericArgument| matches!(t, GenericArgument::Type(t) if is_frozen(t));
+        match types {
+            Some(types) if !types.is_empty() && types.iter().all(known) => {
+                out.remove(&INTERIOR);
+            }
+            _ if builds_any_type(&method) => {
+                out.insert(INTERIOR);
+            }
+            _ => {}
+        }
+
+        out
+    }
+
+    /// Adds the views that the result of a call holds, besides those that its arguments hold.
+    fn call_views(&self, c: &syn::ExprCall, out: &mut Views) {
+        let Expr::Path(p) = peel(&c.func) else {
+            out.extend([EXCLUSIVE, INTERIOR]);
+            return;
+        };
+
+        if let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) {
+            // a closure may return what it has captured
+            out.extend(Some(id).filter(|id| !self.variable_is_plain(*id)));
+            return;
+        }
+
+        let last = last_name(&p.path);
+        if is_upper(&last) {
+            return;
+        }
+
+        let mut before = p.path.segments.iter().rev().skip(1);
+        let own = before.next().filter(|s| s.ident == "Self" && p.path.segments.len() == 2);
+        match own.map(|_| self.unit.versions(&last)) {
+            Some(versions) if !versions.is_empty() => {
+                let item = versions[0];
+                let syn::ReturnType::Type(_, ty) = &item.sig.output else { return };
+                if mentions_mutable_views(ty.to_token_stream()) {
+                    out.insert(EXCLUSIVE);
+                }
+                let builds = |item: &&ImplItemFn| builds_unknown_types(item.block.to_token_stream());
+                if !is_frozen(ty) && versions.iter().any(builds) {
+                    out.insert(INTERIOR);
+                }
+            }
+            _ => {
+                let bare = PathArguments::None;
+                let tokens = p.path.to_token_stream();
+                let arguments = p.path.segments.last().map_or(&bare, |s| &s.arguments);
+                if p.qself.is_some() || builds_unknown_types(tokens) || !arguments.is_empty() {
+                    out.insert(INTERIOR);
+                }
+            }
+        }
+    }
+
+    /// Checks that a local is not a view.
+    pub(super) fn variable_is_plain(&self, id: VariableId) -> bool {
+        self.variable(id).views.is_empty()
+    }
+
+    /// Checks whether a method call may change a local, given that its receiver is a view into the local.
+    pub(super) fn may_change(&self, id: VariableId, method: &str) -> bool {
+        !reads_by_convention(method) || self.is_exclusive(id)
+    }
+
+    /// Checks whether a local, or a local that it is a view into, may change other than by interior
+    /// mutability.
+    pub(super) fn is_exclusive(&self, id: VariableId) -> bool {
+        self.reaches(id, |id, v| id == EXCLUSIVE || v.mutable)
+    }
+
+    /// Checks whether a local or any local that it is a view into fulfils a condition.
+    fn reaches(&self, id: VariableId, fulfils: impl Fn(VariableId, &Variable) -> bool) -> bool {
+        let (mut todo, mut seen) = (vec![id], Views::new());
+        while let Some(id) = todo.pop() {
+            if seen.insert(id) {
+                let v = self.variable(id);
+                if fulfils(id, v) {
+                    return true;
+                }
+                todo.extend(&v.views);
+            }
+        }
+
+        false
+    }
+}
+
+/// Returns the views that a parameter of a helper holds, by its type. A type parameter may be a `&mut`.
+pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
+    let generic = |name: &syn::Ident| item.sig.generics.type_params().any(|g| g.ident == *name);
+    let exclusive = match ty {
+        Type::ImplTrait(_) => true,
+        Type::Path(p) if p.path.get_ident().is_some_and(generic) => true,
+        ty => mentions_mutable_views(ty.to_token_stream()),
+    };
+    exclusive.then_some(EXCLUSIVE).into_iter().collect()
+}
+
+/// Checks whether a pattern contains `ref mut`.
+fn borrows_mutably(p: &Pat) -> bool {
+    struct Found(bool);
+
+    impl<'ast> Visit<'ast> for Found {
+        fn visit_pat_ident(&mut self, i: &'ast syn::PatIdent) {
+            self.0 |= i.by_ref.is_some() && i.mutability.is_some();
+            syn::visit::visit_pat_ident(self, i)
+        }
+    }
+
+    let mut found = Found(false);
+    found.visit_pat(p);
+    found.0
+}

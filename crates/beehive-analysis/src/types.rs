@@ -1,0 +1,118 @@
+//! What the analysis knows about types by name: which have no interior mutability, and which tokens may build
+//! a value of another type.
+
+use crate::known::{is_primitive, is_upper};
+use crate::methods::{builds_any_type, returns_mutable_view};
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{GenericArgument, PathArguments, Type};
+
+/// Types of the standard library that change only through a `&mut`, if their parameters do.
+const FROZEN: &[&str] = &[
+    "String",
+    "Vec",
+    "VecDeque",
+    "BTreeMap",
+    "BTreeSet",
+    "BinaryHeap",
+    "HashMap",
+    "HashSet",
+    "Option",
+    "Result",
+    "Box",
+    "Cow",
+    "Reverse",
+    "Wrapping",
+    "Ordering",
+    "Duration",
+    "IpAddr",
+    "Ipv4Addr",
+    "Ipv6Addr",
+    "SocketAddr",
+    "SocketAddrV4",
+    "SocketAddrV6",
+    "Range",
+    "RangeInclusive",
+    "PathBuf",
+    "OsString",
+    "NonZero",
+    "NonZeroU8",
+    "NonZeroU16",
+    "NonZeroU32",
+    "NonZeroU64",
+    "NonZeroUsize",
+    "Iterator",
+];
+
+fn is_frozen_name(name: &str) -> bool {
+    FROZEN.contains(&name) || is_primitive(name)
+}
+
+/// Checks for a type that is known to have no interior mutability. `_` counts as known, because only what the
+/// expression builds can fill it in.
+pub(crate) fn is_frozen(t: &Type) -> bool {
+    match t {
+        Type::Path(p) => p.path.segments.last().is_some_and(|s| {
+            is_frozen_name(&s.ident.to_string())
+                && match &s.arguments {
+                    PathArguments::None => true,
+                    PathArguments::AngleBracketed(a) => a.args.iter().all(|a| match a {
+                        GenericArgument::Type(t) => is_frozen(t),
+                        GenericArgument::Lifetime(_) | GenericArgument::Const(_) => true,
+                        _ => false,
+                    }),
+                    PathArguments::Parenthesized(_) => false,
+                }
+        }),
+        Type::Reference(r) => is_frozen(&r.elem),
+        Type::Tuple(t) => t.elems.iter().all(is_frozen),
+        Type::Array(a) => is_frozen(&a.elem),
+        Type::Slice(a) => is_frozen(&a.elem),
+        Type::Paren(p) => is_frozen(&p.elem),
+        Type::Group(p) => is_frozen(&p.elem),
+        _ => false,
+    }
+}
+
+/// Checks whether the value of some tokens may hold a `&mut` that was made inside them.
+pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|t| match t {
+        TokenTree::Ident(i) => i == "mut" || returns_mutable_view(&i.to_string()),
+        TokenTree::Group(g) => mentions_mutable_views(g.stream()),
+        _ => false,
+    })
+}
+
+/// Checks whether tokens may build a value of a type that the analysis does not know: `Name::function`, or a
+/// conversion.
+pub(crate) fn builds_unknown_types(tokens: TokenStream) -> bool {
+    let (mut of, mut colons) = (None::<String>, 0);
+    for t in tokens {
+        match t {
+            TokenTree::Ident(i) => {
+                let name = i.to_string();
+                if builds_any_type(&name) {
+                    return true;
+                }
+
+                let unknown = |of: &String| is_upper(of) && of != "Self" && !is_frozen_name(of);
+                if colons == 2 && !is_upper(&name) && of.as_ref().is_some_and(unknown) {
+                    return true;
+                }
+
+                (of, colons) = (Some(name), 0);
+            }
+            TokenTree::Punct(p) if p.as_char() == ':' => colons += 1,
+            TokenTree::Group(g) => {
+                if builds_unknown_types(g.stream()) {
+                    return true;
+                }
+                (of, colons) = (None, 0);
+            }
+            // `Name::<T>::function`: the parameters stand between the name and the function
+            TokenTree::Punct(p) if matches!(p.as_char(), '<' | '>') && of.is_some() => colons = 0,
+            _ => (of, colons) = (None, 0),
+        }
+    }
+
+    false
+}

@@ -1,0 +1,219 @@
+//! Changes of values that no `mut` name gives access to: the map keeps each statement that may change what a
+//! key depends on, or the handler is refused.
+
+use crate::{errors, handler};
+
+/// Asserts that each map contains the code that changes the key.
+fn keeps(cases: &[(&str, &str)]) {
+    let mut wrong = vec![];
+    for (body, change) in cases {
+        let d = handler(body);
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        if !d.errors.is_empty() || !map.contains(&change.replace(' ', "")) {
+            wrong.push(format!("{body}\n    {:?}\n    {map}", errors(&d)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Asserts that each key is refused.
+fn refuses(cases: &[&str]) {
+    let refused = |body: &str| {
+        errors(&handler(body))
+            .iter()
+            .any(|e| e.contains("is not a function of the message") || e.contains("becomes a key"))
+    };
+    let wrong: Vec<&str> = cases.iter().copied().filter(|body| !refused(body)).collect();
+    assert!(wrong.is_empty(), "{} of {} are accepted:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_change_through_a_reference_to_a_temporary_is_kept() {
+    keeps(&[
+        ("let e = &mut [m.b, m.a]; e.sort(); self.t.put((e[0], e[1]), 1);", "e.sort();"),
+        (
+            "let e: &mut Vec<u64> = &mut vec![m.b]; e.push(m.a); for k in e.iter() { self.d.put(*k, 1); }",
+            "e.push(m.a);",
+        ),
+        ("let (lo, _) = (&mut [m.b, m.a], 1); lo.reverse(); self.d.put(lo[0], 1);", "lo.reverse();"),
+        (
+            "let p = Pair { all: &mut [m.b, m.a], n: 1 }; p.all.sort(); self.d.put(p.all[0], 1);",
+            "p.all.sort();",
+        ),
+        ("let e = { &mut [m.b, m.a] }; e.sort(); self.d.put(e[0], 1);", "e.sort();"),
+        (
+            "let [x, y] = &mut [vec![m.a], vec![m.b]]; x.append(y); self.d.put(x.len() as u64, 1);",
+            "x.append(y);",
+        ),
+        (
+            "let e = Some(&mut [m.b, m.a]); let Some(f) = e else { return }; f.sort(); self.d.put(f[0], 1);",
+            "f.sort();",
+        ),
+        ("let ref mut e = [m.b, m.a]; let f = e; f.sort(); self.d.put(f[0], 1);", "f.sort();"),
+        ("let e = &mut [m.b, m.a]; e.swap(0, 1); self.d.put(e[0], 1);", "e.swap(0,1);"),
+        ("let e = &mut [m.b, m.a]; pure!(e.swap(0, 1)); self.d.put(e[0], 1);", "pure!(e.swap(0,1));"),
+        ("let e = &mut [m.b, m.a]; if m.flag { e.sort(); } self.d.put(e[0], 1);", "e.sort();"),
+    ]);
+}
+
+#[test]
+fn a_change_through_a_view_that_a_method_returns_is_kept() {
+    keeps(&[
+        ("let v = vec![m.b, m.a].leak(); v.reverse(); self.d.put(v[0], 1);", "v.reverse();"),
+        ("for c in vec![m.b, m.a].chunks_mut(2) { c.sort(); self.d.put(c[0], 1); }", "c.sort();"),
+        ("for c in [vec![m.b, m.a]].iter_mut() { c.sort(); self.d.put(c[0], 1); }", "c.sort();"),
+        (
+            "if let Some(x) = [Some(m.a)].first_mut() { x.take(); self.d.put(x.unwrap_or(m.b), 1); }",
+            "x.take();",
+        ),
+        (
+            "match vec![m.b, m.a].split_at_mut(1) { (x, y) => { x.swap_with_slice(y); self.d.put(x[0], 1); } }",
+            "x.swap_with_slice(y);",
+        ),
+        ("let f = || vec![m.b, m.a].leak(); let e = f(); e.sort(); self.d.put(e[0], 1);", "e.sort();"),
+        (
+            "let e = Self::fresh(m.a, m.b); e.sort(); self.d.put(e[0], 1); } fn fresh(a: u64, b: u64) -> &'static mut [u64] { vec![a, b].leak()",
+            "e.sort();",
+        ),
+    ]);
+}
+
+#[test]
+fn a_change_of_what_a_pattern_binds_is_kept() {
+    keeps(&[
+        (
+            "match &mut Some([m.b, m.a]) { Some(p) => { p.sort(); self.d.put(p[0], 1); } None => {} }",
+            "p.sort();",
+        ),
+        (
+            "let Some(x) = &mut Some(vec![m.a]) else { return }; x.push(m.b); for k in x.iter() { self.d.put(*k, 1); }",
+            "x.push(m.b);",
+        ),
+        ("if let (p, true) = (&mut [m.b, m.a], m.flag) { p.sort(); self.d.put(p[0], 1); }", "p.sort();"),
+        ("for p in [&mut [m.b, m.a]] { p.sort(); self.d.put(p[0], 1); }", "p.sort();"),
+        (
+            "match (vec![m.b, m.a],) { (ref mut p,) => { let q = p; q.sort(); self.d.put(q[0], 1); } }",
+            "q.sort();",
+        ),
+    ]);
+}
+
+#[test]
+fn an_iterator_that_is_held_by_reference_advances() {
+    keeps(&[
+        (
+            "let it = &mut m.items.iter(); it.next(); if let Some(k) = it.next() { self.d.put(*k, 1); }",
+            "it.next();",
+        ),
+        (
+            "let it = &mut [m.a, m.b].into_iter(); let _first = it.next(); for k in it { self.d.put(k, 1); }",
+            "let_first=it.next();",
+        ),
+        (
+            "let it = &mut (0..m.n); it.nth(2); while let Some(k) = it.next() { self.d.put(k, 1); }",
+            "it.nth(2);",
+        ),
+        (
+            "let it = &mut m.items.iter().peekable(); let n = it.by_ref().take(2).count(); if let Some(k) = it.peek() { self.d.put(**k, 1); }",
+            "it.by_ref().take(2).count()",
+        ),
+        (
+            "let it = &mut m.items.iter(); let _ = it.skip_while(|x| **x < m.a).next(); if let Some(k) = it.next() { self.d.put(*k, 1); }",
+            "it.skip_while(",
+        ),
+    ]);
+}
+
+#[test]
+fn a_change_by_interior_mutability_is_kept() {
+    keeps(&[
+        ("let c: Slot = Default::default(); c.set(m.a); self.d.put(c.get(), 1);", "c.set(m.a);"),
+        ("let c = Slot::from(m.a); let r = &c; r.set(m.b); self.d.put(c.get(), 1);", "r.set(m.b);"),
+        (
+            "let c: Cell<u64> = m.a.into(); let old = c.replace(m.b); self.d.put(c.get(), old);",
+            "c.replace(m.b)",
+        ),
+        (
+            "let acc = Acc { hits: m.opt.unwrap_or_default() }; acc.hits.add(m.a); self.d.put(acc.hits.get(), 1);",
+            "acc.hits.add(m.a);",
+        ),
+        (
+            "let cs: Vec<Slot> = m.items.iter().map(|x| Slot::from(*x)).collect(); for c in &cs { c.set(m.a); } for c in &cs { self.d.put(c.get(), 1); }",
+            "c.set(m.a);",
+        ),
+        (
+            "let c = Slot::from(m.a); let pair = (&c, m.b); pair.0.set(pair.1); self.d.put(c.get(), 1);",
+            "pair.0.set(pair.1);",
+        ),
+    ]);
+}
+
+/// Only what may hold a `Cell` is treated like this: a value of the message and of a known type may be read
+/// under any condition.
+#[test]
+fn what_only_reads_does_not_cost_a_key() {
+    for body in [
+        "let k = m.name.to_string(); if self.g.contains(&k) { ctx.emit(k.trim()); } self.g.put(k, 1);",
+        "let k: u64 = m.small.into(); if self.d.contains(&k) { ctx.emit(k.midpoint(3)); } self.d.put(k, 1);",
+        "let k = Mac::from(m.mac); if self.d.contains(&k) { ctx.emit(k.octets()); } self.d.put(k, 1);",
+        "let k = m.key.clone(); if self.d.contains(&k) { ctx.emit(k.describe()); } self.d.put(k, 1);",
+    ] {
+        let d = handler(body);
+        assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
+    }
+}
+
+#[test]
+fn a_change_that_the_map_cannot_repeat_is_refused() {
+    refuses(&[
+        // by code that the analysis cannot see into
+        "let e = &mut [m.b, m.a]; order(e); self.d.put(e[0], 1);",
+        "let e = &mut [m.b, m.a]; order(Some(e)); self.d.put(m.a, 1); let k = e[0]; self.d.put(k, 1);",
+        "let c: Slot = Default::default(); fill(&c, m.a); self.d.put(c.get(), 1);",
+        // by a helper
+        "let e = &mut [m.b, m.a]; Self::order(e); self.d.put(e[0], 1); } fn order(x: &mut [u64]) { x.sort();",
+        "let e = &mut [m.b, m.a]; self.order(e); self.d.put(e[0], 1); } fn order(&mut self, x: &mut [u64]) { x.sort();",
+        "let it = &mut m.items.iter(); self.skip(it); if let Some(k) = it.next() { self.d.put(*k, 1); } } fn skip<'a>(&self, it: &mut impl Iterator<Item = &'a u64>) { it.next();",
+        "let c = Slot::from(m.a); self.fill(&c); self.d.put(c.get(), 1); } fn fill(&mut self, c: &Slot) { c.set(3);",
+        // under a condition on state, or by a value from state
+        "let e = &mut [m.b, m.a]; if self.d.contains(&m.a) { e.sort(); } self.d.put(e[0], 1);",
+        "let e = &mut vec![m.b]; e.extend(self.d.get(&m.a)); for k in e.iter() { self.d.put(*k, 1); }",
+        "match &mut Some([m.b, m.a]) { Some(p) => { if self.d.contains(&m.a) { p.sort(); } self.e.put(p[0], 1); } None => {} }",
+        "let it = &mut m.items.iter(); if self.d.contains(&m.a) { it.next(); } if let Some(k) = it.next() { self.d.put(*k, 1); }",
+        "let c: Slot = Default::default(); if self.d.contains(&m.a) { c.set(m.a); } self.d.put(c.get(), 1);",
+        // in an expression that the map does not run
+        "let it = &mut m.items.iter(); ctx.emit(it.next()); if let Some(k) = it.next() { self.d.put(*k, 1); }",
+        // in a closure that runs at another time
+        "let e = &mut [m.b, m.a]; let f = || e.sort(); f(); self.d.put(e[0], 1);",
+    ]);
+}
+
+/// A closure that is an argument of a method runs in the map as in the handler.
+#[test]
+fn a_closure_may_use_what_the_method_hands_it() {
+    keeps(&[
+        ("let mut n = 0; m.items.iter().filter(|x| { n += 1; **x > 1 }).count(); self.e.get(&n);", "n+=1;"),
+        (
+            "let mut parts = m.text.split('/'); if let Some(k) = parts.next().and_then(|s| s.parse().ok()) { self.d.put(k, 1); }",
+            "s.parse()",
+        ),
+        (
+            "let mut ks = m.items.clone(); ks.sort_by(|a, b| b.cmp(a)); self.d.put(ks.len() as u64, 1);",
+            "b.cmp(a)",
+        ),
+        (
+            "let mut ks = m.items.clone(); ks.retain(|k| k.is_fine()); for k in &ks { self.d.put(*k, 1); }",
+            "k.is_fine()",
+        ),
+        (
+            "let mut n = 0; let it = m.items.iter().map(|x| { n += 1; x + n }); for k in it { self.d.put(k, 1); }",
+            "n+=1;",
+        ),
+    ]);
+    refuses(&[
+        "let mut n = 0; if self.d.contains(&m.a) { m.items.iter().for_each(|x| n += x); } self.e.put(n, 1);",
+        "let mut n = 0; let mut f = |x: u64| { n += x; n }; f(m.a); self.e.put(n, 1);",
+        "let mut n = 0; let mut f = || m.items.iter().map(|x| { n += x; n }).count(); f(); self.e.put(n, 1);",
+        "let mut n = 0; self.d.get(&m.a).map(|x| { n += x; n }); self.e.put(n, 1);",
+    ]);
+}
