@@ -69,6 +69,7 @@ pub mod errors {
         key_from_context = "guide/errors/key_from_context.md";
         key_from_configuration = "guide/errors/key_from_configuration.md";
         key_from_unknown_code = "guide/errors/key_from_unknown_code.md";
+        key_from_hash_order = "guide/errors/key_from_hash_order.md";
         key_from_helper = "guide/errors/key_from_helper.md";
         all_cells = "guide/errors/all_cells.md";
         self_escapes = "guide/errors/self_escapes.md";

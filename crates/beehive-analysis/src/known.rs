@@ -63,6 +63,20 @@ const IMPURE_METHODS: &[&str] = &[
     "recv",
     "try_recv",
     "blocking_recv",
+    "recv_timeout",
+    "recv_deadline",
+    "try_iter",
+    "send",
+    "try_send",
+    "blocking_send",
+    "send_timeout",
+    "notify_one",
+    "notify_all",
+    "wait",
+    "park",
+    "unpark",
+    "flush",
+    "write_all",
     "read",
     "read_to_end",
     "read_to_string",
@@ -353,20 +367,48 @@ pub(crate) enum MacroKind {
     Diverge,
     /// May return early.
     MayExit,
+    /// Has the name of a macro of another crate, but no path that says which macro it is.
+    Guessed,
     Unknown,
 }
 
-pub(crate) fn macro_kind(name: &str) -> MacroKind {
+/// Macros of the crates for logs and errors that are common in handlers.
+fn foreign_macro_kind(name: &str) -> MacroKind {
+    match name {
+        "trace" | "debug" | "info" | "warn" | "error" | "event" | "log" => MacroKind::Log,
+        "bail" => MacroKind::Diverge,
+        "ensure" => MacroKind::MayExit,
+        _ => MacroKind::Unknown,
+    }
+}
+
+/// Checks whether other crates have a macro of this name that the analysis knows if its path names the crate.
+pub(crate) fn is_foreign_macro(name: &str) -> bool {
+    foreign_macro_kind(name) != MacroKind::Unknown
+}
+
+fn standard_macro_kind(name: &str) -> MacroKind {
     match name {
         "format" | "vec" | "matches" | "concat" | "stringify" | "line" | "file" | "column"
         | "module_path" | "env" | "include_str" | "cfg" | "format_args" => MacroKind::Pure,
         "pure" => MacroKind::Trust,
         "write" | "writeln" => MacroKind::Write,
-        "println" | "print" | "eprintln" | "eprint" | "dbg" | "trace" | "debug" | "info" | "warn"
-        | "error" | "event" | "log" | "assert" | "assert_eq" | "assert_ne" | "debug_assert"
-        | "debug_assert_eq" | "debug_assert_ne" => MacroKind::Log,
-        "panic" | "todo" | "unimplemented" | "unreachable" | "bail" => MacroKind::Diverge,
-        "ensure" => MacroKind::MayExit,
+        "println" | "print" | "eprintln" | "eprint" | "dbg" | "assert" | "assert_eq" | "assert_ne"
+        | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => MacroKind::Log,
+        "panic" | "todo" | "unimplemented" | "unreachable" => MacroKind::Diverge,
         _ => MacroKind::Unknown,
+    }
+}
+
+/// Returns what is known about a macro. The printed code checks that a bare name of the standard library is
+/// not the name of another macro.
+pub(crate) fn macro_kind(path: &syn::Path) -> MacroKind {
+    let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { return MacroKind::Unknown };
+    let of = path.segments.first().filter(|_| path.segments.len() > 1).map(|s| s.ident.to_string());
+    match of.as_deref() {
+        None if is_foreign_macro(&name) => MacroKind::Guessed,
+        None | Some("std" | "core" | "alloc" | "beehive") => standard_macro_kind(&name),
+        Some("tracing" | "log" | "anyhow" | "eyre" | "color_eyre") => foreign_macro_kind(&name),
+        Some(_) => MacroKind::Unknown,
     }
 }

@@ -173,6 +173,23 @@ const READS: &[&str] = &[
     "is_err_and",
 ];
 
+/// Checks whether a method only reads a constant. `direct` says that the receiver is the constant itself and
+/// not, say, an iterator over it.
+pub(crate) fn reads_constant(method: &str, arguments: usize, direct: bool) -> bool {
+    match method {
+        "min" | "max" | "clamp" | "midpoint" | "rotate_left" | "rotate_right" | "ilog2" | "ilog10"
+        | "isqrt" | "div_ceil" | "next_multiple_of" | "next_power_of_two" | "into_iter" | "into"
+        | "try_into" => true,
+        "get" => arguments == 1,
+        "map" | "filter" | "filter_map" | "flat_map" | "enumerate" | "zip" | "rev" | "take" | "skip"
+        | "take_while" | "skip_while" | "step_by" | "chain" | "cycle" | "fold" | "find" | "find_map"
+        | "nth" | "next" | "min_by_key" | "max_by_key" | "min_by" | "max_by" | "collect" | "unwrap"
+        | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default" | "expect" | "ok" | "and_then" | "ok_or"
+        | "map_or" | "peek" | "flatten" | "inspect" => !direct,
+        _ => false,
+    }
+}
+
 /// Checks whether a method only reads a receiver that may have interior mutability.
 pub(crate) fn reads_by_convention(method: &str) -> bool {
     READS.contains(&method)

@@ -164,6 +164,8 @@ pub(crate) struct FunctionMap {
     pub shared: Vec<Ident>,
     /// Methods and functions that it calls and the block does not define.
     pub missing: Vec<Missing>,
+    /// Macros of the standard library that it calls by a bare name.
+    pub macros: Vec<Ident>,
     pub tail: Value,
     pub is_method: bool,
     /// For each parameter, whether its map needs it. Computed once, because many callers may share the
@@ -210,7 +212,7 @@ pub(crate) fn touches_state(nodes: &[Node]) -> bool {
 /// Adds to `out` everything that a verbatim copy of these nodes would use and change.
 pub(crate) fn accumulate(nodes: &[Node], out: &mut Value) {
     fn add(out: &mut Value, value: &Value) {
-        out.and(Value { taint: None, ..value.clone() })
+        out.and(Value { taint: None, unordered: None, ..value.clone() })
     }
 
     for n in nodes {

@@ -9,6 +9,7 @@ use syn::{Error, Lit};
 const PAGES: &[(&str, &str)] = &[
     ("it comes from the context", "key_from_context"),
     ("which is not part of the message", "key_from_configuration"),
+    ("the order of a hash map or a hash set", "key_from_hash_order"),
     ("there is no variable", "key_from_unknown_code"),
     ("cannot see to be deterministic", "key_from_unknown_code"),
     ("may read something other than the message", "key_from_unknown_code"),

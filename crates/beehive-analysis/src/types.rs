@@ -73,6 +73,36 @@ pub(crate) fn is_frozen(t: &Type) -> bool {
     }
 }
 
+/// Checks for a type with a hash map or a hash set in it. With `aliases`, a generic type of any other name
+/// counts as one, because it may be an alias.
+pub(crate) fn is_hashed(t: &Type, aliases: bool) -> bool {
+    match t {
+        Type::Path(p) => p.path.segments.last().is_some_and(|s| {
+            let name = s.ident.to_string();
+            let of = match &s.arguments {
+                PathArguments::AngleBracketed(a) => Some(&a.args),
+                _ => None,
+            };
+
+            let inner = |a: &GenericArgument| matches!(a, GenericArgument::Type(t) if is_hashed(t, aliases));
+            let unknown = aliases && of.is_some() && !is_ordered_name(&name);
+            name.starts_with("Hash") || unknown || of.is_some_and(|args| args.iter().any(inner))
+        }),
+        Type::Reference(r) => is_hashed(&r.elem, aliases),
+        Type::Tuple(t) => t.elems.iter().any(|t| is_hashed(t, aliases)),
+        Type::Array(a) => is_hashed(&a.elem, aliases),
+        Type::Slice(a) => is_hashed(&a.elem, aliases),
+        Type::Paren(p) => is_hashed(&p.elem, aliases),
+        Type::Group(p) => is_hashed(&p.elem, aliases),
+        _ => false,
+    }
+}
+
+fn is_ordered_name(name: &str) -> bool {
+    matches!(name, "Cell" | "RefCell" | "Rc" | "Arc" | "PhantomData" | "Rev" | "Peekable")
+        || is_frozen_name(name) && !name.starts_with("Hash")
+}
+
 /// Checks whether the value of some tokens may hold a `&mut` that was made inside them.
 pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|t| match t {

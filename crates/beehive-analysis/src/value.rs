@@ -47,6 +47,8 @@ pub(crate) enum Why {
     Field(String),
     /// Computed by a function that the analysis cannot see.
     Call(String),
+    /// Computed from the order of a hash map or a hash set.
+    Unordered,
     /// Computed by calling a function value, such as a closure in a field.
     FunctionValue,
     /// A name that no local has: a function that the analysis cannot see, or a misspelled local with the name
@@ -86,6 +88,11 @@ impl Why {
             }
             Why::Call(f) => {
                 format!("it calls `{f}` (line {line}), which Beehive cannot see to be deterministic")
+            }
+            Why::Unordered => {
+                format!(
+                    "it depends on the order of a hash map or a hash set (line {line}), which differs from run to run"
+                )
             }
             Why::FunctionValue => {
                 format!(
@@ -146,6 +153,9 @@ impl Sources {
 pub(crate) struct Value {
     /// Why it is not a function of the message; `None` if it is one.
     pub taint: Option<Taint>,
+    /// Why the order of its elements differs from run to run; `None` if it does not. Nothing else about it
+    /// is unknown.
+    pub unordered: Option<Taint>,
     /// The locals that its expression reads.
     pub uses: Variables,
     /// The locals that its expression changes.
@@ -175,6 +185,10 @@ impl Value {
     pub(crate) fn and(&mut self, other: Value) {
         if self.taint.is_none() {
             self.taint = other.taint;
+        }
+
+        if self.unordered.is_none() {
+            self.unordered = other.unordered;
         }
 
         self.uses.extend(other.uses);

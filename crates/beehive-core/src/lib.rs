@@ -94,6 +94,17 @@ pub mod __private {
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 
+    /// The macros of the standard library that the analysis knows, and `pure!`. Printed code imports all of
+    /// them to check that a bare name in a handler means the macro of the standard library.
+    pub mod macros {
+        pub use crate::pure;
+        pub use std::{
+            assert, assert_eq, assert_ne, cfg, column, concat, dbg, debug_assert, debug_assert_eq,
+            debug_assert_ne, eprint, eprintln, file, format, format_args, line, matches, module_path, panic,
+            print, println, stringify, todo, unimplemented, unreachable, vec, write, writeln,
+        };
+    }
+
     /// Called by a method with `#[rcv]` or `#[every]` that is not inside a `#[handlers]` block; its
     /// `must_use` message is the warning that the user sees.
     #[must_use = "write `#[handlers]` above the impl block: without it `#[rcv]` and `#[every]` do nothing (more: beehive::guide::errors::derives)"]

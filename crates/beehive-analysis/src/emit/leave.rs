@@ -6,7 +6,7 @@
 
 use crate::faults::{Fault, Faults};
 use crate::known::{MacroKind, macro_kind};
-use crate::syntax::{is_error, is_quiet, last_name};
+use crate::syntax::{is_error, is_quiet};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::visit_mut::{self, VisitMut};
@@ -81,7 +81,7 @@ impl Moving<'_> {
 }
 
 fn diverges(m: &syn::Macro) -> bool {
-    macro_kind(&last_name(&m.path)) == MacroKind::Diverge
+    macro_kind(&m.path) == MacroKind::Diverge
 }
 
 impl VisitMut for Moving<'_> {

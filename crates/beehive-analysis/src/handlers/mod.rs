@@ -1,6 +1,7 @@
 //! Expands `#[handlers] impl App { #[rcv] fn .. }`: parses the block, derives the maps, checks what
 //! attributes assert, and prints the result.
 
+mod macros;
 mod options;
 mod output;
 mod outside;
@@ -237,6 +238,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     let unit = Unit::new(functions, options.pure, faults);
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
     let (mut plain, mut missing): (Vec<Ident>, Vec<Missing>) = (vec![], vec![]);
+    let mut macros: Vec<Ident> = vec![];
 
     for h in &handlers {
         derived.push(match &h.options.map {
@@ -247,6 +249,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
             None => {
                 let map = unit.handler(h.item);
                 missing.extend(map.missing.iter().cloned());
+                macros.extend(map.macros.iter().cloned());
                 derive_map(h, map, &mut diagnostics, &mut plain)
             }
         });
@@ -259,6 +262,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     for map in unit.helpers() {
         diagnostics.extend(map.errors.iter().cloned());
         missing.extend(map.missing.iter().cloned());
+        macros.extend(map.macros.iter().cloned());
         if !map.is_method {
             continue;
         }
@@ -291,6 +295,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     shared.extend(written_by_hand(&handlers));
     dedup(&mut shared);
 
+    dedup(&mut macros);
     if let Some(e) = misread {
         // the other errors may be consequences of the options that could not be read
         diagnostics = Diagnostics::default();
@@ -311,6 +316,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         whole: &whole,
         shared: &shared,
         missing: &missing,
+        macros: &macros,
         warnings: &warnings,
         diagnostics: &diagnostics,
     }

@@ -27,6 +27,7 @@ pub(crate) struct Output<'a> {
     pub whole: &'a [Ident],
     pub shared: &'a [Ident],
     pub missing: &'a [Missing],
+    pub macros: &'a [Ident],
     pub warnings: &'a [Warning],
     pub diagnostics: &'a Diagnostics,
 }
@@ -57,12 +58,14 @@ impl Output<'_> {
         let of = &self.block.self_ty;
         let (generics, _, bounds) = self.block.generics.split_for_impl();
         let undeclared = self.undeclared();
+        let macros = super::macros::checks(self.macros);
         quote! {
             #block
             #errors
             #(#warnings)*
             const _: () = {
             #undeclared
+            #macros
             #[allow(unused_imports)]
             use ::beehive::__private::{CellOtherwise as _, CellThrough as _, CellThroughTwo as _, RegistrationOtherwise as _};
             #[automatically_derived]

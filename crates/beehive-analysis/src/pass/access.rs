@@ -3,7 +3,7 @@
 use super::Pass;
 use super::scope::Kind;
 use crate::diagnostics::extent;
-use crate::known::{has_another_name, keyed_by_reference, needs_all_cells};
+use crate::known::{has_another_name, is_foreign_macro, keyed_by_reference, needs_all_cells};
 use crate::node::{Access, Node};
 use crate::syntax::{names, peel, peel_references, self_field};
 use crate::value::{Taint, Value, Why};
@@ -191,6 +191,10 @@ impl Pass<'_, '_> {
 /// Returns the help lines of the error: what to write instead.
 fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
     match &taint.why {
+        Why::Unordered => "help: sort it first, `keys.sort()`, or collect it into a `BTreeSet` or a `BTreeMap`, which have an order".into(),
+        Why::Macro(name) if is_foreign_macro(name) => format!(
+            "help: if it is the macro of a crate, say which: `tracing::{name}!(..)`, `log::{name}!(..)` or `anyhow::{name}!(..)`"
+        ),
         Why::Call(name) | Why::Method(name) | Why::Macro(name) | Why::Name(name, _) => {
             let called = name.rsplit("::").next().unwrap_or(name);
             let mut mentioned = vec![];

@@ -138,6 +138,7 @@ impl Pass<'_, '_> {
                     sources: value.sources.clone(),
                     varies: value.varies.clone(),
                     alias: None,
+                    unordered: None,
                 });
 
                 let tokens = self.printed(c);

@@ -12,6 +12,7 @@ use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
 use crate::syntax::{
     conditions, is_context, is_self, last_name, pattern_name, peel, peel_references, self_field,
 };
+use crate::types::is_hashed;
 use crate::unit::Unavailable;
 use crate::value::{Taint, Value, VariableId, Why};
 use crate::words::plain_words;
@@ -35,8 +36,10 @@ impl Pass<'_, '_> {
         }
 
         let method = c.method.to_string();
-        let mut value = self.expression(&c.receiver, out);
+        self.order_open = false;
+        let mut value = self.unordered(&c.receiver, out);
         let of_message = value.taint.is_none();
+        let of_receiver = value.unordered.take();
         let mut views = self.place_views(&c.receiver);
         let arguments: Vec<Value> = self.with_views(views.clone(), |pass| {
             c.args
@@ -44,15 +47,18 @@ impl Pass<'_, '_> {
                 .map(|a| match peel(a) {
                     _ if !of_message => pass.value_argument(a, out),
                     Expr::Closure(closure) => pass.closure(closure, true, out),
-                    _ => pass.expression(a, out),
+                    _ => pass.unordered(a, out),
                 })
                 .collect()
         });
 
+        let mut closures = c.args.iter().zip(&arguments).filter(|(a, _)| matches!(peel(a), Expr::Closure(_)));
+        let counts = closures.any(|(_, of)| !of.changes.is_empty());
         arguments.into_iter().for_each(|a| value.and(a));
         if of_message {
             let impure = is_impure_method(&method) && !swaps_elements(c);
-            if self.trust == 0 && impure && !self.unit.trusted.contains(&method) {
+            let acts = impure || self.acts_on_global(c, &views);
+            if self.trust == 0 && acts && !self.unit.trusted.contains(&method) {
                 out.push(Node::Effect);
                 value.taint.get_or_insert(Taint::new(Why::Method(method.clone()), c.method.span()));
             }
@@ -62,16 +68,21 @@ impl Pass<'_, '_> {
             }
         }
 
+        let filled = Value { unordered: value.unordered.clone(), ..Value::default() };
+        value.unordered = of_receiver.or(value.unordered.take());
+        self.order_of_result(c, &mut value, counts);
         if only_reads(&method) {
             return value;
         }
 
+        let result = std::mem::replace(&mut value.unordered, filled.unordered);
         // the receiver may change, and so may the locals that the arguments are views into
         c.args.iter().for_each(|a| views.extend(self.handed_views(a)));
         for id in views.into_iter().filter(|id| self.may_change(*id, &method)).collect::<Vec<_>>() {
             self.changed(id, &mut value, c.method.span());
         }
 
+        value.unordered = result;
         value
     }
 
@@ -241,7 +252,12 @@ impl Pass<'_, '_> {
 
                     false
                 }
-                _ => {
+                Some(item) => {
+                    if let syn::ReturnType::Type(_, ty) = &item.sig.output
+                        && is_hashed(ty, false)
+                    {
+                        value.unordered = Some(Taint::new(Why::Unordered, c.func.span()));
+                    }
                     if self.own_function_may_panic(&name) {
                         value.partial = value.partial.or(Some(c.func.span()));
                     }
@@ -250,9 +266,16 @@ impl Pass<'_, '_> {
             },
         };
 
-        if !pure {
+        let handed = |a: &Expr| matches!(peel(a), Expr::Reference(_)) && self.reaches_global(a);
+        let acts = !is_upper(&last_name(&p.path)) && c.args.iter().any(handed);
+        if !pure || acts && self.trust == 0 {
             out.push(Node::Effect);
-            value.taint = Some(Taint::new(Why::Call(plain_words(p.path.to_token_stream())), c.func.span()));
+            let hashed = p.path.segments.iter().any(|s| s.ident == "HashMap" || s.ident == "HashSet");
+            let why = match hashed {
+                true => Why::Unordered,
+                false => Why::Call(plain_words(p.path.to_token_stream())),
+            };
+            value.taint = Some(Taint::new(why, c.func.span()));
         }
 
         self.change_views_of_arguments(c, &mut value);

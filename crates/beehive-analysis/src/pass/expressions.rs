@@ -3,11 +3,11 @@
 
 use super::Pass;
 use super::scope::Kind;
-use super::views::{EXCLUSIVE, INTERIOR};
+use super::views::GLOBAL;
 use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
 use crate::known::{Callee, callee, is_upper};
 use crate::node::Node;
-use crate::syntax::{find_name, is_quiet, is_self, names, peel, peel_references};
+use crate::syntax::{find_name, is_quiet, is_self, last_name, names, peel, peel_references};
 use crate::value::{Taint, Value, Why};
 use crate::words::plain_words;
 use proc_macro2::Ident;
@@ -18,7 +18,9 @@ use syn::{Expr, Member};
 impl Pass<'_, '_> {
     pub(super) fn all<'e>(&mut self, es: impl Iterator<Item = &'e Expr>, out: &mut Vec<Node>) -> Value {
         let mut value = Value::default();
+        let open = std::mem::take(&mut self.order_open);
         for e in es {
+            self.order_open = open;
             let next = self.expression(e, out);
             value.and(next);
         }
@@ -28,7 +30,14 @@ impl Pass<'_, '_> {
     pub(super) fn expression(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
         // the tail of a block inside a larger expression is not the function's return value
         let tail = std::mem::take(&mut self.tail);
-        let value = self.value(e, out);
+        let open = std::mem::take(&mut self.order_open);
+        self.order_open = open && passes_order_on(e);
+        let mut value = self.value(e, out);
+        self.order_open = false;
+        if !open {
+            Self::decide(&mut value);
+        }
+
         self.tail = tail;
         value
     }
@@ -243,7 +252,7 @@ impl Pass<'_, '_> {
         if r.mutability.is_some() {
             let mut roots = self.views(&r.expr);
             roots.extend(self.place(&r.expr));
-            for root in roots.into_iter().filter(|id| !matches!(*id, EXCLUSIVE | INTERIOR)) {
+            for root in roots.into_iter().filter(|id| *id > GLOBAL) {
                 let taint = Taint::new(
                     Why::MutableBorrow(self.variable(root).name.clone()),
                     syn::spanned::Spanned::span(r),
@@ -296,5 +305,14 @@ impl Pass<'_, '_> {
         let of = self.expression(left, out);
         out.push(Node::Effect);
         Value { taint: of.taint.or(value.taint), changes: value.changes, ..Value::default() }
+    }
+}
+
+/// Checks for expressions whose value has the order of what they are made of. The others must know it.
+fn passes_order_on(e: &Expr) -> bool {
+    match peel(e) {
+        Expr::MethodCall(_) | Expr::Reference(_) | Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) => true,
+        Expr::Call(c) => matches!(peel(&c.func), Expr::Path(p) if is_upper(&last_name(&p.path))),
+        _ => matches!(e, Expr::Paren(_) | Expr::Group(_)),
     }
 }

@@ -160,7 +160,8 @@ impl Pass<'_, '_> {
 
         let mut varies = value.varies.clone();
         varies.insert(site);
-        let known = Kind::Known(Known { sources: value.sources.clone(), varies, alias: None });
+        let known =
+            Kind::Known(Known { sources: value.sources.clone(), varies, alias: None, unordered: None });
 
         // the bindings are declared before the loop is entered, so that a change of them counts as varying in
         // this loop
@@ -259,7 +260,12 @@ impl Pass<'_, '_> {
                 } else {
                     let mut varies = value.varies.clone();
                     varies.insert(site);
-                    Kind::Known(Known { sources: value.sources.clone(), varies, alias: None })
+                    Kind::Known(Known {
+                        sources: value.sources.clone(),
+                        varies,
+                        alias: None,
+                        unordered: None,
+                    })
                 };
 
                 self.bind_view(&l.pat, &l.expr, &kind, true);

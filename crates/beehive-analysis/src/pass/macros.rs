@@ -14,12 +14,20 @@ impl Pass<'_, '_> {
     pub(super) fn macro_call(&mut self, m: &Macro, out: &mut Vec<Node>, statement: bool) -> Value {
         let name = last_name(&m.path);
         let span = m.path.span();
-        let kind = match macro_kind(&name) {
+        let bare = m.path.get_ident();
+        let kind = match bare {
+            Some(_) if self.own_macros.contains(&name) => MacroKind::Unknown,
+            _ => macro_kind(&m.path),
+        };
+        let kind = match kind {
             _ if self.unit.trusted.contains(&name) => MacroKind::Pure,
             MacroKind::Unknown if self.trust > 0 => MacroKind::Pure,
             kind => kind,
         };
 
+        if let Some(name) = bare.filter(|_| !matches!(kind, MacroKind::Unknown | MacroKind::Guessed)) {
+            self.macros.push(name.clone());
+        }
         if kind == MacroKind::Unknown {
             return self.opaque(m, &name, span, out, statement);
         }
@@ -31,6 +39,9 @@ impl Pass<'_, '_> {
 
         let arguments = self.unit.arena.arguments(m, form);
         let Some(arguments) = (*arguments).as_ref() else { return self.opaque(m, &name, span, out, true) };
+        if kind == MacroKind::Guessed && !has_format(arguments) {
+            return self.opaque(m, &name, span, out, true);
+        }
 
         match kind {
             MacroKind::Trust => {
@@ -57,7 +68,10 @@ impl Pass<'_, '_> {
                 }
 
                 out.push(Node::Effect);
-                if kind == MacroKind::MayExit {
+                if kind == MacroKind::Guessed {
+                    self.distrust(m, &name, span);
+                }
+                if matches!(kind, MacroKind::MayExit | MacroKind::Guessed) {
                     out.push(Node::Maybe);
                 }
 
@@ -74,6 +88,8 @@ impl Pass<'_, '_> {
                 value.and(read);
             }
         }
+
+        Self::decide(&mut value);
         value
     }
 
@@ -116,6 +132,7 @@ impl Pass<'_, '_> {
                     sources: value.sources.clone(),
                     varies: value.varies.clone(),
                     alias: None,
+                    unordered: None,
                 }),
             };
 
@@ -152,6 +169,18 @@ impl Pass<'_, '_> {
 
         self.refuse_exits(&value, m);
         value
+    }
+
+    /// Handles a macro that looks like one of a crate for logs or errors, and may be one of the user's: what it
+    /// mentions may change, and it may return, or not.
+    fn distrust(&mut self, m: &Macro, name: &str, span: Span) {
+        let mut mentioned = vec![];
+        names(m.tokens.clone(), &mut mentioned);
+        for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
+            if self.variable(id).mutable || self.is_exclusive(id) {
+                self.poison(id, Taint::new(Why::Macro(name.into()), span));
+            }
+        }
     }
 
     /// Refuses `?` inside a macro that the map may print.
@@ -191,4 +220,10 @@ impl Pass<'_, '_> {
 
         Value::tainted(Why::Macro(name.into()), span)
     }
+}
+
+/// Checks for a format string among the first arguments, as the macros for logs and errors have one.
+fn has_format(arguments: &super::arguments::Arguments) -> bool {
+    let is_text = |e: &syn::Expr| matches!(e, syn::Expr::Lit(l) if matches!(l.lit, syn::Lit::Str(_)));
+    arguments.expressions.iter().take(3).any(is_text)
 }

@@ -78,8 +78,12 @@ impl Pass<'_, '_> {
         let mut arms = vec![];
         for a in &m.arms {
             self.open_scope();
-            let known =
-                Known { sources: scrutinee.sources.clone(), varies: scrutinee.varies.clone(), alias: None };
+            let known = Known {
+                sources: scrutinee.sources.clone(),
+                varies: scrutinee.varies.clone(),
+                alias: None,
+                unordered: None,
+            };
             self.bind_view(&a.pat, &m.expr, &Kind::Known(known), true);
             let mut nodes = vec![];
             let mut pattern = a.pat.to_token_stream();

@@ -10,6 +10,7 @@ mod expressions;
 mod loops;
 mod macros;
 mod matches;
+mod order;
 mod scope;
 mod statements;
 mod views;
@@ -55,6 +56,8 @@ pub(crate) struct Pass<'u, 'a> {
     trust: usize,
     /// Whether the value of the expression under analysis is what the function returns.
     tail: bool,
+    /// Whether the expression analysed next may be unordered.
+    order_open: bool,
     /// Number of flags made so far for `pure || state` conditions, used to name the next one.
     flags: usize,
     errors: Vec<Error>,
@@ -66,6 +69,10 @@ pub(crate) struct Pass<'u, 'a> {
     plain: Vec<Ident>,
     shared: Vec<Ident>,
     missing: Vec<Missing>,
+    /// Macros of the standard library that are called by a bare name.
+    macros: Vec<Ident>,
+    /// Names of macros that the function itself declares or imports.
+    own_macros: Vec<String>,
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
@@ -81,6 +88,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             direct_closures: 0,
             trust: 0,
             tail: false,
+            order_open: false,
             flags: 0,
             errors: vec![],
             blind: false,
@@ -89,6 +97,8 @@ impl<'u, 'a> Pass<'u, 'a> {
             plain: vec![],
             shared: vec![],
             missing: vec![],
+            macros: vec![],
+            own_macros: vec![],
         }
     }
 
@@ -139,6 +149,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             plain: std::mem::take(&mut self.plain),
             shared: std::mem::take(&mut self.shared),
             missing: std::mem::take(&mut self.missing),
+            macros: std::mem::take(&mut self.macros),
             tail,
             is_method: item.sig.receiver().is_some(),
             needed: OnceCell::new(),

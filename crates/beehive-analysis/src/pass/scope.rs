@@ -7,7 +7,7 @@
 //! that the view may point into.
 
 use super::Pass;
-use super::views::{INTERIOR, Views, pseudo_variables};
+use super::views::{GLOBAL, INTERIOR, Views, pseudo_variables};
 use crate::faults::Fault;
 use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
@@ -32,6 +32,8 @@ pub(super) struct Known {
     pub sources: Sources,
     pub varies: BTreeSet<Site>,
     pub alias: Option<Alias>,
+    /// Why the order of its elements differs from run to run; `None` if it does not.
+    pub unordered: Option<Taint>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +54,7 @@ impl Variable {
             mutable: false,
             depth: 0,
             nesting: 0,
+            scope: 0,
             site: Site::of(&()),
             version: 0,
             views: Views::new(),
@@ -79,6 +82,8 @@ pub(super) struct Variable {
     depth: usize,
     /// Number of loops and labeled blocks around its declaration.
     nesting: usize,
+    /// Number of scopes around its declaration.
+    pub scope: usize,
     site: Site,
     /// Number of changes seen so far.
     version: usize,
@@ -89,7 +94,7 @@ pub(super) struct Variable {
 #[derive(Debug)]
 pub(super) struct Scopes {
     pub variables: Vec<Variable>,
-    names: Vec<BTreeMap<String, VariableId>>,
+    pub names: Vec<BTreeMap<String, VariableId>>,
     /// The locals that the bindings being declared may be views into.
     pub views: Views,
 }
@@ -106,6 +111,7 @@ impl Pass<'_, '_> {
     }
 
     pub(super) fn find_name(&self, name: &str) -> Option<VariableId> {
+        let name = unraw(name);
         self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
     }
 
@@ -132,7 +138,8 @@ impl Pass<'_, '_> {
         let uses = Variables::from([id]);
         match &self.variable(id).kind {
             Kind::Known(k) => {
-                Some(Value { uses, sources: k.sources.clone(), varies: k.varies.clone(), ..Value::default() })
+                let (sources, varies) = (k.sources.clone(), k.varies.clone());
+                Some(Value { uses, sources, varies, unordered: k.unordered.clone(), ..Value::default() })
             }
             Kind::Tainted(t) => Some(Value { taint: Some(t.clone()), ..Value::default() }),
             Kind::Field(_) | Kind::Context => None,
@@ -164,13 +171,14 @@ impl Pass<'_, '_> {
             mutable,
             depth: self.depth(),
             nesting: self.enclosing.len(),
+            scope: self.scopes.names.len(),
             site,
             version: 0,
             views: self.scopes.views.clone(),
         });
 
         if let Some(scope) = self.scopes.names.last_mut() {
-            scope.insert(name.to_string(), id);
+            scope.insert(unraw(&name.to_string()).to_string(), id);
         }
 
         defines.insert(id);
@@ -326,6 +334,15 @@ impl Pass<'_, '_> {
             return self.poison(id, Taint::new(why, span));
         }
 
+        if let Some(t) = &value.unordered {
+            // a loop may have used the local before
+            if !loops.is_empty() {
+                let t = t.clone();
+                return self.poison(id, t);
+            }
+            known.unordered = Some(t.clone());
+        }
+
         known.alias = None;
         known.sources.and(&value.sources);
         if !loops.is_empty() {
@@ -372,9 +389,14 @@ impl Pass<'_, '_> {
         let stable = value.uses.iter().all(|id| {
             let v = self.variable(*id);
             let never_touched = !self.facts.touched.contains(&v.site);
-            !v.mutable && v.views.iter().all(|view| *view == INTERIOR && never_touched)
+            !v.mutable && v.views.iter().all(|view| *view == GLOBAL || *view == INTERIOR && never_touched)
         });
         let alias = Alias { words: self.words(e), identity: self.identity(e) };
         (stable && value.changes.is_empty() && alias.words.len() <= 60).then_some(alias)
     }
+}
+
+/// Returns a name without the mark of a raw identifier. A format string captures `r#type` as `{type}`.
+fn unraw(name: &str) -> &str {
+    name.strip_prefix("r#").unwrap_or(name)
 }

@@ -2,8 +2,9 @@
 
 use super::Pass;
 use super::scope::{Kind, Known};
+use crate::known::{MacroKind, macro_kind};
 use crate::node::Node;
-use crate::syntax::{discards, is_quiet, is_self, names, peel, peel_references, self_field};
+use crate::syntax::{discards, is_quiet, is_self, names, pattern_name, peel, peel_references, self_field};
 use crate::value::{Taint, Value, Why};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -56,9 +57,10 @@ impl Pass<'_, '_> {
     fn macro_statement(&mut self, m: &syn::Macro, out: &mut Vec<Node>) {
         let mut nodes = vec![];
         let value = self.macro_call(m, &mut nodes, true);
-        if !Self::is_clean(&value, &nodes) {
+        let clean = Self::is_clean(&value, &nodes);
+        out.extend(nodes);
+        if !clean {
             self.dropped(&value, m.path.span());
-            out.extend(nodes);
         } else if !value.changes.is_empty() {
             out.push(Node::Effect);
             out.push(Node::Pure { tokens: quote!(#m;), value });
@@ -72,6 +74,7 @@ impl Pass<'_, '_> {
                 names(m.mac.tokens.clone(), &mut mentioned);
                 let uses_state = mentioned.iter().any(|n| n == "self" || self.is_field_alias(n));
 
+                self.own_macros.extend(m.ident.as_ref().map(|name| name.to_string()));
                 if m.mac.path.is_ident("macro_rules") && !uses_state {
                     out.push(Node::Item(m.to_token_stream()))
                 } else {
@@ -82,7 +85,12 @@ impl Pass<'_, '_> {
                     );
                 }
             }
-            Item::Const(_) | Item::Static(_) | Item::Use(_) | Item::Type(_) | Item::Fn(_) => {
+            Item::Use(_) => {
+                // the import may give a macro another meaning
+                names(item.to_token_stream(), &mut self.own_macros);
+                out.push(Node::Item(item.to_token_stream()))
+            }
+            Item::Const(_) | Item::Static(_) | Item::Type(_) | Item::Fn(_) => {
                 out.push(Node::Item(item.to_token_stream()))
             }
             // types and impls are left out: a copy in the map would be a different type, or a conflicting
@@ -114,9 +122,12 @@ impl Pass<'_, '_> {
                 self.exit(is_quiet(r.expr.as_deref()), out);
             }
             Expr::MethodCall(c) if c.method == "for_each" && self.for_each(c, out) => {}
+            Expr::Macro(m) if macro_kind(&m.mac.path) == MacroKind::Diverge => {
+                self.macro_statement(&m.mac, out)
+            }
             e => {
                 let mut nodes = vec![];
-                let value = self.expression(e, &mut nodes);
+                let value = self.unordered(e, &mut nodes);
                 if !Self::is_clean(&value, &nodes) {
                     self.dropped(&value, e.span());
                     out.extend(nodes);
@@ -138,6 +149,7 @@ impl Pass<'_, '_> {
                     let tokens = self.printed(e);
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
                 }
+                self.sorted(e);
             }
         }
     }
@@ -234,7 +246,12 @@ impl Pass<'_, '_> {
                     None
                 };
 
-                let known = Known { sources: value.sources.clone(), varies: value.varies.clone(), alias };
+                let known = Known {
+                    sources: value.sources.clone(),
+                    varies: value.varies.clone(),
+                    alias,
+                    unordered: None,
+                };
                 bindings.push((p, self.bound_views(p, e), Kind::Known(known)));
                 all.and(value);
             } else {
@@ -261,7 +278,15 @@ impl Pass<'_, '_> {
     fn ordinary_local(&mut self, l: &Local, pattern: &Pat, init: &syn::LocalInit, out: &mut Vec<Node>) {
         let refutable = init.diverge.is_some();
         let mut nodes = vec![];
-        let value = self.expression(&init.expr, &mut nodes);
+        let one = pattern_name(&l.pat).is_some() && !refutable;
+        let mut value = match one {
+            true => self.unordered(&init.expr, &mut nodes),
+            false => self.expression(&init.expr, &mut nodes),
+        };
+        self.declared_order(&l.pat, &init.expr, &mut value);
+        if !one {
+            Self::decide(&mut value);
+        }
         let clean = Self::is_clean(&value, &nodes);
 
         if !clean {
@@ -277,6 +302,10 @@ impl Pass<'_, '_> {
 
             let mut nodes = vec![];
             self.statement(diverge, &mut nodes);
+            if ends_in_macro(diverge) {
+                // whatever the macro is, it does not go on here
+                self.exit(false, &mut nodes);
+            }
             if !clean {
                 self.control.pop();
             }
@@ -298,8 +327,12 @@ impl Pass<'_, '_> {
             _ => None,
         };
 
-        let known =
-            Kind::Known(Known { sources: value.sources.clone(), varies: value.varies.clone(), alias });
+        let known = Kind::Known(Known {
+            sources: value.sources.clone(),
+            varies: value.varies.clone(),
+            alias,
+            unordered: value.unordered.clone(),
+        });
         let initial = self.printed_owned(&init.expr);
 
         let views = self.bound_views(&l.pat, &init.expr);
@@ -328,4 +361,10 @@ impl Pass<'_, '_> {
     pub(super) fn together(e: &impl Spanned) -> Taint {
         Taint::new(Why::Together, e.span())
     }
+}
+
+/// Checks for a block that ends in a macro call.
+fn ends_in_macro(e: &Expr) -> bool {
+    matches!(peel(e), Expr::Block(b)
+        if matches!(b.block.stmts.last(), Some(Stmt::Macro(_) | Stmt::Expr(Expr::Macro(_), _))))
 }

@@ -1,16 +1,18 @@
 //! Decides which locals may change through a value, from where the value comes.
 //!
-//! A local holds a *view* of each local that may change through it. Two views are of no local: [`EXCLUSIVE`],
-//! of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`, `Some(x).iter_mut()`), and [`INTERIOR`], of a
-//! value whose type the analysis does not know and which may therefore change through a shared reference
-//! (`Default::default()` may be a `Cell`). A local with any view counts as changed by every method that is
+//! A local holds a *view* of each local that may change through it. Three views are of no local:
+//! [`EXCLUSIVE`], of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`, `Some(x).iter_mut()`);
+//! [`INTERIOR`], of a value whose type the analysis does not know and which may therefore change through a
+//! shared reference (`Default::default()` may be a `Cell`); and [`GLOBAL`], of a static. A local with any view counts as changed by every method that is
 //! not known to only read, whether its name is declared `mut` or not.
 
 use super::Pass;
 use super::scope::{Kind, Variable};
 use crate::faults::Fault;
-use crate::known::{is_upper, only_reads, owns_its_result};
-use crate::methods::{builds_any_type, keeps_sharing, reads_by_convention, returns_mutable_view};
+use crate::known::{is_primitive, is_upper, only_reads, owns_its_result};
+use crate::methods::{
+    builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
+};
 use crate::syntax::{last_name, names, peel};
 use crate::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
 use crate::value::{VariableId, Variables};
@@ -26,9 +28,12 @@ pub(super) const EXCLUSIVE: VariableId = 0;
 /// The view of a value that may have interior mutability.
 pub(super) const INTERIOR: VariableId = 1;
 
-/// Returns the variables that [`EXCLUSIVE`] and [`INTERIOR`] denote.
+/// The view of a static, or of a constant, which has the same form.
+pub(super) const GLOBAL: VariableId = 2;
+
+/// Returns the variables that the views of no local denote.
 pub(super) fn pseudo_variables() -> Vec<Variable> {
-    vec![Variable::nameless(), Variable::nameless()]
+    (0..=GLOBAL).map(|_| Variable::nameless()).collect()
 }
 
 impl Pass<'_, '_> {
@@ -65,6 +70,7 @@ impl Pass<'_, '_> {
             && is_frozen(&t.ty)
         {
             views.remove(&INTERIOR);
+            views.remove(&GLOBAL);
         }
 
         views
@@ -102,6 +108,9 @@ impl Pass<'_, '_> {
             Expr::Path(p) => {
                 // a local that is moved is no view; a local that is a view stays one
                 let id = p.path.get_ident().and_then(|i| self.find(i));
+                if id.is_none() && names_global(&p.path) {
+                    out.insert(GLOBAL);
+                }
                 out.extend(
                     id.filter(|id| in_place && self.variable(*id).mutable || !self.variable_is_plain(*id)),
                 );
@@ -156,7 +165,10 @@ impl Pass<'_, '_> {
     fn copied(&self, views: Views, in_place: bool) -> Views {
         match in_place {
             true => views,
-            false => views.into_iter().filter(|id| self.reaches(*id, |v, _| v == INTERIOR)).collect(),
+            false => views
+                .into_iter()
+                .filter(|id| self.reaches(*id, |v, _| v == INTERIOR || v == GLOBAL))
+                .collect(),
         }
     }
 
@@ -245,7 +257,26 @@ impl Pass<'_, '_> {
 
     /// Checks whether a method call may change a local, given that its receiver is a view into the local.
     pub(super) fn may_change(&self, id: VariableId, method: &str) -> bool {
-        !reads_by_convention(method) || self.is_exclusive(id)
+        let interior = || self.reaches(id, |v, _| v == INTERIOR);
+        self.is_exclusive(id) || !reads_by_convention(method) && interior()
+    }
+
+    /// Checks whether a value may refer to a static.
+    pub(super) fn reaches_global(&self, e: &Expr) -> bool {
+        self.views(e).iter().any(|id| self.reaches(*id, |v, _| v == GLOBAL))
+    }
+
+    /// Checks whether a method may act on a static, given the views of its receiver and of its arguments. It
+    /// may then do so once in the map and again in the handler.
+    pub(super) fn acts_on_global(&self, c: &syn::ExprMethodCall, views: &Views) -> bool {
+        let global = |views: &Views| views.iter().any(|id| self.reaches(*id, |v, _| v == GLOBAL));
+        let method = c.method.to_string();
+        // a constant is passed by value, a static by reference
+        let handed = |a: &Expr| matches!(peel(a), Expr::Reference(_)) && global(&self.views(a));
+        let reads = only_reads(&method) || reads_by_convention(&method) || owns_its_result(&method);
+        let direct = matches!(peel(&c.receiver), Expr::Path(_) | Expr::Field(_) | Expr::Reference(_));
+        let reads = reads || reads_constant(&method, c.args.len(), direct);
+        !reads && (global(views) || c.args.iter().any(handed))
     }
 
     /// Checks whether a local, or a local that it is a view into, may change other than by interior
@@ -269,6 +300,13 @@ impl Pass<'_, '_> {
 
         false
     }
+}
+
+/// Checks for the path of a static or of a constant in capitals. Those of a type are constants.
+fn names_global(path: &syn::Path) -> bool {
+    let mut names = path.segments.iter().rev().map(|s| s.ident.to_string());
+    let capitals = names.next().is_some_and(|n| is_upper(&n) && !n.contains(char::is_lowercase));
+    capitals && !names.next().is_some_and(|of| is_upper(&of) || is_primitive(&of))
 }
 
 /// Returns the views that a parameter of a helper holds, by its type. A type parameter may be a `&mut`.

@@ -1,0 +1,121 @@
+//! Finds what depends on the order of a hash set or a hash map, which differs from run to run: the map and
+//! the handler would see different orders.
+//!
+//! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and
+//! it is known again after `sort()`. Everything else that is computed from it is tainted.
+
+use super::Pass;
+use super::scope::{Kind, Known};
+use crate::syntax::peel;
+use crate::types::is_hashed;
+use crate::value::{Taint, Value, Why};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprMethodCall, GenericArgument, Pat, Type};
+
+/// What a method makes of a receiver or an argument without a known order.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// The result does not depend on the order.
+    Free,
+    /// The result has the same elements, in an unknown order.
+    Open,
+    /// The result depends on the order in any other way.
+    Decides,
+}
+
+impl Pass<'_, '_> {
+    /// Evaluates an expression in a place that allows an unordered value.
+    pub(super) fn unordered(&mut self, e: &Expr, out: &mut Vec<crate::node::Node>) -> Value {
+        self.order_open = true;
+        self.expression(e, out)
+    }
+
+    /// Merges the value of an argument into that of a method call, and decides whether the order of either
+    /// reaches the result. `changes` says that closures among the arguments change locals, so that the order
+    /// of their calls matters.
+    pub(super) fn order_of_result(&self, c: &ExprMethodCall, value: &mut Value, changes: bool) {
+        let types = c.turbofish.iter().flat_map(|t| &t.args);
+        let mut types = types.filter_map(|a| match a {
+            GenericArgument::Type(t) => Some(t),
+            _ => None,
+        });
+
+        if value.unordered.is_some() {
+            let order = match order(c) {
+                Order::Open if changes => Order::Decides,
+                Order::Open if c.method == "collect" && types.clone().any(is_ordered_set) => Order::Free,
+                order => order,
+            };
+            match order {
+                Order::Free => value.unordered = None,
+                Order::Open => {}
+                Order::Decides => Self::decide(value),
+            }
+        }
+
+        if types.any(|t| is_hashed(t, c.method == "collect")) {
+            value.unordered.get_or_insert(Taint::new(Why::Unordered, c.method.span()));
+        }
+    }
+
+    /// Taints a value that depends on an unknown order.
+    pub(super) fn decide(value: &mut Value) {
+        if let Some(taint) = value.unordered.take() {
+            value.taint.get_or_insert(taint);
+        }
+    }
+
+    /// Takes the declared type of a local into account.
+    pub(super) fn declared_order(&self, p: &Pat, of: &Expr, value: &mut Value) {
+        let Pat::Type(t) = p else { return };
+        let collects = matches!(peel(of), Expr::MethodCall(c) if c.method == "collect");
+        if is_hashed(&t.ty, collects) {
+            value.unordered.get_or_insert(Taint::new(Why::Unordered, t.ty.span()));
+        } else if is_ordered_set(&t.ty) {
+            value.unordered = None;
+        }
+    }
+
+    /// Recognises `local.sort();` as a statement of the block that declares the local: from here on the order
+    /// is known.
+    pub(super) fn sorted(&mut self, e: &Expr) {
+        let Expr::MethodCall(c) = peel(e) else { return };
+        if !c.args.is_empty() || !matches!(c.method.to_string().as_str(), "sort" | "sort_unstable") {
+            return;
+        }
+
+        let Expr::Path(p) = peel(&c.receiver) else { return };
+        let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) else { return };
+
+        let here = self.scopes.names.len();
+        let v = &mut self.scopes.variables[id];
+        if v.scope == here
+            && let Kind::Known(Known { unordered, .. }) = &mut v.kind
+        {
+            *unordered = None;
+        }
+    }
+}
+
+fn order(c: &ExprMethodCall) -> Order {
+    let by_key = || matches!(c.args.first().map(peel), Some(Expr::Reference(_)));
+    match c.method.to_string().as_str() {
+        "len" | "is_empty" | "contains" | "contains_key" | "count" | "sum" | "product" | "all" | "any"
+        | "is_subset" | "is_superset" | "is_disjoint" => Order::Free,
+        "min" | "max" if c.args.is_empty() => Order::Free,
+        "get" | "get_mut" | "remove" | "take" if by_key() => Order::Free,
+        "insert" => Order::Free,
+        "iter" | "into_iter" | "iter_mut" | "keys" | "values" | "values_mut" | "into_keys"
+        | "into_values" | "cloned" | "copied" | "clone" | "to_vec" | "to_owned" | "map" | "filter"
+        | "filter_map" | "flat_map" | "chain" | "collect" | "extend" | "append" | "push" | "union"
+        | "intersection" | "difference" | "retain" | "sort" | "sort_unstable" | "entry" | "or_default"
+        | "or_insert" | "reserve" | "clear" | "as_slice" | "as_ref" | "by_ref" => Order::Open,
+        _ => Order::Decides,
+    }
+}
+
+/// Checks for a type whose order is that of its elements, and which keeps no other trace of the order in
+/// which it was filled. Of two equal keys a map keeps the last, so a map is not such a type.
+fn is_ordered_set(t: &Type) -> bool {
+    matches!(t, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "BTreeSet"))
+}
