@@ -352,7 +352,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Recognises `slice.swap(i, j)`. `swap` of an atomic takes an `Ordering`, which is capitalised.
+/// Recognizes `slice.swap(i, j)`. `swap` of an atomic takes an `Ordering`, which is capitalized.
 fn swaps_elements(c: &ExprMethodCall) -> bool {
     let is_name = |e: &Expr| matches!(peel(e), Expr::Path(p) if is_upper(&last_name(&p.path)));
     c.method == "swap" && c.args.len() == 2 && !c.args.last().is_some_and(is_name)

@@ -56,7 +56,7 @@ pub(crate) struct Pass<'u, 'a> {
     trust: usize,
     /// Whether the value of the expression under analysis is what the function returns.
     tail: bool,
-    /// Whether the expression analysed next may be unordered.
+    /// Whether the expression analyzed next may be unordered.
     order_open: bool,
     /// Number of flags made so far for `pure || state` conditions, used to name the next one.
     flags: usize,

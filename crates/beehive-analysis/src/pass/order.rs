@@ -76,7 +76,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Recognises `local.sort();` as a statement of the block that declares the local: from here on the order
+    /// Recognizes `local.sort();` as a statement of the block that declares the local: from here on the order
     /// is known.
     pub(super) fn sorted(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };

@@ -321,7 +321,7 @@ impl Pass<'_, '_> {
         let Kind::Known(known) = &mut v.kind else { return };
 
         if v.views.contains(&INTERIOR) && !self.facts.touched.contains(&v.site) {
-            self.learnt.touched.insert(v.site);
+            self.learned.touched.insert(v.site);
         }
 
         if let Some(t) = &value.taint {

@@ -49,7 +49,7 @@ fn the_cells_of_all_versions_are_reported() {
          #[cfg(unix)] fn touch(&mut self, a: u64) { self.d.put(a, 1); }
          #[cfg(not(unix))] fn touch(&mut self, a: u64) { self.d.whole().clear(); }",
     );
-    assert_eq!(d.handlers[0].kind, "centralised");
+    assert_eq!(d.handlers[0].kind, "centralized");
 }
 
 /// The last version alone would be accepted.
