@@ -44,14 +44,15 @@ pub(crate) fn postpone(
     let encoded =
         panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, message_id, position, None)));
 
-    let decoded = encoded.map_err(|panic| panics::text(&*panic)).and_then(|emit| {
+    // the requester gets the text of a limit, but not that of a panic
+    let decoded = encoded.map_err(|panic| (ErrorKind::Panicked, panics::text(&*panic))).and_then(|emit| {
         let Some(emit) = emit else { return Ok(None) };
-        let again = batch.again(&emit).map_err(|error| error.to_string())?;
+        let again = batch.again(&emit).map_err(|error| (ErrorKind::Limit, error.to_string()))?;
         Ok(Some((emit, again)))
     });
 
-    let remembered = decoded.map_err(|why| {
-        let error = Error::of(ErrorKind::Limit, format!("the message cannot be postponed: {why}"));
+    let remembered = decoded.map_err(|(kind, why)| {
+        let error = Error::of(kind, format!("the message cannot be postponed: {why}"));
         handler.fail(cx.turn.hive, &**batch, index, position, &error);
         error
     })?;
