@@ -91,8 +91,8 @@ pub(crate) fn executed(f: &mut ImplItemFn) {
     Executed { app, context, yields }.visit_block_mut(&mut f.block)
 }
 
-/// Returns the type that the attempts of a method yield if they name none: a `Result` with the error type of the
-/// method, or with `beehive::Error` if the method names none.
+/// Returns the type that the attempts of a method yield if they name none: a `Result` with the error type of
+/// the method, or with `beehive::Error` if the method names none.
 fn yields_as(output: &ReturnType) -> TokenStream {
     let any = quote!(::beehive::Result<_>);
     let ReturnType::Type(_, of) = output else { return any };

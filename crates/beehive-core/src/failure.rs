@@ -14,8 +14,8 @@ use std::time::Duration;
 pub enum RequestError<E = Error> {
     /// A handler returned this error. Its changes were rolled back.
     Handler(E),
-    /// Some app can answer the message, but each that can returned `None` or has a map that drops the message:
-    /// not found. What handlers changed before they returned `None` is kept.
+    /// Some app can answer the message, but each that can returned `None`, or its map drops the message: not
+    /// found. What a handler changed before it returned `None` is kept.
     NoAnswer {
         /// Name of the message.
         message: &'static str,
@@ -28,23 +28,24 @@ pub enum RequestError<E = Error> {
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed twice while handling the message, which is not run again and is kept as a dead letter.
+    /// The process crashed twice while handling the message, which is not run again and is kept as a dead
+    /// letter.
     Aborted,
-    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`. Its
-    /// changes were rolled back, and the message is kept as a dead letter.
+    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`.
+    /// Its changes were rolled back, and the message is kept as a dead letter.
     Unmapped,
-    /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded; the text names it. The
-    /// changes of the handler, if it ran, were rolled back.
+    /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded; the text names it.
+    /// The changes of the handler, if it ran, were rolled back.
     Limit(Error),
     /// A view that the handler read was too old. Its changes were rolled back; a retry later may succeed.
     Stale(Error),
-    /// Too many messages were in flight for the whole timeout. The message was not accepted, and is not handled:
-    /// a retry handles it once.
+    /// Too many messages were in flight during the whole timeout. The message was not accepted and is not
+    /// handled, so a retry is safe.
     Overloaded {
         /// The timeout.
         after: Duration,
     },
-    /// The answer did not arrive in time. The message may or may not have been handled, or may be handled later.
+    /// The answer did not arrive in time. The message may have been handled, may be handled later, or neither.
     Timeout {
         /// The timeout.
         after: Duration,
@@ -118,13 +119,15 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
             RequestError::Aborted => {
                 write!(
                     f,
-                    "quarantined: the process crashed twice while handling this message, and will not handle it again"
+                    "quarantined: the process crashed twice while handling this message, and will not handle \
+                     it again"
                 )
             }
             RequestError::Unmapped => {
                 write!(
                     f,
-                    "the handler touched a cell outside its map; the log and the dead letters of the hive say which"
+                    "the handler touched a cell outside its map; the log and the dead letters of the hive say \
+                     which"
                 )
             }
             RequestError::Limit(error) | RequestError::Stale(error) => write!(f, "{error}"),

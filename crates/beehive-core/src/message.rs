@@ -179,11 +179,11 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     const IS_TICK: bool = false;
 }
 
-/// An error as text, with its cause: the error of a handler whose message names no error type, or a failure of
-/// the platform.
+/// An error as text, with its cause: the error of a handler whose message names no error type, or a failure
+/// of the platform.
 ///
-/// Converts from any error or text, so `?` works on all of them. It crosses process boundaries as its text and
-/// kind. To let requesters tell errors apart, name an error type: `#[message(reply = T, error = E)]`.
+/// Converts from any error or text, so `?` works on all of them. It crosses process boundaries as its text
+/// and kind. To let requesters tell errors apart, name an error type: `#[message(reply = T, error = E)]`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: ErrorKind,

@@ -138,7 +138,8 @@ pub(crate) fn may_block() {
     let _ = receiver.blocking_recv();
 }
 
-/// A request, which is sent when the future is first polled, and its answer `R` or the error `E` of its handler.
+/// A request, which is sent when the future is first polled, and its answer `R` or the error `E` of its
+/// handler.
 ///
 /// This is a named type and no `async fn`, so that the compiler reports a type that is not a message once,
 /// at the call. With an `async fn` it would repeat the error where the future is built and where it is
