@@ -27,4 +27,6 @@ pub(crate) mod mailbox;
 pub(crate) mod pending;
 pub(crate) mod routing_table;
 pub(crate) mod settings;
+#[cfg(test)]
+pub(crate) mod tests;
 pub(crate) mod traffic;

@@ -231,3 +231,25 @@ pub(crate) fn lasting_lanes(colony: &LogState) -> BTreeMap<LaneId, Seq> {
 
     lanes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A journal that keeps nothing.
+    struct Nothing;
+
+    impl Journal for Nothing {
+        fn append(&self, _: Entry) {}
+        fn attach(&self, _: Arc<dyn JournalEvents>) {}
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic = "the journal released")]
+    fn an_entry_that_was_not_appended_is_not_released() {
+        let client = LogClient::<()>::new(Arc::new(Nothing), &LogState::default(), 1);
+        drop(client.say(Record::Retire { lanes: Vec::new() }));
+        assert!(client.released(EntryNumber(1)).is_empty());
+        client.released(EntryNumber(2));
+    }
+}

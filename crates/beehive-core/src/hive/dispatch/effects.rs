@@ -231,3 +231,18 @@ pub(crate) fn flush(effects: Vec<Effect>, cx: &mut RouteContext) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hive::dispatch::turn::tests::in_a_turn;
+
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic = "they are not held a second time")]
+    fn committed_effects_are_not_held_again() {
+        in_a_turn(|turn| {
+            let (mut queue, mut effects) = (SenderQueue::default(), Effects::new(Numbers::NONE));
+            flush(Vec::new(), &mut RouteContext::holding(&mut queue, turn, &mut effects))
+        })
+    }
+}

@@ -388,10 +388,19 @@ impl<'h> Turn<'h> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Hive;
     use std::sync::mpsc::{Sender, channel};
+
+    /// Calls `begin` in a turn that only routes, on a hive without apps.
+    pub(crate) fn in_a_turn(begin: impl FnOnce(&mut Turn)) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.unwrap();
+        let _inside = runtime.enter();
+        let hive = Hive::builder().start().unwrap();
+        Turn::with(hive.inner(), Place::Runners, begin)
+    }
 
     struct Tells(Sender<()>);
 

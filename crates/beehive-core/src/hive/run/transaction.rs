@@ -626,3 +626,34 @@ pub(crate) fn end_with_error<M: Message>(
     done.end_with(batch, index, error.clone(), position);
     finish(batch, position, done, cx)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hive::bee::tests::{Add, app};
+    use crate::hive::dispatch::sender_queue::SenderQueue;
+    use crate::hive::dispatch::turn::tests::in_a_turn;
+
+    /// Runs a handler of `bee` on a task that only routes.
+    fn execute_while_routing(bee: Option<BeeId>) {
+        let app = app();
+        let source = Source::outside(crate::cell::HiveId(1), 3);
+        let batch = Arc::new(Batch { messages: vec![Add(1)], source, sink: None, admitted: None });
+        in_a_turn(|turn| {
+            let run = Run { app: &app, bee, cells: &[], position: None, now: Time::ZERO };
+            let cx = &mut RouteContext::new(&mut SenderQueue::default(), turn);
+            execute(&run, &mut app.fresh(), (&batch, 0..1), None, cx);
+        })
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic = "no bee runs on the task that emits or asks")]
+    fn no_bee_runs_on_a_task_that_only_routes() {
+        execute_while_routing(Some(BeeId(1)))
+    }
+
+    #[test]
+    fn a_handler_without_a_bee_may_run_on_a_task_that_only_routes() {
+        execute_while_routing(None)
+    }
+}
