@@ -126,8 +126,8 @@ fn each_failure_of_a_request_is_a_variant_of_its_own() {
             // a timeout: the handler may be running
             let after = Duration::from_millis(30);
             let late = hive.request_within(after, Get { key: 2, end: End::Hold }).await;
-            assert_eq!(late, Err(RequestError::Timeout { after }), "{on:?}");
             RELEASED[0].store(true, Ordering::Release);
+            assert_eq!(late, Err(RequestError::Timeout { after }), "{on:?}");
 
             hive.stop(Duration::from_secs(5)).await;
             assert_eq!(get(End::Well).await, Err(RequestError::Unavailable));
@@ -148,9 +148,10 @@ fn a_request_that_finds_no_room_is_overloaded_and_is_not_handled() {
 
         let after = Duration::from_millis(50);
         let refused = hive.request_within(after, Get { key: 4, end: End::Well }).await;
+        // before any check, because a runtime does not end before its handlers
+        RELEASED[1].store(true, Ordering::Release);
         assert_eq!(refused, Err(RequestError::Overloaded { after }));
 
-        RELEASED[1].store(true, Ordering::Release);
         hive.idle().await;
         let status = hive.status();
         let get = status.apps[0].handlers.iter().find(|handler| handler.name == "get").unwrap();

@@ -1,4 +1,4 @@
-//! Typed errors: whatever the form in which a handler returns an error, its transaction leaves nothing, and the
+//! Typed errors: a handler may return an error in any form; its transaction leaves nothing, and the
 //! requester gets the error with its type.
 
 use crate::load::{Chance, On, cells_needed, on_workers, start};
@@ -348,8 +348,8 @@ fn is_dropped<E>(got: &Result<(), RequestError<E>>) -> bool {
 const FORMS: u64 = 6;
 const PLACES: u64 = 4;
 
-/// Property: a handler that changes cells and rows, emits, sets timers and postpones its message, and then returns
-/// an error of any form, leaves nothing of that behind.
+/// Property: a handler that changes cells and rows, emits, sets timers and postpones its message, and then
+/// returns an error of any form, leaves nothing of that behind.
 #[test]
 fn a_handler_that_returns_an_error_of_any_form_leaves_nothing_behind() {
     for (on, messages) in [(On::Memory, 3_000), (On::Journal, 600)] {
@@ -398,7 +398,8 @@ fn a_handler_that_returns_an_error_of_any_form_leaves_nothing_behind() {
     }
 }
 
-/// A visit that returns a typed error leaves its cell as it was, and the error reaches the requester of the sweep.
+/// A visit that returns a typed error leaves its cell as it was, and the error reaches the requester of the
+/// sweep.
 #[test]
 fn the_typed_error_of_a_visit_rolls_back_and_reaches_the_requester() {
     for on in [On::Memory, On::Journal] {
