@@ -31,6 +31,7 @@
 //! dictionaries catches the access when the handler runs.
 
 mod attempts;
+mod borrows;
 mod derive;
 mod diagnostics;
 mod emit;

@@ -30,21 +30,24 @@ pub(crate) fn checks(macros: &[Ident]) -> TokenStream {
 fn call(name: &Ident) -> Option<TokenStream> {
     let arguments = match name.to_string().as_str() {
         "vec" => return Some(quote!(let _: ::std::vec::Vec<()> = #name![];)),
-        "format_args" => return Some(quote!(let _ = #name!("");)),
+        // their values must be used
+        "format" | "format_args" => return Some(quote!(let _ = #name!("");)),
+        "concat" | "stringify" | "line" | "file" | "column" | "module_path" => {
+            return Some(quote!(let _ = #name!();));
+        }
         "write" | "writeln" => {
             return Some(quote! {
                 use ::core::fmt::Write as _;
                 let _ = #name!(::std::string::String::new(), "");
             });
         }
-        "format" | "print" | "eprint" | "panic" | "println" | "eprintln" => quote!(""),
+        "print" | "eprint" | "panic" | "println" | "eprintln" => quote!(""),
         "matches" | "assert_eq" | "debug_assert_eq" => quote!((), ()),
         "assert_ne" | "debug_assert_ne" => quote!(1, 2),
         "assert" | "debug_assert" => quote!(true),
         "cfg" => quote!(all()),
         "pure" => quote!(()),
-        "concat" | "stringify" | "line" | "file" | "column" | "module_path" | "dbg" | "todo"
-        | "unimplemented" | "unreachable" => quote!(),
+        "dbg" | "todo" | "unimplemented" | "unreachable" => quote!(),
         _ => return None,
     };
 

@@ -19,7 +19,7 @@ use syn::{Expr, ExprIf};
 
 /// A run of consecutive operands of a condition, all pure or one that depends on state.
 enum Segment {
-    Pure(Vec<TokenStream>, Value),
+    Pure(Vec<TokenStream>, Box<Value>),
     State(Vec<Node>),
 }
 
@@ -76,7 +76,7 @@ impl Pass<'_, '_> {
             for s in segments {
                 if let Segment::Pure(t, v) = s {
                     tokens.extend(t);
-                    condition.and(v);
+                    condition.and(*v);
                 }
             }
 
@@ -103,7 +103,7 @@ impl Pass<'_, '_> {
                 Segment::Pure(tokens, value) => {
                     vec![Node::Condition {
                         condition: quote!(#(#tokens)&&*),
-                        value,
+                        value: *value,
                         then: body,
                         otherwise: vec![],
                     }]
@@ -147,7 +147,7 @@ impl Pass<'_, '_> {
                         all.push(tokens);
                         v.and(value);
                     }
-                    _ => segments.push(Segment::Pure(vec![tokens], value)),
+                    _ => segments.push(Segment::Pure(vec![tokens], Box::new(value))),
                 }
 
                 kind

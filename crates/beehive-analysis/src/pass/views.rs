@@ -3,11 +3,13 @@
 //! A local holds a *view* of each local that may change through it. Three views are of no local:
 //! [`EXCLUSIVE`], of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`, `Some(x).iter_mut()`);
 //! [`INTERIOR`], of a value whose type the analysis does not know and which may therefore change through a
-//! shared reference (`Default::default()` may be a `Cell`); and [`GLOBAL`], of a static. A local with any view counts as changed by every method that is
-//! not known to only read, whether its name is declared `mut` or not.
+//! shared reference (`Default::default()` may be a `Cell`); and [`GLOBAL`], of a static. A local with any view
+//! counts as changed by every method that is not known to only read, whether its name is declared `mut` or
+//! not.
 
 use super::Pass;
 use super::scope::{Kind, Variable};
+use crate::borrows::{borrowed_mutably, takes_mutable_references};
 use crate::faults::Fault;
 use crate::known::{is_primitive, is_upper, only_reads, owns_its_result};
 use crate::methods::{
@@ -17,7 +19,6 @@ use crate::syntax::{last_name, names, peel};
 use crate::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
 use crate::value::{VariableId, Variables};
 use quote::ToTokens;
-use syn::visit::Visit;
 use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
 
 /// The variables that a value may be a mutable view into.
@@ -60,7 +61,7 @@ impl Pass<'_, '_> {
 
     /// Returns the locals that the bindings of a pattern may be mutable views into.
     pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
-        let by_mutable_reference = borrows_mutably(p);
+        let by_mutable_reference = takes_mutable_references(p);
         let mut views = self.views_of(of, by_mutable_reference);
         if by_mutable_reference {
             views.insert(EXCLUSIVE);
@@ -140,8 +141,9 @@ impl Pass<'_, '_> {
                 .chain(s.rest.as_deref())
                 .for_each(|a| out.extend(self.views(a))),
             Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => {}
-            // branches, blocks, closures and macros: any local mentioned inside
+            // branches, blocks, closures and macros: any local that may change inside
             other => {
+                let borrowed = borrowed_mutably(other);
                 let tokens = other.to_token_stream();
                 if mentions_mutable_views(tokens.clone()) {
                     out.insert(EXCLUSIVE);
@@ -152,8 +154,13 @@ impl Pass<'_, '_> {
 
                 let mut mentioned = vec![];
                 names(tokens, &mut mentioned);
-                let ids = mentioned.iter().filter_map(|n| self.find_name(n));
-                out.extend(ids.filter(|id| self.variable(*id).mutable || !self.variable_is_plain(*id)));
+                for name in &mentioned {
+                    let Some(id) = self.find_name(name) else { continue };
+                    let changes = self.variable(id).mutable && borrowed.contains(name);
+                    if changes || !self.variable_is_plain(id) {
+                        out.insert(id);
+                    }
+                }
             }
         }
 
@@ -318,20 +325,4 @@ pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
         ty => mentions_mutable_views(ty.to_token_stream()),
     };
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
-}
-
-/// Checks whether a pattern contains `ref mut`.
-fn borrows_mutably(p: &Pat) -> bool {
-    struct Found(bool);
-
-    impl<'ast> Visit<'ast> for Found {
-        fn visit_pat_ident(&mut self, i: &'ast syn::PatIdent) {
-            self.0 |= i.by_ref.is_some() && i.mutability.is_some();
-            syn::visit::visit_pat_ident(self, i)
-        }
-    }
-
-    let mut found = Found(false);
-    found.visit_pat(p);
-    found.0
 }

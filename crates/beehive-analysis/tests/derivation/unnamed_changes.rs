@@ -157,6 +157,10 @@ fn what_only_reads_does_not_cost_a_key() {
         "let k: u64 = m.small.into(); if self.d.contains(&k) { ctx.emit(k.midpoint(3)); } self.d.put(k, 1);",
         "let k = Mac::from(m.mac); if self.d.contains(&k) { ctx.emit(k.octets()); } self.d.put(k, 1);",
         "let k = m.key.clone(); if self.d.contains(&k) { ctx.emit(k.describe()); } self.d.put(k, 1);",
+        // a branch or a closure that only reads a `mut` local is no view into it
+        "let mut k = m.a; if self.d.contains(&k) { ctx.emit(Note(m.items.iter().filter(|q| **q > k).count())); } self.d.put(k, 1);",
+        "let mut k = m.a; note(if self.d.contains(&k) { return } else { 2 }); self.d.put(k, 1);",
+        "let mut k = m.a; let n = if self.d.contains(&m.b) { k } else { 3 }; self.e.put(m.b, n.max(4)); self.d.put(k, 1);",
     ] {
         let d = handler(body);
         assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
@@ -181,6 +185,9 @@ fn a_change_that_the_map_cannot_repeat_is_refused() {
         "match &mut Some([m.b, m.a]) { Some(p) => { if self.d.contains(&m.a) { p.sort(); } self.e.put(p[0], 1); } None => {} }",
         "let it = &mut m.items.iter(); if self.d.contains(&m.a) { it.next(); } if let Some(k) = it.next() { self.d.put(*k, 1); }",
         "let c: Slot = Default::default(); if self.d.contains(&m.a) { c.set(m.a); } self.d.put(c.get(), 1);",
+        "let mut k = m.a; if self.d.contains(&m.b) { note({ k += 1; k }); } self.d.put(k, 1);",
+        "let mut k = vec![m.a]; self.e.put(m.b, { let e = &mut k; e.push(*self.e.get(&m.a).unwrap()); 1 }); self.d.put(k[0], 1);",
+        "let mut k = Some(m.a); if self.d.contains(&m.b) { note(match k { Some(ref mut k) => k, None => return }); } self.d.put(k.unwrap(), 1);",
         // in an expression that the map does not run
         "let it = &mut m.items.iter(); ctx.emit(it.next()); if let Some(k) = it.next() { self.d.put(*k, 1); }",
         // in a closure that runs at another time

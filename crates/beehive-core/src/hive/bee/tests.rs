@@ -8,7 +8,7 @@ use crate::hive::consensus::registry::LocalRegistry;
 use crate::hive::dispatch::turn::Runnable;
 use crate::hive::dispatch::turn::tests::in_a_turn;
 use crate::state::ConfigSource;
-use crate::state::column::Columns;
+use crate::state::column::State;
 use crate::{App, Dict, Message, handlers};
 use std::future::Future;
 use std::sync::Arc;

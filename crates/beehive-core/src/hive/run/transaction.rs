@@ -641,7 +641,8 @@ mod tests {
         let batch = Arc::new(Batch { messages: vec![Add(1)], source, sink: None, admitted: None });
         in_a_turn(|turn| {
             let run = Run { app: &app, bee, cells: &[], position: None, now: Time::ZERO };
-            let cx = &mut RouteContext::new(&mut SenderQueue::default(), turn);
+            let mut queue = SenderQueue::default();
+            let cx = &mut RouteContext::new(&mut queue, turn);
             execute(&run, &mut app.fresh(), (&batch, 0..1), None, cx);
         })
     }
