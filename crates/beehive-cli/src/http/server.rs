@@ -2,7 +2,7 @@
 //!
 //! `axum::serve` has none of these limits.
 
-use super::connections::ConnectionTracker;
+use super::connections::{ConnectionTracker, TrackedConnection};
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -11,10 +11,12 @@ use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// Maximum number of connections. When it is reached, a new connection evicts an idle one.
 const CONNECTIONS_MAX: usize = 64;
+/// Interval at which a new connection looks for an idle one to evict.
+const EVICT_AGAIN: Duration = Duration::from_millis(20);
 /// Time to receive the head of a request, from the start of the connection or the end of the previous answer.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum lifetime of a connection. Slow readers and clients that keep connections alive have to reconnect.
@@ -32,13 +34,13 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
-                    if connections.available_permits() == 0 {
-                        tracker.evict_idle();
-                    }
-                    let Ok(permit) = connections.clone().acquire_owned().await else { return };
-                    let (router, over, tracker) = (router.clone(), over.clone(), tracker.clone());
+                    let permit = make_room(&connections, &tracker).await;
+                    // tracked before its task runs: in a burst, all others may be connections whose tasks have
+                    // not run yet, and one of them must be evicted
+                    let tracked = tracker.track();
+                    let (router, over) = (router.clone(), over.clone());
                     tokio::spawn(async move {
-                        serve_connection(stream, router, over, tracker).await;
+                        serve_connection(stream, router, over, tracked).await;
                         drop(permit)
                     });
                 }
@@ -60,6 +62,25 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
+/// Waits for room for a connection. If there is none, evicts the oldest idle connection. If all are busy, the
+/// first one that becomes idle is evicted.
+async fn make_room(
+    connections: &Arc<Semaphore>,
+    tracker: &ConnectionTracker,
+) -> Option<OwnedSemaphorePermit> {
+    loop {
+        if connections.available_permits() == 0 {
+            tracker.evict_idle();
+        }
+
+        let permit = connections.clone().acquire_owned();
+        if let Ok(permit) = tokio::time::timeout(EVICT_AGAIN, permit).await {
+            // the semaphore is never closed
+            return permit.ok();
+        }
+    }
+}
+
 /// Waits until the sender is dropped.
 async fn dropped(stopped: &mut watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
@@ -70,9 +91,8 @@ async fn serve_connection(
     stream: TcpStream,
     router: Router,
     mut stopped: watch::Receiver<()>,
-    tracker: ConnectionTracker,
+    (tracked, evicted): (TrackedConnection, oneshot::Receiver<()>),
 ) {
-    let (tracked, evicted) = tracker.track();
     let router = TowerToHyperService::new(router);
     let answers = service_fn(|request| {
         let (in_flight, answer) = (tracked.begin_request(), router.call(request));
