@@ -183,7 +183,8 @@ fn the_documents_deny_persistence_as_long_as_there_is_no_journal_on_disk() {
         let path = file.to_string_lossy();
         path.contains("/src/") && !path.ends_with("beehive-core/src/testing/journal.rs")
     });
-    let journals: Vec<PathBuf> = sources.filter(|file| read(file).contains("Journal for ")).collect();
+    let product = |file: &PathBuf| read(file).split("#[cfg(test)]").next().unwrap_or_default().to_string();
+    let journals: Vec<PathBuf> = sources.filter(|file| product(file).contains("Journal for ")).collect();
     let denials = [
         ("README.md", "State is in memory. A restarted program, the controller included, starts empty."),
         ("docs/controller.md", "All state is in memory: after a restart the controller starts empty"),

@@ -261,7 +261,7 @@ mod tests {
             refusal("[controller]\nlissten = []\n")
                 .contains("[controller]: there is no key `lissten`; did you mean `listen`?")
         );
-        assert!(refusal("[controller]\nfrobnicate = 1\n").contains("there are apps, listen,"));
+        assert!(refusal("[controller]\nfrobnicate = 1\n").contains("`frobnicate` (expected apps, listen,"));
         assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));
         assert!(refusal("[controller]\nlisten = 5\n").contains("[controller]"));
 
