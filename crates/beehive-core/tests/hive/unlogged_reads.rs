@@ -179,3 +179,49 @@ fn a_read_that_may_be_sent_again_has_an_entry() {
         hive.stop(Duration::from_secs(5)).await;
     })
 }
+
+/// An app that passes a message on leaves it to the log. The app behind it takes it from there, also if it only
+/// reads.
+#[test]
+fn a_read_of_a_message_that_another_app_has_passed_on_has_an_entry() {
+    #[derive(Message)]
+    #[message(reply = u64)]
+    struct Look(u64);
+    #[derive(App)]
+    struct First {
+        looks: Dict<u64, u64>,
+    }
+    #[handlers]
+    impl First {
+        #[rcv(sharded)]
+        fn look(&mut self, msg: &Look) -> Option<u64> {
+            *self.looks.entry(msg.0).or_default() += 1;
+            None
+        }
+    }
+    #[derive(App)]
+    struct Second {
+        answers: Dict<u64, u64>,
+    }
+    #[handlers]
+    impl Second {
+        #[rcv(sharded)]
+        fn look(&mut self, msg: &Look) -> u64 {
+            self.answers.get(&msg.0).copied().unwrap_or(7)
+        }
+    }
+
+    on_workers(2, async {
+        let journal = TestJournal::start(7, 5, 0);
+        let builder = Hive::builder().app::<First>().app::<Second>();
+        let hive = builder.journal(journal.clone(), LogState::default()).start().unwrap();
+        for key in 0..50 {
+            assert_eq!(hive.request(Look(key % 5)).await, Ok(7));
+        }
+
+        hive.idle().await;
+        let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
+        assert!(state.outbox.is_empty(), "{} messages wait for ever", state.outbox.len());
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}

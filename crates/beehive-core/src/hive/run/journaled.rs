@@ -189,9 +189,11 @@ fn run_all<A: Handlers>(
         }
     };
 
-    // a message from outside arrives only once, also after a crash, unless its lane outlives the process
+    // a message from outside arrives only once, also after a crash, unless its lane outlives the process, or
+    // the record of another app contains it, because that app has passed it on
+    let is_passed_on = position.is_some_and(|position| position > 0);
     let is_outside = batch.admitted().is_some() && !batch.source().numbers.lane.is_lasting();
-    let may_repeat = !inputs.is_empty() && !is_outside;
+    let may_repeat = !inputs.is_empty() && (is_passed_on || !is_outside);
     let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat };
     record(bee, body, (delivery, inputs), &mut steps, turn);
     if let Some(began) = began {
