@@ -1,5 +1,6 @@
 //! Ids of cells, bees and hives, and the outcome of a map.
 
+use crate::limits;
 pub use beehive_protocol::{AppId, BeeId, CellId, CellSet, HiveId, PlaceId};
 
 /// The outcome of a derived map for one message in one app.
@@ -11,6 +12,36 @@ pub enum Outcome {
     Stateless,
     /// The handler needs cells: it runs at the bee that owns them.
     Cells,
+    /// The map exceeds a limit: the message ends with an error.
+    Refused(MapLimit),
+}
+
+/// A limit of maps. It keeps one message from holding its sender's thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapLimit {
+    /// [`limits::CELLS_PER_MESSAGE_MAX`](crate::limits::CELLS_PER_MESSAGE_MAX).
+    Cells,
+    /// [`limits::STEPS_PER_MAP_MAX`](crate::limits::STEPS_PER_MAP_MAX).
+    Steps,
+}
+
+impl std::fmt::Display for MapLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MapLimit::Cells => write!(
+                f,
+                "the message needs more than {} cells; split it into several messages, or let one bee own the \
+                 whole dictionary (`.whole()`)",
+                limits::CELLS_PER_MESSAGE_MAX
+            ),
+            MapLimit::Steps => write!(
+                f,
+                "the loops that compute the keys of this message take more than {} steps; carry the keys in the \
+                 message",
+                limits::STEPS_PER_MAP_MAX
+            ),
+        }
+    }
 }
 
 impl crate::key::KeyEncoding for HiveId {

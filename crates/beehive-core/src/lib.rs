@@ -40,7 +40,7 @@ mod time {
 pub use app::{App, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
 pub use beehive_protocol::{Shape, Time};
-pub use cell::{AppId, BeeId, CellId, CellSet, HiveId, Outcome, PlaceId};
+pub use cell::{AppId, BeeId, CellId, CellSet, HiveId, MapLimit, Outcome, PlaceId};
 pub use context::{Ctx, Rng};
 pub use failure::RequestError;
 pub use hive::{

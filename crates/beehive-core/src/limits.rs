@@ -6,7 +6,16 @@ pub use beehive_protocol::limits::{ENCODED_BYTES_MAX, RECORD_BYTES_MAX, SHAPE_DE
 use std::time::Duration;
 
 /// Maximum number of cells that one message may map to. A handler that needs more should use `.whole()`.
+/// A message that maps to more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
+
+/// Maximum number of loop iterations in the map of one message, all loops together. A message whose map takes
+/// more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
+pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
+
+/// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
+/// assertions. With them, and under test, every dropped message is verified.
+pub const DROPS_PER_VERIFICATION: u32 = 256;
 
 /// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets than
 /// this is still sent as one proposal.

@@ -1,11 +1,14 @@
 //! `Mapper`, which collects the cells that derived maps name, and `DictMeta`, the compile-time description of
 //! a dictionary.
 
-use crate::cell::{CellId, CellSet, HiveId, Outcome, PlaceId};
+use crate::cell::{CellId, CellSet, HiveId, MapLimit, Outcome, PlaceId};
+use crate::hash::HashSet;
 use crate::key::{CellHasher, Key, KeyEncoding};
-use crate::limits;
+use crate::{limits, panics};
+use std::any::Any;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 /// Compile-time description of a dictionary field of an app.
@@ -270,10 +273,19 @@ impl<T, E> TryLike for Result<T, E> {
     }
 }
 
+/// Number of cells up to which a scan finds a duplicate as fast as a hash table.
+const SCANNED_MAX: usize = 16;
+
 /// Collects the cells of one message. Reused for the next message after [`Mapper::clear`].
 #[derive(Debug)]
 pub struct Mapper {
     cells: CellSet,
+    /// The same cells, once there are more than [`SCANNED_MAX`]; otherwise empty.
+    many: HashSet<CellId>,
+    /// Number of loop iterations of the map.
+    steps: u32,
+    /// The limit that the map exceeded.
+    exceeded: Option<MapLimit>,
     effect: bool,
     seed: u64,
     /// Bit mask of the dictionaries whose group is one cell.
@@ -345,6 +357,12 @@ impl Whole for PlainField {
     }
 }
 
+/// Ends a map that exceeds a limit. Unwinds without the panic hook: the message ends with the error.
+#[cold]
+fn exceed(limit: MapLimit) -> ! {
+    std::panic::resume_unwind(Box::new(limit))
+}
+
 fn note(describe: &mut Vec<String>, cell: String) {
     if !describe.contains(&cell) {
         describe.push(cell)
@@ -355,7 +373,18 @@ impl Mapper {
     /// Returns a mapper for an app whose dictionaries in `whole` (a bit mask, closed under fusion) are one
     /// cell each.
     pub fn new(seed: u64, whole: u64, origin: HiveId) -> Self {
-        Mapper { cells: CellSet::new(), effect: false, seed, whole, origin, place: None, describe: None }
+        Mapper {
+            cells: CellSet::new(),
+            many: HashSet::default(),
+            steps: 0,
+            exceeded: None,
+            effect: false,
+            seed,
+            whole,
+            origin,
+            place: None,
+            describe: None,
+        }
     }
 
     /// Same as [`Mapper::new`], and also records the cells as text, as they are before fusion.
@@ -365,8 +394,52 @@ impl Mapper {
 
     #[inline(always)]
     fn add(&mut self, cell: CellId) {
-        if !self.cells.contains(&cell) {
+        if self.cells.len() >= SCANNED_MAX {
+            self.add_to_many(cell)
+        } else if !self.cells.contains(&cell) {
             self.cells.push(cell)
+        }
+    }
+
+    #[cold]
+    fn add_to_many(&mut self, cell: CellId) {
+        if self.many.is_empty() {
+            self.many.extend(self.cells.iter().copied())
+        }
+        if !self.many.insert(cell) {
+            return;
+        }
+
+        if self.cells.len() == limits::CELLS_PER_MESSAGE_MAX {
+            exceed(MapLimit::Cells)
+        }
+        self.cells.push(cell)
+    }
+
+    /// Counts an iteration of a loop of the map.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        self.steps += 1;
+        if self.steps > limits::STEPS_PER_MAP_MAX {
+            exceed(MapLimit::Steps)
+        }
+    }
+
+    /// Runs a map. If it exceeds a limit, that becomes the outcome. Returns the payload if the map panics.
+    #[inline(always)]
+    pub(crate) fn run(&mut self, map: impl FnOnce(&mut Mapper)) -> Result<(), Box<dyn Any + Send>> {
+        panics::catch(AssertUnwindSafe(|| map(self))).or_else(|panic| self.ended_by(panic))
+    }
+
+    #[cold]
+    fn ended_by(&mut self, panic: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        self.clear();
+        match panic.downcast::<MapLimit>() {
+            Ok(limit) => {
+                self.exceeded = Some(*limit);
+                Ok(())
+            }
+            Err(panic) => Err(panic),
         }
     }
 
@@ -428,6 +501,11 @@ impl Mapper {
     #[inline(always)]
     pub fn clear(&mut self) {
         self.cells.clear();
+        if !self.many.is_empty() {
+            self.many.clear()
+        }
+        self.steps = 0;
+        self.exceeded = None;
         self.effect = false;
         self.place = None;
     }
@@ -439,6 +517,8 @@ impl Mapper {
             Outcome::Cells
         } else if self.effect {
             Outcome::Stateless
+        } else if let Some(limit) = self.exceeded {
+            Outcome::Refused(limit)
         } else {
             Outcome::Drop
         }

@@ -79,16 +79,16 @@ fn node(n: &Node, needs: &Variables) -> TokenStream {
             quote!(#(#arms)*)
         }
         Node::For { label, pattern, iterator, body, .. } => {
-            let body = print(body, needs);
-            quote!(#label for #pattern in #iterator { #body })
+            let (body, mapper) = (print(body, needs), mapper());
+            quote!(#label for #pattern in #iterator { #mapper.step(); #body })
         }
         Node::While { label, condition, body, .. } => {
-            let body = print(body, needs);
-            quote!(#label while #condition { #body })
+            let (body, mapper) = (print(body, needs), mapper());
+            quote!(#label while #condition { #mapper.step(); #body })
         }
         Node::Loop { label, body } => {
-            let body = print(body, needs);
-            quote!(#label loop { #body })
+            let (body, mapper) = (print(body, needs), mapper());
+            quote!(#label loop { #mapper.step(); #body })
         }
         Node::Block { label, body } => {
             let body = print(body, needs);

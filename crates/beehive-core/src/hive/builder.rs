@@ -93,6 +93,7 @@ pub struct Builder {
     id: HiveId,
     credits: Option<u32>,
     stuck_after: Option<Duration>,
+    verify_maps: Option<u32>,
     journal: Option<(Arc<dyn Journal>, LogState)>,
     views_by_moment: bool,
     io: Vec<StartIo>,
@@ -253,6 +254,20 @@ impl Builder {
         self
     }
 
+    /// Sets how often the hive verifies derived maps: one of `every` messages that the map of a handler drops
+    /// is given to the handler, on an instance without state, and what the handler does is undone. If it does
+    /// anything, the message ends with an error of the kind [`Unmapped`](crate::ErrorKind::Unmapped), as a dead
+    /// letter, and from then on all messages that this map drops are verified. 0 turns this off.
+    ///
+    /// The default is 1 (each message) in a build with debug assertions and in the test kit, and
+    /// [`limits::DROPS_PER_VERIFICATION`] otherwise. A handler that writes to the console before it finds that
+    /// it has nothing to do writes it for verified messages, too. Messages that a map does not drop need no
+    /// verification: their handlers run, and the runtime checks each access.
+    pub fn verify_maps(mut self, every: u32) -> Self {
+        self.verify_maps = Some(every);
+        self
+    }
+
     /// Writes the records of all apps to `journal`, which continues at `colony`: the hive restores the
     /// state in it, and resends messages that were emitted and not handled. The apps, their order and the
     /// seed must be those of the log.
@@ -317,6 +332,7 @@ impl Builder {
             }
         };
 
+        let verify_all = cfg!(debug_assertions) || self.probe.is_some();
         let io = Arc::new(IoBees::numbered_from(platform.random() >> 1));
         let seed = self.seed.unwrap_or_else(|| platform.random());
         let (journal, mut colony) = self.journal.map_or((None, LogState::default()), |(j, c)| (Some(j), c));
@@ -336,6 +352,11 @@ impl Builder {
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
             stuck_after: self.stuck_after.unwrap_or(limits::STUCK_AFTER),
+            verify_maps: self.verify_maps.unwrap_or(if verify_all {
+                1
+            } else {
+                limits::DROPS_PER_VERIFICATION
+            }),
             in_flight: Arc::default(),
             stopped: AtomicBool::new(false),
             over: AtomicBool::new(false),

@@ -12,9 +12,9 @@ use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
 use crate::hive::message::trace;
 use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind, Message, MessageError};
+use crate::report::HandlerReport;
 use crate::time::Time;
 use crate::{limits, panics};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::span::EnteredSpan;
@@ -151,6 +151,12 @@ pub(crate) fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static s
     A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
 }
 
+/// Returns where the handler for messages of type `M` in app `A` is defined, in parentheses.
+pub(crate) fn place<A: Handlers + Handles<M>, M: Message>() -> String {
+    let place = |report: &HandlerReport| format!(" ({} at {}:{})", report.name, report.file, report.line);
+    A::REPORT.get(A::HANDLER).map(place).unwrap_or_default()
+}
+
 /// Returns the name by which a log finds the handler for messages of type `M` in app `A`. The built-in
 /// message types (`beehive::..`) exist in every app, so their names also contain the handler.
 pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String {
@@ -170,10 +176,11 @@ fn remembered_as(message: &'static str, handler: &'static str) -> String {
 /// requester or the dead letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
-    match panics::catch(AssertUnwindSafe(|| A::map(message, mapper))) {
+    match mapper.run(|mapper| A::map(message, mapper)) {
         Ok(()) => mapper.outcome(),
-        Err(_) => {
-            mapper.clear();
+        Err(panic) => {
+            // dropping the payload of a panic may panic
+            panics::harmless(|| drop(panic));
             Outcome::Stateless
         }
     }

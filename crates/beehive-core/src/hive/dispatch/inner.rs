@@ -113,6 +113,8 @@ pub(crate) struct HiveInner {
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
     /// Time after which a message that holds its thread is reported.
     pub(in crate::hive) stuck_after: Duration,
+    /// Every how many dropped messages of a handler one is verified; 0 for none.
+    pub(crate) verify_maps: u32,
     /// Whether the hive was asked to stop. Messages in flight are still handled until it is `over`.
     pub(in crate::hive) stopped: AtomicBool,
     /// Whether the hive is over: no handler begins any more.

@@ -1,6 +1,5 @@
 //! The message types that a hive knows, and for each the apps that receive it.
 
-use crate::cell::Outcome;
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::Admitted;
@@ -40,7 +39,7 @@ pub(crate) trait Receiver<M: Message>: Onward {
     /// the chain of apps that answer; `None` if it is not in the chain.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
     /// Returns what the map says about one message.
-    fn outcome(&self, message: &M, turn: &Turn) -> Outcome;
+    fn drops(&self, batch: &Batch<M>, index: u32, turn: &mut Turn) -> bool;
     /// Returns the log entries for the messages of `range` that the map does not drop; none if the app
     /// is not journaled. `at` is the time of a timer.
     fn emits(
@@ -102,9 +101,7 @@ impl<M: Message> MessageType<M> {
         {
             // the requester waits for each observer that does not drop the message, and for the chain
             for index in range.clone() {
-                let Some(message) = batch.messages.get(index as usize) else { continue };
-                let observing =
-                    observers.iter().filter(|r| r.outcome(message, cx.turn) != Outcome::Drop).count();
+                let observing = observers.iter().filter(|r| !r.drops(batch, index, cx.turn)).count();
                 let is_handled = !(observers.is_empty() && chain.is_empty());
                 let reporting = observing as u32 + !chain.is_empty() as u32;
                 sink.expect(batch, index, is_handled.then_some(reporting));

@@ -1,7 +1,7 @@
 //! The counters of one handler.
 
 use crate::time::Time;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The counters of one handler. Relaxed is enough for all of them: they guard no other data.
@@ -15,6 +15,8 @@ pub(crate) struct HandlerCounters {
     pub(crate) waited: AtomicU64,
     /// Number of messages that took longer than `Builder::stuck_after`.
     pub(crate) stuck: AtomicU64,
+    /// Whether a message has been found that the map drops and the handler would not.
+    drops_wrongly: AtomicBool,
     /// Time at which it last held a thread, in nanoseconds; zero if never.
     held_at: AtomicU64,
 }
@@ -26,6 +28,17 @@ impl HandlerCounters {
     /// Notes that the handler holds a thread.
     pub(crate) fn hold(&self, now: Time) {
         self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
+    }
+
+    /// Notes that the map drops a message that the handler would not. All later messages that it drops are
+    /// verified. Returns whether this is the first one.
+    pub(crate) fn found_wrong_drop(&self) -> bool {
+        !self.drops_wrongly.swap(true, Ordering::Relaxed)
+    }
+
+    /// Checks whether the map has dropped a message that the handler would not.
+    pub(crate) fn drops_wrongly(&self) -> bool {
+        self.drops_wrongly.load(Ordering::Relaxed)
     }
 
     /// Checks whether the handler has ever held a thread. Its messages are recorded while they run from

@@ -1,6 +1,6 @@
 //! An app as the receiver of one message type: maps the messages, and routes or runs them.
 
-use crate::app::{Handlers, Handles};
+use crate::app::{App, Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
@@ -18,10 +18,11 @@ use crate::hive::route::delivery::deliver;
 use crate::hive::route::routed;
 use crate::hive::route::routed::{Ahead, Routed, consume_held};
 use crate::hive::run::delivery::run_delivery;
+use crate::hive::run::dropped::dropped_wrongly;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release, release_made_of};
 use crate::limits;
 use crate::mapper::Mapper;
-use crate::message::{Error, Message};
+use crate::message::{Error, ErrorKind, Message};
 use crate::time::Time;
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,9 +69,14 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         }
     }
 
-    fn outcome(&self, message: &M, turn: &Turn) -> Outcome {
-        let mut mapper = self.app.mapper(turn.hive.id);
-        map::<A, M>(message, &mut mapper)
+    fn drops(&self, batch: &Batch<M>, index: u32, turn: &mut Turn) -> bool {
+        let Some(message) = batch.messages.get(index as usize) else { return true };
+        let outcome = map::<A, M>(message, &mut self.app.mapper(turn.hive.id));
+        if outcome != Outcome::Drop {
+            return false;
+        }
+        // `drop_all` verifies each message that is counted here, and ends it with an error in this case
+        turn.hive.verify_maps == 0 || dropped_wrongly(&self.app, batch, index, turn).is_none()
     }
 
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext) {
@@ -104,8 +110,21 @@ fn refuse<A: Handlers + Handles<M>, M: Message>(
     cx: &mut RouteContext,
 ) {
     if let Some(batch) = &batch_of::<M>(batch) {
-        routed::refuse::<A>(&OnItsWay { app, batch, position }, range, true, cx)
+        routed::refuse(&OnItsWay { app, batch, position }, range, true, &cells_used_up::<A>(), cx)
     }
+}
+
+/// Returns the error of a message for which the app would exceed its cell limit.
+#[cold]
+fn cells_used_up<A: App>() -> Error {
+    let max = A::OPTIONS.cells.unwrap_or_default();
+    let text = format!("cell limit reached: the app may have {max} cells (`#[app(cells = {max})]`)");
+    Error::of(ErrorKind::Limit, text)
+}
+
+/// Checks whether a log contains the messages, so that a record has to mark them as consumed.
+fn is_remembered(batch: &dyn Messages) -> bool {
+    batch.admitted().is_none() && batch.source().numbers.lane != LaneId::NONE
 }
 
 /// Maps the messages of `range` one by one, and hands over each run of neighbors with the same outcome and
@@ -189,6 +208,14 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome> {
         self.batch.messages.get(index as usize).map(|message| map::<A, M>(message, mapper))
+    }
+
+    fn is_counted(&self) -> bool {
+        self.position.is_none() && self.batch.sink.as_ref().is_some_and(|sink| sink.counts())
+    }
+
+    fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error> {
+        dropped_wrongly(self.app, self.batch, index, turn)
     }
 
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext) {
@@ -298,17 +325,16 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
     }
 
     match run.outcome {
-        Outcome::Drop => {
-            handler.counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
-            way.pass_on(range, cx)
+        Outcome::Drop => routed::drop_all(way, range, cx),
+        Outcome::Refused(limit) => {
+            let error = Error::of(ErrorKind::Limit, limit.to_string());
+            routed::refuse(way, range, is_remembered(way.batch()), &error, cx)
         }
         Outcome::Stateless if cx.turn.depth >= limits::STATELESS_DEPTH_MAX => routed::defer(way, range, cx),
         Outcome::Stateless if app.link.is_none() => way.run_now(range, cx),
         Outcome::Stateless => routed::run_recorded(way, range, cx),
         Outcome::Cells if !app.may_own(&run.cells) => {
-            let batch = way.batch();
-            let remembered = batch.admitted().is_none() && batch.source().numbers.lane != LaneId::NONE;
-            routed::refuse::<A>(way, range, remembered, cx)
+            routed::refuse(way, range, is_remembered(way.batch()), &cells_used_up::<A>(), cx)
         }
         Outcome::Cells => {
             if cx.turn.hive.probe().is_some() {

@@ -2,7 +2,7 @@
 //!
 //! They do not depend on the message type, so they take a `dyn Routed` and are compiled once.
 
-use crate::app::{App, Handlers};
+use crate::app::Handlers;
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
@@ -13,8 +13,9 @@ use crate::hive::dispatch::deferred::{Deferred, DeferredQueue, Onward};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::ordered_release;
-use crate::hive::dispatch::turn::Stateless;
+use crate::hive::dispatch::turn::{Stateless, Turn};
 use crate::hive::message::batch::Messages;
+use crate::hive::run::dropped;
 use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind};
 use crate::time::Time;
@@ -22,6 +23,7 @@ use crate::{limits, panics};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A batch of messages that is being routed to a handler.
 pub(crate) trait Routed {
@@ -37,6 +39,11 @@ pub(crate) trait Routed {
     fn onward(&self) -> Arc<dyn Onward>;
     /// Maps message `index`; the cells are in `mapper`. Returns `None` if the batch has no such message.
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
+    /// Checks whether the requester waits for a report of each of these messages.
+    fn is_counted(&self) -> bool;
+    /// Runs the handler for a message that the map drops, and undoes what it did. Returns an error if it did
+    /// anything.
+    fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error>;
     /// Routes messages that the map drops to the next app of the chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
     /// Runs the stateless handler.
@@ -108,23 +115,44 @@ pub(crate) fn emits(
     emits
 }
 
-/// Ends messages with an error because the app has reached its cell limit. `remembered` says whether a log
-/// contains them.
-#[cold]
-pub(crate) fn refuse<A: App>(
-    routed: &dyn Routed,
-    range: Range<u32>,
-    remembered: bool,
-    cx: &mut RouteContext,
-) {
-    let max = A::OPTIONS.cells.unwrap_or_default();
-    let text = format!("cell limit reached: the app may have {max} cells (`#[app(cells = {max})]`)");
-    refuse_with(routed, range, remembered, &Error::of(ErrorKind::Limit, text), cx)
+/// Drops messages, as their map says, after it has verified some of them: all in a build with debug assertions,
+/// under test, and of a handler whose map was wrong before. The number of reports that a requester waits for
+/// depends on it, so all messages that are counted for one are verified, too.
+pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
+    let handler = routed.handler();
+    let (count, every) = (range.len() as u64, u64::from(cx.turn.hive.verify_maps));
+    let before = handler.counters.dropped.fetch_add(count, Ordering::Relaxed);
+    if every == 0 {
+        return routed.pass_on(range, cx);
+    }
+
+    let all = every == 1 || handler.counters.drops_wrongly() || routed.is_counted();
+    if !all && before / every == (before + count) / every {
+        return routed.pass_on(range, cx);
+    }
+
+    let mut first = range.start;
+    for index in range.clone() {
+        let number = before + u64::from(index - range.start) + 1;
+        if !all && !number.is_multiple_of(every) {
+            continue;
+        }
+
+        let Some(error) = routed.dropped_wrongly(index, cx.turn) else { continue };
+
+        dropped::report(&handler, &error);
+        routed.pass_on(first..index, cx);
+        routed.end_with(index, &error, cx);
+        first = index + 1;
+    }
+
+    routed.pass_on(first..range.end, cx)
 }
 
 /// Ends messages with an error. If a log contains them, a record marks them as consumed, so that they are not
 /// resent.
-fn refuse_with(
+#[cold]
+pub(crate) fn refuse(
     routed: &dyn Routed,
     range: Range<u32>,
     remembered: bool,

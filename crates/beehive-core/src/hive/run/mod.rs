@@ -10,6 +10,7 @@
 //! Shutdown: when the hive is over, no further transaction begins.
 
 pub(crate) mod delivery;
+pub(crate) mod dropped;
 pub(crate) mod journaled;
 pub(crate) mod log_events;
 pub(crate) mod postpone;

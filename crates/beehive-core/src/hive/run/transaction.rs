@@ -11,7 +11,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::consensus::journal::{AppId, HandlerId, MessageId};
 use crate::hive::dispatch::effects::{RouteContext, Sink};
-use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::handler::{Handler, place};
 use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::probe::{self, Finished, Rerun, Transaction};
@@ -295,7 +295,7 @@ fn commit<A: Columns>(state: &mut A) {
 /// Drops a value that is not needed. The drop is the app's code; if it panics, the transaction stays
 /// committed.
 #[inline(always)]
-fn unwanted<T>(what: T) {
+pub(crate) fn unwanted<T>(what: T) {
     if std::mem::needs_drop::<T>() {
         panics::harmless(|| drop(what));
     }
@@ -315,7 +315,7 @@ fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Failed<E>> {
 
 /// Undoes the changes, outputs and postponement of a transaction.
 #[cold]
-fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
+pub(crate) fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     panics::to_the_end(|| state.rollback());
     ctx.out.rollback(mark);
     ctx.postponed = None
@@ -394,7 +394,7 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
             Err(Failed::Platform(Error::new(POSTPONED_TICK)))
         }
         (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
-        (result, violation) => Err(failure(result, violation, overflow)),
+        (result, violation) => Err(failure(result, violation, overflow, place::<A, M>)),
     }
 }
 
@@ -428,13 +428,14 @@ fn failure<T, E>(
     result: Result<Result<T, Failed<E>>, Box<dyn std::any::Any + Send>>,
     violation: Option<crate::state::guard::Violation>,
     overflow: Option<&'static str>,
+    place: fn() -> String,
 ) -> Failed<E> {
     match (result, violation) {
         // even if the handler caught the panic of the violation and continued
         (result, Some(violation)) => {
             // dropping an answer, an error or the payload of a panic may panic
             unwanted(result);
-            Failed::Platform(Error::of(ErrorKind::Unmapped, violation.to_string()))
+            Failed::Platform(Error::of(ErrorKind::Unmapped, format!("{violation}{}", place())))
         }
         (Ok(Err(failed)), None) => failed,
         (Err(panic), None) => Failed::Platform(panicked(panic)),

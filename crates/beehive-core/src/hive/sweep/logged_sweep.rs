@@ -28,6 +28,7 @@ use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::route::receiver::route;
+use crate::hive::run::dropped::verify_visit;
 use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::transaction::{Run, end_with_error, execute, release};
 use crate::hive::sweep::unlogged_sweep::{Pace, Visit, sweep_emit, visits_of};
@@ -425,6 +426,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             let Some(message) = batch.messages.get(index as usize) else { break };
             mapper.clear();
             if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
+                verify_visit::<A, Each<K, M>>(app, &batch, index, cx.turn);
                 hold_done(&visit, cx);
                 continue;
             }

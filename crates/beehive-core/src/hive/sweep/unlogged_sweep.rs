@@ -28,6 +28,7 @@ use crate::hive::message::batch::{
 use crate::hive::message::render;
 use crate::hive::route::receiver::route;
 use crate::hive::run::delivery::run_delivery;
+use crate::hive::run::dropped::verify_visit;
 use crate::hive::sweep::logged_sweep;
 use crate::hive::sweep::logged_sweep::OpenVisits;
 use crate::key::Key;
@@ -66,8 +67,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         false
     }
 
-    fn outcome(&self, _: &M, _: &Turn) -> Outcome {
-        Outcome::Cells
+    fn drops(&self, _: &Batch<M>, _: u32, _: &mut Turn) -> bool {
+        false
     }
 
     fn handler(&self) -> usize {
@@ -449,6 +450,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         let Some(message) = batch.messages.get(index as usize) else { break };
         mapper.clear();
         if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
+            verify_visit::<A, Each<K, M>>(app, &batch, index, turn);
             visit.done();
             continue;
         }

@@ -1,0 +1,117 @@
+//! Verifies that a handler does nothing for a message that its map drops.
+//!
+//! A dropped message never reaches its handler, so a fault of the derivation would lose it in silence. The
+//! handler is therefore run for some of these messages, on an instance without state and with a guard that
+//! allows no cell, and whatever it does is undone.
+
+use crate::app::{Handlers, Handles};
+use crate::failure::Failed;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::body::Local;
+use crate::hive::dispatch::handler::{Handler, place};
+use crate::hive::dispatch::turn::Turn;
+use crate::hive::message::batch::Batch;
+use crate::hive::run::transaction::{ended, roll_back, unwanted};
+use crate::message::{Error, ErrorKind, Message};
+use crate::state::guard::Held;
+use crate::view::{self, Published as _};
+use std::sync::Arc;
+
+/// Runs the handler for a message that the map drops, and undoes what it did. Returns the error with which the
+/// message ends if the handler does anything: touches a cell, emits, answers, postpones, fails or panics.
+///
+/// A map that is written by hand may drop messages that its handler could handle, so it is not verified.
+#[cold]
+pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    batch: &Batch<M>,
+    index: u32,
+    turn: &mut Turn,
+) -> Option<Error> {
+    if A::REPORT.get(A::HANDLER).is_some_and(|report| report.kind == "custom") {
+        return None;
+    }
+    let message = batch.messages.get(index as usize)?;
+
+    let (mut instance, settings) =
+        turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
+    let settings = app.up_to_date(&mut instance, settings);
+
+    let now = turn.moment();
+    let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|views| view::open(views, now));
+
+    let ctx = turn.ctx();
+    ctx.now = now;
+    ctx.origin = batch.source.origin;
+    ctx.sender = batch.source.sender;
+    ctx.chance = batch.source.chance_of(index as u64);
+    ctx.postponed = None;
+
+    let (before, mark) = (ctx.out.len(), ctx.out.mark());
+    let held = Held::strict(app.seed, app.whole, &[]);
+    let result = ended::<A, M>(&mut instance, message, ctx, &held);
+    drop(held);
+    drop(opened);
+
+    let did = match result {
+        _ if ctx.out.len() > before => Some("emits a message"),
+        _ if ctx.postponed.is_some() => Some("postpones it"),
+        Ok(answer) => {
+            let answers = A::ANSWERS && answer.is_some();
+            unwanted(answer);
+            answers.then_some("answers it")
+        }
+        // the view was too old to be read: what the handler would do is not known
+        Err(Failed::Platform(error)) if error.kind() == ErrorKind::Stale => None,
+        Err(Failed::Platform(error)) => {
+            roll_back(&mut *instance, ctx, mark);
+            turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+            return Some(error);
+        }
+        Err(Failed::Handler(error)) => {
+            unwanted(error);
+            Some("returns an error")
+        }
+    };
+
+    roll_back(&mut *instance, ctx, mark);
+    turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+    let text = |did| format!("the map drops this message, but the handler {did}{}", place::<A, M>());
+    did.map(|did| Error::of(ErrorKind::Unmapped, text(did)))
+}
+
+/// Verifies one of the cells that a sweep does not visit because the map drops them, `index` of `batch`. If the
+/// map is wrong, the visit becomes a dead letter.
+pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
+    app: &Arc<AppRuntime<A>>,
+    batch: &Batch<M>,
+    index: u32,
+    turn: &mut Turn,
+) {
+    let every = turn.hive.verify_maps;
+    let handler = Handler::of::<A, M>(app);
+    if every == 0 || !(handler.counters.drops_wrongly() || index.is_multiple_of(every)) {
+        return;
+    }
+
+    if let Some(error) = dropped_wrongly(app, batch, index, turn) {
+        report(&handler, &error);
+        handler.fail(turn.hive, batch, index, None, &error)
+    }
+}
+
+/// Logs the first message that a map drops and its handler would not.
+#[cold]
+pub(crate) fn report(handler: &Handler, error: &Error) {
+    if handler.counters.found_wrong_drop() {
+        let Handler { app_name: app, name: handler, message, .. } = *handler;
+        tracing::error!(
+            app,
+            handler,
+            message,
+            %error,
+            "the derived map drops messages that the handler would not; they end with an error from now on \
+             (please report the handler's body as a fault of the derivation)"
+        );
+    }
+}
