@@ -235,7 +235,7 @@ fn a_map_written_by_hand_may_drop() {
     #[message(reply = u64)]
     struct Number(u64);
     fn even(msg: &Number, mapper: &mut Mapper) {
-        if msg.0 % 2 == 0 {
+        if msg.0.is_multiple_of(2) {
             mapper.cell(Even::__bh_seen, &msg.0)
         }
     }
