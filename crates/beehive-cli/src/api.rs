@@ -242,8 +242,8 @@ pub(crate) struct Reading {
     pub(crate) switch: String,
     /// Number of flows that were installed as intended.
     pub(crate) kept: u64,
-    /// Number of soft flows that were left to their app.
-    pub(crate) adopted: u64,
+    /// Number of soft flows that were left alone, or passed to the apps that adopt them.
+    pub(crate) soft: u64,
     /// Number of flows that were missing or different, and were installed.
     pub(crate) installed: u64,
     /// Number of flows of this controller that were not intended, and were removed.

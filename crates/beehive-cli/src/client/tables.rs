@@ -176,7 +176,7 @@ pub(super) fn verified(answer: &Verified) -> String {
         let _ = writeln!(
             text,
             "{}: {} kept, {} installed, {} removed, {} soft, {} foreign",
-            r.switch, r.kept, r.installed, r.withdrawn, r.adopted, r.foreign
+            r.switch, r.kept, r.installed, r.withdrawn, r.soft, r.foreign
         );
     }
     for switch in &answer.unread {

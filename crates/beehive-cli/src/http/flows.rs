@@ -134,7 +134,7 @@ pub(super) async fn verify(
             Verification::Done(r) => answer.switches.push(Reading {
                 switch,
                 kept: r.kept,
-                adopted: r.adopted,
+                soft: r.soft,
                 installed: r.installed,
                 withdrawn: r.withdrawn,
                 foreign: r.foreign,
@@ -463,6 +463,7 @@ mod tests {
             more: None,
             idle_s: 0,
             hard_s: 0,
+            flags: None,
             age_s: 0,
             packets: 0,
             bytes: 0,

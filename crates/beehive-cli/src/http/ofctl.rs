@@ -1,7 +1,7 @@
 //! Writes flows in the syntax of `ovs-ofctl`, so that they can be compared with `ovs-ofctl dump-flows`.
 
 use beehive_nom::driver::openflow::encode_flow;
-use beehive_nom::object::{Flow, FoundFlow, Owner};
+use beehive_nom::object::{Flow, FlowFlags, FoundFlow, Owner};
 use beehive_of::message::{FlowMod, FlowModFlags, Message, TableId};
 use beehive_of::text::show_flow;
 use beehive_of::{Frame, Version};
@@ -38,11 +38,26 @@ pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
     render(&flow, version, |flow_mod| {
         flow_mod.cookie = found.cookie;
         flow_mod.table_id = TableId(found.table);
-        // the flags of other controllers' flows are not read
-        if found.owner.is_none() {
-            flow_mod.flags = FlowModFlags::default()
+        match found.flags {
+            Some(flags) => flow_mod.flags = flags_to(flags),
+            // the switch does not report flags; those of this controller's flows are known
+            None if found.owner.is_none() => flow_mod.flags = FlowModFlags::default(),
+            None => {}
         }
     })
+}
+
+fn flags_to(flags: FlowFlags) -> FlowModFlags {
+    let all = [
+        (flags.reports_removal, FlowModFlags::SEND_FLOW_REMOVED),
+        (flags.checks_overlap, FlowModFlags::CHECK_OVERLAP),
+        (flags.resets_counts, FlowModFlags::RESET_COUNTS),
+        (flags.counts_no_packets, FlowModFlags::NO_PACKET_COUNTS),
+        (flags.counts_no_bytes, FlowModFlags::NO_BYTE_COUNTS),
+    ];
+
+    let set = all.into_iter().filter(|(is_set, _)| *is_set);
+    set.fold(FlowModFlags::default(), |flags, (_, flag)| flags.with(flag))
 }
 
 /// Encodes the flow as the driver does, so that what is shown is what is sent.
@@ -96,6 +111,7 @@ mod tests {
             more: None,
             idle_s: 9,
             hard_s: 0,
+            flags: None,
             age_s: 1,
             packets: 2,
             bytes: 3,
@@ -103,6 +119,11 @@ mod tests {
 
         let text = "cookie=0x77,table=3,idle_timeout=9,priority=100,in_port=1,dl_vlan=7 actions=output:2";
         assert_eq!(found(&foreign, Version::V1_3).as_deref(), Some(text));
+
+        let flags = FlowFlags { reports_removal: true, counts_no_bytes: true, ..FlowFlags::default() };
+        let flagged = FoundFlow { flags: Some(flags), ..foreign.clone() };
+        let text = text.replace("priority", "send_flow_rem,no_byte_counts,priority");
+        assert_eq!(found(&flagged, Version::V1_3).as_deref(), Some(text.as_str()));
         assert_eq!(found(&FoundFlow { more: Some("ip_dscp=4".into()), ..foreign }, Version::V1_3), None);
     }
 

@@ -94,15 +94,17 @@ impl LearningSwitch {
 
     #[rcv(stateless)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
-        self.config.flows.then(|| ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER }));
+        ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER });
     }
 
-    /// Learns from flows that are already in the switch, and withdraws those that contradict the table.
+    /// Learns from flows that are already in the switch, and withdraws those that contradict the table. Without
+    /// the setting `flows`, it withdraws all of them.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
+        let flows = self.config.flows;
         let mut stations = self.stations(msg.node, ctx.now());
         for found in msg.flows.iter().filter(|_| msg.owner == Self::OWNER) {
-            if !stations.adopt(found) {
+            if !flows || !stations.adopt(found) {
                 ctx.emit(DelFlows::exactly(Self::OWNER, msg.node, found.key()));
             }
         }

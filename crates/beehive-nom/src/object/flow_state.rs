@@ -30,12 +30,29 @@ pub struct FoundFlow {
     pub idle_s: u16,
     /// Hard timeout in seconds; 0 means none.
     pub hard_s: u16,
+    /// The flags; `None` if the switch does not report them, as before OpenFlow 1.3.
+    pub flags: Option<FlowFlags>,
     /// Age in seconds.
     pub age_s: u32,
     /// Number of packets that it matched.
     pub packets: u64,
     /// Number of bytes that it matched.
     pub bytes: u64,
+}
+
+/// What a switch does for a flow besides its actions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowFlags {
+    /// Whether the switch reports the removal of the flow.
+    pub reports_removal: bool,
+    /// Whether the switch has refused the flow if it overlaps another one with the same priority.
+    pub checks_overlap: bool,
+    /// Whether the counters began at zero when the flow replaced another one.
+    pub resets_counts: bool,
+    /// Whether packets are not counted.
+    pub counts_no_packets: bool,
+    /// Whether bytes are not counted.
+    pub counts_no_bytes: bool,
 }
 
 impl FoundFlow {
@@ -70,7 +87,7 @@ impl FoundFlow {
         Duration::from_secs(u64::from(self.hard_s).saturating_sub(self.age_s.into()))
     }
 
-    /// Returns whether it equals `flow`, counters aside.
+    /// Returns whether it equals `flow`, counters and flags aside: not every switch reports its flags.
     pub fn is(&self, flow: &Flow) -> bool {
         self.ours() == Some(flow.owner)
             && self.cause == flow.cause
@@ -112,8 +129,12 @@ pub struct FlowsConfirmed {
     pub flows: Vec<FlowKey>,
 }
 
-/// Sent by an app to the node app: the app adopts its own soft flows in a switch, including those from before
-/// a restart. It receives them in [`FlowsFound`]. Soft flows that no app adopts are withdrawn.
+/// Sent by an app to the node app: the app checks its own soft flows in a switch, including those from before
+/// a restart. Whenever the flows of the switch are read, the node app withdraws those of its soft flows that
+/// lead over a port that is down, and passes the others to the app in [`FlowsFound`].
+///
+/// Soft flows that no app adopts stay until they expire. So an app whose soft flows may become wrong while the
+/// controller is away adopts them, and withdraws those that it does not want any more.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdoptFlows {
     /// The switch.
@@ -170,8 +191,8 @@ pub struct Reading {
     pub complete: bool,
     /// Number of flows that were as intended.
     pub kept: u64,
-    /// Number of soft flows that were passed to the apps that own them.
-    pub adopted: u64,
+    /// Number of soft flows that were left alone, or passed to the apps that adopt them.
+    pub soft: u64,
     /// Number of flows that were missing or different, and were installed.
     pub installed: u64,
     /// Number of flows of this system that should not have been there, and were withdrawn.

@@ -25,8 +25,8 @@ pub use flow::{
     WithdrawFlows,
 };
 pub use flow_state::{
-    AdoptFlows, DescribeNode, FlowFailure, FlowState, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
-    IntendedFlow, NodeDescription, ReadFlows, Reading, VerifyFlows,
+    AdoptFlows, DescribeNode, FlowFailure, FlowFlags, FlowState, FlowsConfirmed, FlowsFound, FlowsRead,
+    FoundFlow, IntendedFlow, NodeDescription, ReadFlows, Reading, VerifyFlows,
 };
 pub use host::{FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, HostSeen, ListHosts};
 pub use link::{

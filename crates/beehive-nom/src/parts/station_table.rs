@@ -272,6 +272,7 @@ mod tests {
             more: None,
             idle_s: 0,
             hard_s: 300,
+            flags: None,
             age_s: 20,
             packets: 0,
             bytes: 0,

@@ -1,7 +1,7 @@
 //! Implements a flow table with priorities, matches and timeouts.
 
 use crate::object::{
-    Actions, Cause, Conversation, Ethernet, Flow, FlowKey, FlowRemovedReason, FoundFlow, PortNo,
+    Actions, Cause, Conversation, Ethernet, Flow, FlowFlags, FlowKey, FlowRemovedReason, FoundFlow, PortNo,
     WithdrawFlows,
 };
 use beehive::Time;
@@ -83,6 +83,7 @@ impl FlowTable {
             more: None,
             idle_s: flow.idle_s,
             hard_s: flow.hard_s,
+            flags: Some(FlowFlags { reports_removal: !flow.is_soft(), ..FlowFlags::default() }),
             age_s: now.since(*since).as_secs().min(u64::from(u32::MAX)) as u32,
             packets: *packets,
             bytes: *bytes,

@@ -101,6 +101,7 @@ impl SeededRng {
                     more: (self.below(8) == 0).then(|| "something else".into()),
                     idle_s: flow.idle_s,
                     hard_s: flow.hard_s,
+                    flags: None,
                     age_s: 1,
                     packets: 1,
                     bytes: 60,

@@ -5,7 +5,8 @@ use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::limits;
 use beehive_nom::object::{
     Action, Actions, AddFlow, DelFlows, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, Mac,
-    NodeDescription, NodeId, Owner, PacketOut, PortNo, Reading, SendPacket, VerifyFlows,
+    NodeDescription, NodeId, Owner, PacketIn, PacketInReason, PacketOut, PortNo, Reading, SendPacket,
+    VerifyFlows,
 };
 use beehive_nom::parts::OwnsFlows;
 use beehive_nom::sim::{Behavior, frame};
@@ -17,6 +18,20 @@ fn wall(number: u16) -> AddFlow {
     let [high, low] = number.to_be_bytes();
     let matching = FlowMatch { source: Some(Mac([2, 0, 0, 0x66, high, low])), ..FlowMatch::ANY };
     AddFlow::new(NODE, Owner::named("firewall"), matching, Actions::None).priority(900)
+}
+
+/// Returns a flow as the learning switch makes it, without timeouts.
+fn learned(from: Host, to: Host) -> AddFlow {
+    let data = frame(to.mac, from.mac, from.tag, b"");
+    let packet = PacketIn {
+        node: NODE,
+        port: from.port,
+        reason: PacketInReason::Miss,
+        length: data.len() as u16,
+        buffer: None,
+        data,
+    };
+    AddFlow::between(LearningSwitch::OWNER, &packet, to.port)
 }
 
 impl Lab {
@@ -75,27 +90,20 @@ async fn who_comes_back_touches_nothing_that_is_right() {
         assert!(lab.switch.remove_silently(wall(2).flow.key()));
         lab.pass(5).await;
         lab.back().await;
-        let expected = Reading {
-            complete: true,
-            kept: 1,
-            adopted: 2,
-            installed: 1,
-            withdrawn: 0,
-            foreign: 1,
-            number: 0,
-        };
+        let expected =
+            Reading { complete: true, kept: 1, soft: 3, installed: 1, withdrawn: 0, foreign: 1, number: 0 };
 
         assert_eq!(lab.reading().await, expected);
-        assert!(lab.flows().contains(&of_an_app_that_is_gone), "its app may be about to answer for it");
+        assert!(lab.flows().contains(&of_an_app_that_is_gone), "it has a timeout");
         assert!(lab.flows().contains(&forgotten), "its app may be about to want it");
         lab.pass(2).await;
-        let expected = Reading { kept: 2, installed: 0, withdrawn: 2, ..expected };
+        let expected = Reading { kept: 2, installed: 0, withdrawn: 1, ..expected };
 
         assert_eq!(lab.reading().await, expected);
         let flows = lab.flows();
-        assert_eq!(flows.len(), 5, "{flows:?}");
+        assert_eq!(flows.len(), 6, "{flows:?}");
         assert!([&wall(1).flow, &wall(2).flow, &by_hand].iter().all(|flow| flows.contains(flow)));
-        assert!(!flows.contains(&forgotten) && !flows.contains(&of_an_app_that_is_gone));
+        assert!(!flows.contains(&forgotten) && flows.contains(&of_an_app_that_is_gone));
         assert_eq!(lab.states().await, [FlowState::Confirmed, FlowState::Confirmed]);
 
         let before = lab.packet_ins();
@@ -181,7 +189,7 @@ async fn what_was_heard_since_goes_before_what_a_flow_says() {
     // as if the withdrawal had been lost
     old.iter().for_each(|flow| lab.switch.install_leftover(flow));
     lab.verify().await;
-    assert_eq!(lab.reading().await.adopted, 3);
+    assert_eq!(lab.reading().await.soft, 3);
     assert_eq!(lab.send(a, b.mac).await, [3]);
 
     assert!(lab.flows().iter().all(|flow| !FlowScope::Through(PortNo(2)).contains(flow)));
@@ -208,18 +216,7 @@ async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
     let (a, b, c) = (host(1, 1), host(2, 2), host(3, 3));
     // made with other settings
     for (from, to) in [(a, b), (b, a)] {
-        let data = beehive_nom::sim::frame(to.mac, from.mac, from.tag, b"");
-        let packet = beehive_nom::object::PacketIn {
-            node: NODE,
-            port: from.port,
-            reason: beehive_nom::object::PacketInReason::Miss,
-            length: data.len() as u16,
-            buffer: None,
-            data,
-        };
-        let flow =
-            AddFlow::between(LearningSwitch::OWNER, &packet, to.port).hard(Duration::from_secs(100)).flow;
-        lab.switch.install_leftover(&flow);
+        lab.switch.install_leftover(&learned(from, to).hard(Duration::from_secs(100)).flow);
     }
 
     lab.away().await;
@@ -438,4 +435,93 @@ async fn what_an_app_wants_late_is_not_taken_away_meanwhile() {
     assert_eq!(lab.flows(), [wall(1).flow]);
 
     assert_eq!(lab.switch.counters().now().flows_withdrawn, 0);
+}
+
+impl Lab {
+    /// Starts a controller that knows nothing of the flow that its switch already has.
+    async fn restarted_over(settings: &str, knows_owners: bool, flow: &Flow) -> Lab {
+        let lab = Lab::learning(settings, knows_owners).await;
+        lab.away().await;
+        lab.switch.install_leftover(flow);
+        lab.back().await;
+        lab
+    }
+}
+
+/// The flow drops what comes in on port 3, and no app adopts it.
+fn ban() -> AddFlow {
+    let matching = FlowMatch { port: Some(PortNo(3)), ..FlowMatch::ANY };
+    AddFlow::new(NODE, Owner::named("guard"), matching, Actions::None)
+}
+
+#[tokio::test]
+async fn a_soft_flow_that_no_app_adopts_lives_as_long_as_it_was_given_over_a_reconnect() {
+    for knows_owners in [true, false] {
+        let lab = Lab::learning("", knows_owners).await;
+        let hard = ban().hard(Duration::from_secs(150));
+        let idle = ban().priority(99).idle(Duration::from_secs(120));
+        lab.want(&hard).await;
+        lab.want(&idle).await;
+
+        // longer than the period of the reads
+        lab.pass(70).await;
+        lab.away().await;
+        lab.pass(5).await;
+        lab.back().await;
+        lab.pass(44).await;
+        assert_eq!(lab.flows(), [hard.flow.clone(), idle.flow]);
+        lab.pass(1).await;
+        assert_eq!(lab.flows(), std::slice::from_ref(&hard.flow), "the idle timeout of 120 s");
+
+        lab.pass(29).await;
+        assert_eq!(lab.flows(), [hard.flow]);
+        lab.pass(1).await;
+        assert!(lab.flows().is_empty(), "the hard timeout of 150 s");
+        assert_eq!(lab.switch.counters().now().flows_withdrawn, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_soft_flow_that_no_app_adopts_lives_as_long_as_it_was_given_over_a_restart_of_the_controller() {
+    for knows_owners in [true, false] {
+        let flow = ban().hard(Duration::from_secs(150)).flow;
+        let lab = Lab::restarted_over("", knows_owners, &flow).await;
+        // it applies again when its port is up again
+        lab.switch.set_up(PortNo(3), false);
+        lab.pass(149).await;
+        assert_eq!(lab.flows(), std::slice::from_ref(&flow));
+
+        lab.pass(1).await;
+        assert!(lab.flows().is_empty());
+        assert_eq!(lab.switch.counters().now().flows_withdrawn, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_learning_switch_that_installs_no_flows_withdraws_those_of_its_earlier_run() {
+    let flow = learned(host(1, 1), host(2, 2)).hard(Duration::from_secs(150)).flow;
+    let lab = Lab::restarted_over("", true, &flow).await;
+    assert_eq!(lab.flows(), std::slice::from_ref(&flow));
+
+    let lab = Lab::restarted_over("[learning-switch]\nflows = false", true, &flow).await;
+    assert!(lab.flows().is_empty());
+}
+
+#[tokio::test]
+async fn a_soft_flow_replaces_the_intended_one_of_its_app_for_good() {
+    let lab = Lab::learning("", true).await;
+    lab.want(&ban()).await;
+    let soft = ban().hard(Duration::from_secs(100));
+    lab.want(&soft).await;
+    lab.pass(99).await;
+    assert_eq!(lab.flows(), [soft.flow]);
+    lab.pass(62).await;
+    assert!(lab.flows().is_empty(), "the intended flow is back");
+
+    // the intended flow of another app stays
+    lab.want(&wall(1)).await;
+    let of_another = Flow { owner: Owner::named("guard"), ..wall(1).hard(Duration::from_secs(100)).flow };
+    lab.want(&AddFlow { node: NODE, flow: of_another }).await;
+    lab.pass(62).await;
+    assert_eq!(lab.flows(), [wall(1).flow]);
 }

@@ -5,9 +5,17 @@
 //! Soft flows pass through; only the switch and their app keep track of them.
 //!
 //! A switch keeps its flows while the controller is away. So the app reads the flows of a switch when it
-//! joins, and every minute, and touches only those that are not as intended ([`Verdict`]).
+//! joins, and every minute, and touches only those that are not as intended ([`Verdict`]). It withdraws
+//!
+//! - flows without a timeout that no app has requested since the switch joined or the controller started:
+//!   they would stay forever, and
+//! - soft flows over a port that is down, if their app has said by [`AdoptFlows`] that it checks its flows.
+//!
+//! All other soft flows stay until they expire or their app withdraws them, over a reconnect of the switch and
+//! a restart of the controller: an app that has said nothing about its flows relies on their timeouts.
 
 mod verdict;
+mod withdrawals;
 
 use crate::limits;
 use crate::object::{
@@ -22,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use verdict::Verdict;
+use withdrawals::{Reason, Withdrawals};
 
 /// Knows the driver of every switch and the flows that it should have.
 #[derive(App)]
@@ -61,7 +70,8 @@ struct Node {
     /// time as this app, and may take longer to request and adopt flows than the switch takes to report its
     /// own.
     claims_are_in: bool,
-    /// Whether the switch has flows that no app has requested or adopted so far.
+    /// Whether the switch has flows that no app has requested or adopted so far. They are then read again, as
+    /// soon as the apps have had the time to do so.
     has_unclaimed: bool,
     /// Whether flows wait for the confirmation of others.
     has_backlog: bool,
@@ -185,9 +195,15 @@ impl NodeController {
         Ok(())
     }
 
+    /// Sends a soft flow to the switch, or stores an intended one and installs it.
     #[rcv(sharded)]
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) -> Result<(), Error> {
         if msg.flow.is_soft() {
+            let (flows, key) = (self.flows.at(msg.node), msg.flow.key());
+            // the app replaces its own intended flow, which must not be installed again over the soft one
+            if flows.get(&key).is_some_and(|intended| intended.flow.owner == msg.flow.owner) {
+                flows.remove(&key);
+            }
             if let Some(node) = self.nodes.get(&msg.node) {
                 ctx.send(node.driver, InstallFlow(msg.flow.clone()));
             }
@@ -316,6 +332,7 @@ impl NodeController {
         let (flows, seen) = (self.flows.at(msg.node), self.seen.at(msg.node));
         let (ports, adopters) = (self.ports.at(msg.node), self.adopters.at(msg.node));
         let mut adopted: BTreeMap<Owner, Vec<FoundFlow>> = BTreeMap::new();
+        let mut withdrawals = Withdrawals::default();
 
         for found in &msg.flows {
             let key = found.key();
@@ -328,13 +345,24 @@ impl NodeController {
                     set_state(flows, &key, FlowState::Confirmed);
                     seen.insert(key, ());
                 }
-                Verdict::Different | Verdict::Superseded => {}
+                Verdict::Different => {
+                    if let Some(owner) = found.ours().filter(|_| found.is_soft()) {
+                        withdrawals.add(Reason::Replaced, owner, found)
+                    }
+                }
+                Verdict::Superseded => {}
                 Verdict::Adopted(owner) => {
-                    node.reading.adopted += 1;
+                    node.reading.soft += 1;
                     adopted.entry(owner).or_default().push(found.clone())
                 }
+                Verdict::NotAdopted => {
+                    node.reading.soft += 1;
+                    node.has_unclaimed |= !node.claims_are_in
+                }
                 Verdict::Unclaimed(_) if !node.claims_are_in => node.has_unclaimed = true,
-                Verdict::Stray(owner) | Verdict::Unclaimed(owner) => {
+                verdict @ (Verdict::Stray(owner) | Verdict::Unclaimed(owner)) => {
+                    let is_stray = matches!(verdict, Verdict::Stray(_));
+                    withdrawals.add(if is_stray { Reason::Stray } else { Reason::Unclaimed }, owner, found);
                     node.reading.withdrawn += 1;
                     let scope = FlowScope::Exactly(found.priority, found.matching.clone());
                     ctx.send(node.driver, WithdrawFlows { owner: Some(owner), scope });
@@ -344,6 +372,7 @@ impl NodeController {
             }
         }
 
+        withdrawals.log(msg.node);
         for (owner, flows) in adopted {
             ctx.emit(FlowsFound { node: msg.node, owner, flows })
         }
@@ -369,12 +398,12 @@ impl NodeController {
             set_state(flows, &key, FlowState::Waiting)
         }
 
-        let Reading { kept, adopted, installed, withdrawn, foreign, .. } = node.reading;
+        let Reading { kept, soft, installed, withdrawn, foreign, .. } = node.reading;
         self.unconfirmed.remove(&msg.node);
         self.install(msg.node, ctx);
 
         if installed + withdrawn > 0 {
-            tracing::info!(node = %msg.node, kept, adopted, installed, withdrawn, foreign, "corrected flows");
+            tracing::info!(node = %msg.node, kept, soft, installed, withdrawn, foreign, "corrected flows");
         }
     }
 

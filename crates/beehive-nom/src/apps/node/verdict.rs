@@ -11,11 +11,14 @@ pub(super) enum Verdict {
     Different,
     /// The intended flow was sent after the read began, so the reported one is outdated.
     Superseded,
-    /// A soft flow over usable ports; its app checks it.
+    /// A soft flow over usable ports of an app that adopts its soft flows; the app checks it.
     Adopted(Owner),
-    /// A flow that no app has requested or, if it is soft, adopted so far.
+    /// A soft flow of an app that has not adopted its soft flows so far: it stays until it expires. A flow of
+    /// an app that does not run is among them, because this app does not know which apps run.
+    NotAdopted,
+    /// A flow without a timeout that no app has requested so far. It would stay forever.
     Unclaimed(Owner),
-    /// A soft flow over a port that is down or missing.
+    /// A soft flow over a port that is down or missing, of an app that adopts its soft flows.
     Stray(Owner),
     /// A flow of another system, or one that this system cannot have made.
     Foreign,
@@ -41,9 +44,10 @@ impl Verdict {
         let Some(owner) = found.ours() else { return Verdict::Foreign };
 
         match found.is_soft() {
+            true if !adopts(&owner) => Verdict::NotAdopted,
             true if !leads_somewhere(found, usable) => Verdict::Stray(owner),
-            true if adopts(&owner) => Verdict::Adopted(owner),
-            _ => Verdict::Unclaimed(owner),
+            true => Verdict::Adopted(owner),
+            false => Verdict::Unclaimed(owner),
         }
     }
 }
@@ -82,6 +86,7 @@ mod tests {
             more: None,
             idle_s: flow.idle_s,
             hard_s: flow.hard_s,
+            flags: None,
             age_s: 5,
             packets: 6,
             bytes: 7,
@@ -115,24 +120,29 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wants_goes_if_it_is_ours() {
+    fn a_flow_without_a_timeout_must_be_requested_and_a_soft_one_is_checked_if_its_app_adopts() {
         let owner = Owner::named("x");
         let stray = found(&flow());
         assert_eq!(on(&stray, None), Verdict::Unclaimed(owner));
         let soft = FoundFlow { idle_s: 5, ..stray.clone() };
         assert_eq!(on(&soft, None), Verdict::Adopted(owner));
 
-        let unclaimed = FoundFlow { owner: Some(Owner::named("y")), ..soft.clone() };
-        assert_eq!(on(&unclaimed, None), Verdict::Unclaimed(Owner::named("y")));
         for (port, out) in [(1, 3), (3, 1)] {
             let matching = FlowMatch { port: Some(PortNo(port)), ..FlowMatch::ANY };
             let actions = Actions::One(Action::Output(PortNo(out)));
             let dead = FoundFlow { matching, actions, ..soft.clone() };
             assert_eq!(on(&dead, None), Verdict::Stray(owner), "a port is down");
+            let of_another = FoundFlow { owner: Some(Owner::named("y")), ..dead };
+            assert_eq!(on(&of_another, None), Verdict::NotAdopted);
         }
 
         let up = Actions::One(Action::Output(PortNo::CONTROLLER));
-        assert_eq!(on(&FoundFlow { actions: up, ..soft }, None), Verdict::Adopted(owner));
+        assert_eq!(on(&FoundFlow { actions: up, ..soft.clone() }, None), Verdict::Adopted(owner));
+
+        let of_another = FoundFlow { owner: Some(Owner::named("y")), ..soft };
+        assert_eq!(on(&of_another, None), Verdict::NotAdopted);
+        let forever = FoundFlow { idle_s: 0, ..of_another };
+        assert_eq!(on(&forever, None), Verdict::Unclaimed(Owner::named("y")));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Event, Events, FlowReading};
 use crate::limits;
-use crate::object::{Action, Actions, Cause, FlowsRead, FoundFlow, ReadFlows};
+use crate::object::{Action, Actions, Cause, FlowFlags, FlowsRead, FoundFlow, ReadFlows};
+use beehive_of::Version;
 use beehive_of::any::{self, FlowEntry, FlowStatistics, FlowStatisticsRequest, VlanMatch};
 use bytes::BytesMut;
 use std::fmt::Write;
@@ -58,7 +59,8 @@ impl Session {
         }
 
         // cannot fail: the list was checked when the message was parsed
-        let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry)).collect();
+        let version = self.version;
+        let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry, version)).collect();
         let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
         events.event(Event::FlowsRead(FlowReading { asker, read }));
         Ok(())
@@ -72,13 +74,17 @@ impl Session {
     }
 }
 
-fn found_flow(entry: &FlowEntry<'_>) -> FoundFlow {
+fn found_flow(entry: &FlowEntry<'_>, version: Version) -> FoundFlow {
     let (owner, cause) = match wire::owner(entry.cookie) {
         Some(owner) => (Some(owner), wire::cause(entry.cookie)),
         None => (None, Cause::UNKNOWN),
     };
     let mut more = unsupported_fields(&entry.match_fields);
     let actions = actions(entry, &mut more);
+    if owner.is_none() {
+        push_unknown_flags(entry.flags, &mut more)
+    }
+
     FoundFlow {
         table: entry.table_id,
         owner,
@@ -90,9 +96,34 @@ fn found_flow(entry: &FlowEntry<'_>) -> FoundFlow {
         more: (!more.is_empty()).then(|| more.into()),
         idle_s: entry.idle_timeout,
         hard_s: entry.hard_timeout,
+        flags: (version >= Version::V1_3).then(|| flags(entry.flags)),
         age_s: entry.duration.as_secs().min(u64::from(u32::MAX)) as u32,
         packets: entry.packet_count,
         bytes: entry.byte_count,
+    }
+}
+
+fn flags(flags: any::FlowFlags) -> FlowFlags {
+    FlowFlags {
+        reports_removal: flags.contains(any::FlowFlags::SEND_FLOW_REMOVED),
+        checks_overlap: flags.contains(any::FlowFlags::CHECK_OVERLAP),
+        resets_counts: flags.contains(any::FlowFlags::RESET_COUNTS),
+        counts_no_packets: flags.contains(any::FlowFlags::NO_PACKET_COUNTS),
+        counts_no_bytes: flags.contains(any::FlowFlags::NO_BYTE_COUNTS),
+    }
+}
+
+/// Describes the flags that [`FlowFlags`] cannot express. This system sets none of them: a switch that reports
+/// one for a flow of this system has added it itself, and the flow is as it should be.
+fn push_unknown_flags(flags: any::FlowFlags, more: &mut String) {
+    let known = any::FlowFlags::SEND_FLOW_REMOVED
+        .with(any::FlowFlags::CHECK_OVERLAP)
+        .with(any::FlowFlags::RESET_COUNTS)
+        .with(any::FlowFlags::NO_PACKET_COUNTS)
+        .with(any::FlowFlags::NO_BYTE_COUNTS);
+    let unknown = flags.0 & !known.0;
+    if unknown != 0 {
+        push_item(more, format_args!("flags={unknown:#x}"))
     }
 }
 

@@ -1,0 +1,67 @@
+//! Logs which flows the node app takes from a switch by itself, and why.
+
+use crate::object::{FlowKey, FoundFlow, NodeId, Owner};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Maximum number of owners that one log line names.
+const OWNERS_MAX: usize = 8;
+
+/// The reason why the node app withdraws or replaces a flow that it has found in a switch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Reason {
+    /// The flow has no timeout, and no app has requested it.
+    Unclaimed,
+    /// The flow leads over a port that is down or missing, and its app adopts its flows.
+    Stray,
+    /// The soft flow has the priority and the match of an intended flow, which is installed in its place.
+    Replaced,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Reason::Unclaimed => {
+                "they have no timeout, and no app has requested them since the switch joined"
+            }
+            Reason::Stray => "they lead over a port that is down, and their app adopts its flows",
+            Reason::Replaced => "intended flows with the same priority and match replace them",
+        })
+    }
+}
+
+/// The flows of one part of a read that are withdrawn or replaced.
+#[derive(Debug, Default)]
+pub(super) struct Withdrawals(BTreeMap<Reason, Group>);
+
+/// The flows with the same reason.
+#[derive(Debug)]
+struct Group {
+    count: u64,
+    /// The owners, at most [`OWNERS_MAX`].
+    owners: BTreeSet<Owner>,
+    /// The first flow.
+    first: FlowKey,
+}
+
+impl Withdrawals {
+    pub(super) fn add(&mut self, reason: Reason, owner: Owner, found: &FoundFlow) {
+        let new = || Group { count: 0, owners: BTreeSet::new(), first: found.key() };
+        let group = self.0.entry(reason).or_insert_with(new);
+
+        group.count += 1;
+        if group.owners.len() < OWNERS_MAX {
+            group.owners.insert(owner);
+        }
+    }
+
+    /// Writes one log line for each reason, however many flows there are: a switch may report any number.
+    pub(super) fn log(&self, node: NodeId) {
+        for (reason, Group { count, owners, first: (priority, matching) }) in &self.0 {
+            // as `beehive flows` writes the owner of an app that does not run
+            let owners: Vec<String> = owners.iter().map(|owner| format!("#{:08x}", owner.number())).collect();
+            let owners = owners.join(" ");
+            tracing::info!(%node, flows = count, %reason, owners, priority, ?matching, "withdrawing flows");
+        }
+    }
+}
