@@ -38,11 +38,16 @@ mod network;
 mod ports;
 mod protocols;
 mod restart;
+mod soft_flows;
 mod tls;
 mod topologies;
 mod vlans;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(soft_flows::CONTROLLER) {
+        return soft_flows::control(std::env::args().len() > 2);
+    }
+
     let mut arguments = Arguments::from_args();
     // The tests spend most of their time waiting, so more of them can run at once than there are processors.
     arguments.test_threads.get_or_insert(harness::LABS_MAX);
@@ -58,6 +63,7 @@ fn main() -> ExitCode {
         ("ports", ports::TESTS),
         ("protocols", protocols::TESTS),
         ("restart", restart::TESTS),
+        ("soft_flows", soft_flows::TESTS),
         ("tls", tls::TESTS),
         ("vlans", vlans::TESTS),
     ];

@@ -112,6 +112,11 @@ impl<'lab> Bridge<'lab> {
         self.point_at_target(&format!("ssl:127.0.0.1:{port}"))
     }
 
+    /// Closes the connection to the controller.
+    pub(crate) fn point_at_nothing(&self) {
+        self.lab.succeed(&["ovs-vsctl", "del-controller", &self.name]);
+    }
+
     fn point_at_target(&self, target: &str) {
         let name = self.name.as_str();
         let back_off = format!("max_backoff={BACK_OFF_MS_MAX}");

@@ -25,6 +25,7 @@ mod talk;
 
 pub(crate) use bridge::{Bridge, Protocols};
 pub(crate) use controller::Controller;
+pub(crate) use daemon::Daemon;
 pub(crate) use equipment::LABS_MAX;
 pub(crate) use host::Host;
 pub(crate) use lab::Lab;
