@@ -10,6 +10,7 @@ use crate::testing::hooks::history::{Event, Events, Given, Left, Moment, Ran, Re
 use crate::testing::hooks::inspect::{Inspect, Replica};
 use crate::testing::platform::Chance;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -236,11 +237,16 @@ impl History {
     /// Does the same as [`History::compare`] and fails the test if there is a deviation.
     ///
     /// # Panics
-    /// Panics with the deviation's text if there is one.
-    pub async fn check(&self, hive: &Hive) -> HistorySummary {
-        match self.compare(hive).await {
-            Ok(summary) => summary,
-            Err(deviation) => panic!("{deviation}"),
+    /// Panics with the deviation's text and the caller's line if there is one.
+    #[track_caller]
+    pub fn check(&self, hive: &Hive) -> impl Future<Output = HistorySummary> {
+        // the panic comes from a poll of the future, which has another caller
+        let caller = Location::caller();
+        async move {
+            match self.compare(hive).await {
+                Ok(summary) => summary,
+                Err(deviation) => panic!("{deviation}\nchecked at {caller}"),
+            }
         }
     }
 

@@ -6,8 +6,10 @@ use crate::failure::RequestError;
 use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::batch::Address;
+use crate::hive::message::render;
 use crate::hive::{DeadLetter, ReconfigureError, Shared};
 use crate::message::{Message, Reply};
+use crate::panics;
 use crate::seams::Platform;
 use crate::state::{ConfigError, ConfigSource};
 use crate::testing::hooks::inspect::{CellWords, Inspect};
@@ -23,6 +25,9 @@ use std::time::Duration;
 
 /// Maximum number of random merges and delays per app in one step.
 const INTERVENTIONS_MAX: usize = 8;
+
+/// Maximum length of the message that the description of a step contains, in bytes.
+const STEP_WORDS_BYTES_MAX: usize = 200;
 
 /// A record of one step of a test, as text.
 #[derive(Debug)]
@@ -48,7 +53,12 @@ pub(crate) struct Step {
 ///
 /// If a handler panics, or touches a cell that its map does not name, the current step fails the test, unless
 /// [`Setup::failures_allowed`] is set. A handler that returns an error does not fail the test: an error is an
-/// answer.
+/// answer. The panic names the line of the step in the test, the step, and the message with its content as JSON:
+///
+/// ```text
+/// thread 'prices' panicked at tests/prices.rs:31:9:
+/// step 2 (emit shop::Sell {"item":7}): `sell` of app `shop`, given shop::Sell {"item":7}: the handler panicked
+/// ```
 pub struct Kit {
     io: Io,
     hive: Hive,
@@ -64,6 +74,12 @@ pub struct Kit {
     sent: Vec<Sent>,
     /// The steps so far, if this run will be compared with another.
     steps: Option<Vec<Step>>,
+    /// Number of steps that have begun.
+    steps_begun: u64,
+    /// The current or latest step, for the message of a panic.
+    step: String,
+    /// Number of messages that [`Kit::add`] has added to the next step.
+    added: u64,
 }
 
 impl Kit {
@@ -72,6 +88,7 @@ impl Kit {
         Setup::new().app::<A>()
     }
 
+    #[track_caller]
     pub(crate) fn new(
         hive: Hive,
         platform: VirtualPlatform,
@@ -92,24 +109,40 @@ impl Kit {
             merging,
             sent: Vec::new(),
             steps: compared.then(Vec::new),
+            steps_begun: 0,
+            step: "start".to_string(),
+            added: 0,
         };
 
-        kit.platform.run_until_idle();
+        kit.run_until_idle();
         kit
     }
 
     /// Emits a message from outside, and runs everything it causes except what is due later.
+    #[track_caller]
     pub fn emit<M: Message>(&mut self, message: M) -> &mut Self {
         self.emit_all([message])
     }
 
     /// Emits several messages from outside at the same time. Those to different cells may be handled in any
     /// order.
+    #[track_caller]
     pub fn emit_all<M: Message>(&mut self, messages: impl IntoIterator<Item = M>) -> &mut Self {
+        let mut first = None;
+        let mut more = std::mem::take(&mut self.added);
         for message in messages {
+            match first {
+                None => first = Some(words(&message)),
+                Some(_) => more += 1,
+            }
             self.io.emit(message)
         }
 
+        self.name_step(|| {
+            let first = first.unwrap_or_default();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            format!("emit {} {first}{more}", M::NAME)
+        });
         self.hand_over();
         let mut answers = Vec::new();
         while let Some(mail) = self.io.try_receive() {
@@ -132,15 +165,18 @@ impl Kit {
     /// Adds a message to those that the next emit hands over at the same time. For messages of several types.
     pub fn add<M: Message>(&mut self, message: M) -> &mut Self {
         self.io.emit(message);
+        self.added += 1;
         self
     }
 
     /// Sends a request from outside and runs everything until it is answered. Advances time if necessary, by
     /// at most five seconds.
+    #[track_caller]
     pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
+        self.name_step(|| format!("request {} {}", M::NAME, words(&message)));
         self.begin_step();
-        let answer = self.platform.drive(self.hive.request(message));
-        self.platform.run_until_idle();
+        let answer = self.drive(self.hive.request(message));
+        self.run_until_idle();
         let in_words = match (&self.steps, &answer) {
             (None, _) => String::new(),
             (Some(_), Ok(value)) => value.words(),
@@ -153,9 +189,13 @@ impl Kit {
 
     /// Advances time by `duration`. Ticks, timers set with `after`, and sweeps that become due on the way run
     /// at their time, in order.
+    #[track_caller]
     pub fn advance(&mut self, duration: Duration) -> &mut Self {
+        self.name_step(|| format!("advance by {duration:?}"));
         self.begin_step();
-        self.platform.advance(duration);
+        if let Err(stuck) = self.platform.try_advance(duration) {
+            self.fail(stuck)
+        }
         self.end_step(|| format!("advance by {duration:?}"), Vec::new());
         self
     }
@@ -165,11 +205,13 @@ impl Kit {
     /// # Errors
     ///
     /// See [`Hive::reconfigure`].
+    #[track_caller]
     pub fn reconfigure(&mut self, apps: toml::Table) -> Result<Vec<&'static str>, ReconfigureError> {
+        self.name_step(|| "reconfigure".to_string());
         self.begin_merges();
-        let changed = self.platform.drive(self.hive.reconfigure(apps.clone()))?;
+        let changed = self.drive(self.hive.reconfigure(apps.clone()))?;
         self.settings = apps;
-        self.platform.run_until_idle();
+        self.run_until_idle();
         self.end_step(|| "reconfigure".to_string(), Vec::new());
         Ok(changed)
     }
@@ -186,6 +228,7 @@ impl Kit {
     }
 
     /// Returns what the map of `A` names for `message`.
+    #[track_caller]
     pub fn map<A: Handlers + Handles<M>, M: Message>(&self, message: &M) -> Mapped {
         maps::describe::<A, M>(message)
     }
@@ -194,6 +237,7 @@ impl Kit {
     ///
     /// # Panics
     /// If the app is not part of this test.
+    #[track_caller]
     pub fn state_copy<A: Handlers>(&self) -> StateCopy<A> {
         let Some(images) = self.app(A::NAME).images() else { panic!("{AT_WORK}") };
         let empty = match self.instance::<A>() {
@@ -212,6 +256,7 @@ impl Kit {
     ///
     /// # Panics
     /// If the app is not part of this test.
+    #[track_caller]
     pub fn look<A: Handlers, R>(&self, look: impl FnOnce(&mut A) -> R) -> R {
         self.state_copy::<A>().look(look)
     }
@@ -220,6 +265,7 @@ impl Kit {
     ///
     /// # Panics
     /// If the app is not part of this test.
+    #[track_caller]
     pub fn bees<A: Handlers>(&self) -> usize {
         self.app(A::NAME).status(false, &[]).bees
     }
@@ -245,6 +291,7 @@ impl Kit {
         &self.platform
     }
 
+    #[track_caller]
     fn app(&self, name: &str) -> Arc<dyn AnyApp> {
         let apps = self.hive.inner().apps.read();
         match apps.iter().find(|app| app.name() == name) {
@@ -253,11 +300,41 @@ impl Kit {
         }
     }
 
+    #[track_caller]
     fn hand_over(&mut self) {
         self.hive.inner().publish_views();
-        self.platform.drive(self.io.flush());
+        if let Err(stuck) = self.platform.try_drive(self.io.flush()) {
+            self.fail(stuck)
+        }
         self.begin_merges();
-        self.platform.run_until_idle();
+        self.run_until_idle();
+    }
+
+    #[track_caller]
+    fn run_until_idle(&self) {
+        if let Err(stuck) = self.platform.try_run_until_idle() {
+            self.fail(stuck)
+        }
+    }
+
+    #[track_caller]
+    fn drive<T>(&self, future: impl Future<Output = T>) -> T {
+        match self.platform.try_drive(future) {
+            Ok(value) => value,
+            Err(stuck) => self.fail(stuck),
+        }
+    }
+
+    /// Begins the next step, which a panic describes like this.
+    fn name_step(&mut self, what: impl FnOnce() -> String) {
+        self.steps_begun += 1;
+        self.step = format!("step {} ({})", self.steps_begun, what());
+    }
+
+    /// Fails the test in the current step.
+    #[track_caller]
+    fn fail(&self, why: impl std::fmt::Display) -> ! {
+        panic!("{}: {why}", self.step)
     }
 
     fn begin_step(&mut self) {
@@ -286,6 +363,7 @@ impl Kit {
         }
     }
 
+    #[track_caller]
     fn end_step(&mut self, what: impl FnOnce() -> String, answers: Vec<String>) {
         let sent = self.outbox.take();
         if let Some(steps) = &mut self.steps {
@@ -296,11 +374,17 @@ impl Kit {
 
         self.sent.extend(sent);
         let failures = self.hive.inner().dead_letters.total();
-        if failures > std::mem::replace(&mut self.failures_seen, failures)
-            && !self.failures_allowed
-            && let Some(letter) = self.hive.dead_letters().last()
-        {
-            panic!("`{}` of app `{}`, given {}: {}", letter.handler, letter.app, letter.message, letter.error)
+        let before = std::mem::replace(&mut self.failures_seen, failures);
+        if failures == before || self.failures_allowed {
+            return;
+        }
+
+        // the first one: the others may be its consequences
+        if let Some(letter) = self.hive.dead_letters().iter().find(|letter| letter.number > before) {
+            let DeadLetter { handler, app, message, words, error, .. } = letter;
+            let more = failures - before - 1;
+            let more = if more == 0 { String::new() } else { format!("; {more} more messages failed") };
+            self.fail(format_args!("`{handler}` of app `{app}`, given {message} {words}: {error}{more}"))
         }
     }
 
@@ -317,6 +401,11 @@ impl Kit {
 
         (self.steps.take().unwrap_or_default(), state)
     }
+}
+
+/// Returns the content of a message for the description of a step.
+fn words<M: Message>(message: &M) -> String {
+    panics::harmless(|| render::bounded(message, STEP_WORDS_BYTES_MAX)).unwrap_or_default()
 }
 
 const AT_WORK: &str = "a bee is still running; was this called from inside a handler?";

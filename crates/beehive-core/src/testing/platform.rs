@@ -39,6 +39,32 @@ impl Chance {
     }
 }
 
+/// Why the platform cannot finish what it was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stuck {
+    /// Jobs make further jobs ready without end.
+    Busy {
+        /// Number of jobs that were run without time advancing.
+        steps: usize,
+    },
+    /// Nothing can complete the future.
+    Deadlock,
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stuck::Busy { steps } => write!(
+                f,
+                "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
+            ),
+            Stuck::Deadlock => {
+                write!(f, "deadlock: the future is pending, but no task is ready and no timer is set")
+            }
+        }
+    }
+}
+
 enum Job {
     Task(Arc<Task>),
     Once(Box<dyn FnOnce() + Send>),
@@ -161,26 +187,47 @@ impl VirtualPlatform {
     ///
     /// # Panics
     /// After [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps, because something must be causing itself.
+    #[track_caller]
     pub fn run_until_idle(&self) {
-        let mut steps = 0;
-        while self.step() {
-            steps += 1;
-            assert!(
-                steps < limits::STEPS_AT_ONE_MOMENT_MAX,
-                "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
-            );
+        if let Err(stuck) = self.try_run_until_idle() {
+            panic!("{stuck}")
         }
     }
 
-    /// Advances time by `duration`. Jobs that become due on the way run at their time, in order.
-    pub fn advance(&self, duration: Duration) {
-        let end = self.0.now() + duration;
-        self.run_until_idle();
-        while self.move_to_next(end) {
-            self.run_until_idle()
+    /// Same as [`VirtualPlatform::run_until_idle`], with an error instead of a panic.
+    pub(crate) fn try_run_until_idle(&self) -> Result<(), Stuck> {
+        let mut steps = 0;
+        while self.step() {
+            steps += 1;
+            if steps >= limits::STEPS_AT_ONE_MOMENT_MAX {
+                return Err(Stuck::Busy { steps });
+            }
         }
+
+        Ok(())
+    }
+
+    /// Advances time by `duration`. Jobs that become due on the way run at their time, in order.
+    ///
+    /// # Panics
+    /// See [`VirtualPlatform::run_until_idle`].
+    #[track_caller]
+    pub fn advance(&self, duration: Duration) {
+        if let Err(stuck) = self.try_advance(duration) {
+            panic!("{stuck}")
+        }
+    }
+
+    /// Same as [`VirtualPlatform::advance`], with an error instead of a panic.
+    pub(crate) fn try_advance(&self, duration: Duration) -> Result<(), Stuck> {
+        let end = self.0.now() + duration;
+        self.try_run_until_idle()?;
+        while self.move_to_next(end) {
+            self.try_run_until_idle()?
+        }
+
         self.0.now.fetch_max(end.as_nanoseconds(), Ordering::AcqRel);
-        self.run_until_idle();
+        self.try_run_until_idle()
     }
 
     /// Advances time to the next wake-up, if that is not after `end`, and wakes the sleeper.
@@ -204,30 +251,37 @@ impl VirtualPlatform {
     ///
     /// # Panics
     /// If the future waits for something that can never happen.
+    #[track_caller]
     pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
+        match self.try_drive(future) {
+            Ok(value) => value,
+            Err(stuck) => panic!("{stuck}"),
+        }
+    }
+
+    /// Same as [`VirtualPlatform::drive`], with an error instead of a panic.
+    pub(crate) fn try_drive<T>(&self, future: impl Future<Output = T>) -> Result<T, Stuck> {
         // The test may run inside a tokio runtime, whose cooperative budget would not be renewed here.
         let mut future = pin!(tokio::task::coop::unconstrained(future));
         let mut steps = 0;
 
         loop {
             if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                return value;
+                return Ok(value);
             }
 
             if self.step() {
                 steps += 1;
-                assert!(
-                    steps < limits::STEPS_AT_ONE_MOMENT_MAX,
-                    "the hive does not become idle: {steps} steps without time advancing; does a message cause itself?"
-                );
+                if steps >= limits::STEPS_AT_ONE_MOMENT_MAX {
+                    return Err(Stuck::Busy { steps });
+                }
                 continue;
             }
 
             steps = 0;
-            assert!(
-                self.move_to_next(Time::from_nanoseconds(u64::MAX)),
-                "deadlock: the future is pending, but no task is ready and no timer is set"
-            );
+            if !self.move_to_next(Time::from_nanoseconds(u64::MAX)) {
+                return Err(Stuck::Deadlock);
+            }
         }
     }
 

@@ -69,15 +69,21 @@ impl Setup {
     ///
     /// # Panics
     /// If a hive with these apps and settings does not start. The message says why.
+    #[track_caller]
     pub fn start(&self) -> Kit {
         self.start_spread(Spread::Apart)
     }
 
     /// Same as [`Setup::start`], with the given distribution of cells over bees.
+    ///
+    /// # Panics
+    /// See [`Setup::start`].
+    #[track_caller]
     pub fn start_spread(&self, spread: Spread) -> Kit {
         self.kit(spread, false)
     }
 
+    #[track_caller]
     pub(crate) fn kit(&self, spread: Spread, compared: bool) -> Kit {
         match self.try_kit(spread, compared) {
             Ok(kit) => kit,
@@ -127,6 +133,7 @@ impl Setup {
     ///
     /// # Panics
     /// If there is a difference. The message describes it.
+    #[track_caller]
     pub fn check(&self, scenario: impl Fn(&mut Kit)) {
         if let Err(difference) = self.compare(scenario) {
             panic!("{difference}")

@@ -13,6 +13,7 @@ pub struct StateCopy<A> {
 }
 
 impl<A: Handlers> StateCopy<A> {
+    #[track_caller]
     pub(crate) fn new(empty: &A, seed: u64, images: &[CellImage]) -> Self {
         let mut app = empty.fresh();
         for image in images {

@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 
 mod attempt;
 mod clock;
+mod failing_steps;
 mod limits;
 mod postpone;
 mod settings;

@@ -486,9 +486,12 @@ async fn a_soft_flow_that_no_app_adopts_lives_as_long_as_it_was_given_over_a_res
     for knows_owners in [true, false] {
         let flow = ban().hard(Duration::from_secs(150)).flow;
         let lab = Lab::restarted_over("", knows_owners, &flow).await;
+        lab.pass(2).await;
         // it applies again when its port is up again
+        lab.away().await;
         lab.switch.set_up(PortNo(3), false);
-        lab.pass(149).await;
+        lab.back().await;
+        lab.pass(147).await;
         assert_eq!(lab.flows(), std::slice::from_ref(&flow));
 
         lab.pass(1).await;
