@@ -1,5 +1,7 @@
 //! What the analysis knows by name: the methods of dictionaries, and the calls that may appear in a key.
 
+use crate::types::is_standard_type;
+
 /// Returns whether a keyed access takes its key by reference, or `None` if the method is not a keyed access.
 pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
     match method {
@@ -339,6 +341,9 @@ pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     }
     if IMPURE_TYPES.contains(&of) {
         return Callee::Unknown;
+    }
+    if is_standard_type(of) && !is_impure_method(last) {
+        return Callee::Pure;
     }
     if (is_upper(of) || PRIMITIVES.contains(&of)) && PURE_ASSOCIATED.contains(&last) {
         return Callee::Pure;

@@ -43,6 +43,11 @@ const FROZEN: &[&str] = &[
     "Iterator",
 ];
 
+/// Checks for a type of the standard library all of whose functions are deterministic.
+pub(crate) fn is_standard_type(name: &str) -> bool {
+    is_frozen_name(name) && !matches!(name, "HashMap" | "HashSet" | "Box" | "Iterator" | "PathBuf")
+}
+
 fn is_frozen_name(name: &str) -> bool {
     FROZEN.contains(&name) || is_primitive(name)
 }

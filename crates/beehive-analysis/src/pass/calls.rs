@@ -234,7 +234,12 @@ impl Pass<'_, '_> {
 
         let pure = match known {
             _ if self.trust > 0 => true,
-            Callee::Pure => true,
+            Callee::Pure => {
+                if is_partial_method(&last_name(&p.path)) {
+                    value.partial = value.partial.or(Some(c.func.span()));
+                }
+                true
+            }
             Callee::Unknown => false,
             Callee::Own(name) => match self.unit.function(&name) {
                 None => {

@@ -12,6 +12,7 @@ mod macros;
 mod refused;
 mod seeded;
 mod side_effects;
+mod std_functions;
 mod unnamed_changes;
 mod versions;
 mod wanted;

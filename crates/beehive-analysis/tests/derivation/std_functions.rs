@@ -1,0 +1,48 @@
+//! Functions of types of the standard library, by path.
+
+use crate::{errors, handler};
+
+#[test]
+fn functions_of_standard_types_are_known_by_their_path() {
+    for (body, kept) in [
+        (
+            "if let Some(k) = m.text.lines().map(str::trim).next() { self.g.put(k.to_string(), 1); }",
+            "str::trim",
+        ),
+        (
+            "for k in m.texts.iter().map(|t| t.parse()).filter_map(Result::ok) { self.d.put(k, 1); }",
+            "Result::ok",
+        ),
+        ("self.d.put(u64::pow(m.a, 2), 1);", "u64::pow(m.a,2)"),
+        ("let k = m.opt.map_or_else(String::new, |x| x.to_string()); self.g.put(k, 1);", "String::new"),
+        (
+            "if m.items.first().is_some_and(u64::is_power_of_two) { self.d.put(m.a, 1); }",
+            "u64::is_power_of_two",
+        ),
+        ("let e = Vec::leak(vec![m.b, m.a]); e.sort(); self.d.put(e[0], 1);", "e.sort();"),
+        ("let e = &mut vec![m.b]; Vec::push(e, m.a); self.d.put(e[1], 1);", "Vec::push(e,m.a);"),
+    ] {
+        let d = handler(body);
+        assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(map.contains(kept), "{body}\n{map}");
+    }
+}
+
+#[test]
+fn a_function_by_path_may_panic_and_change_like_the_method() {
+    for (body, want) in [
+        ("if self.d.contains(&m.a) { self.e.put(Option::unwrap(m.opt), 1); }", "may panic"),
+        ("if self.d.contains(&m.a) { self.e.put(u64::div_euclid(m.a, m.b), 1); }", "may panic"),
+        (
+            "let e = &mut vec![m.b]; if self.d.contains(&m.a) { Vec::push(e, m.a); } self.e.put(e[0], 1);",
+            "is not a function of the message",
+        ),
+        ("let mut o = m.opt; Option::take(&mut o); self.e.put(o.unwrap_or(0), 1);", "is mutably borrowed"),
+        ("let s = HashSet::from([m.a]); self.e.put(HashSet::len(&s) as u64, 1);", "the order of a hash map"),
+        ("self.e.put(Box::leak(m.ids()).next(), 1);", "is not a function of the message"),
+    ] {
+        let found = errors(&handler(body));
+        assert!(found.iter().any(|e| e.contains(want)), "{body}\n{found:?}");
+    }
+}
