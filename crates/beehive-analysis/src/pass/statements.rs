@@ -150,6 +150,7 @@ impl Pass<'_, '_> {
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
                 }
                 self.sorted(e);
+                self.called_for_its_effect(e);
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::methods::{
 };
 use crate::syntax::{last_name, names, peel};
 use crate::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
-use crate::value::{VariableId, Variables};
+use crate::value::{Taint, VariableId, Variables, Why};
 use quote::ToTokens;
 use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
 
@@ -247,6 +247,10 @@ impl Pass<'_, '_> {
                 }
             }
             _ => {
+                if returns_mutable_view(&last) {
+                    out.insert(EXCLUSIVE);
+                }
+
                 let bare = PathArguments::None;
                 let tokens = p.path.to_token_stream();
                 let arguments = p.path.segments.last().map_or(&bare, |s| &s.arguments);
@@ -284,6 +288,24 @@ impl Pass<'_, '_> {
         let direct = matches!(peel(&c.receiver), Expr::Path(_) | Expr::Field(_) | Expr::Reference(_));
         let reads = reads || reads_constant(&method, c.args.len(), direct);
         !reads && (global(views) || c.args.iter().any(handed))
+    }
+
+    /// Handles a method of a value of an unknown type that is called as a statement. It is called for its
+    /// effect, and that may be one outside of the value, which must not happen in the map and again in the
+    /// handler. The methods of `Cell` have no such effect.
+    pub(super) fn called_for_its_effect(&mut self, e: &Expr) {
+        let Expr::MethodCall(c) = peel(e) else { return };
+        let method = c.method.to_string();
+        let of_cell = matches!(method.as_str(), "set" | "replace" | "take" | "swap" | "update");
+        if of_cell || only_reads(&method) || self.trust > 0 || self.unit.trusted.contains(&method) {
+            return;
+        }
+
+        for id in self.place_views(&c.receiver) {
+            if !self.is_exclusive(id) && self.may_change(id, &method) {
+                self.poison(id, Taint::new(Why::Method(method.clone()), c.method.span()));
+            }
+        }
     }
 
     /// Checks whether a local, or a local that it is a view into, may change other than by interior

@@ -17,6 +17,8 @@ fn a_key_from_something_that_is_not_data_of_the_message_is_refused() {
         "let tx = SENDER.get().unwrap(); let sent = tx.publish(m.a); self.d.put(sent, 1);",
         "let k = REGISTRY.register(m.name.clone()); self.d.put(k, 1);",
         "let k = { static IDS: Ids = Ids::new(); IDS.next() }; self.d.put(k, 1);",
+        "let client = Client::new(); client.publish(m.a); self.d.put(client.id(), 1);",
+        "let log: Log = Default::default(); for x in &m.items { log.record(*x); } self.d.put(log.id(), 1);",
         "let ch = Channel::new(); let k = ch.send(m.a); self.d.put(k, 1);",
     ] {
         let found = errors(&handler(body));

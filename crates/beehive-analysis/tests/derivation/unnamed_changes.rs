@@ -134,8 +134,8 @@ fn a_change_by_interior_mutability_is_kept() {
             "c.replace(m.b)",
         ),
         (
-            "let acc = Acc { hits: m.opt.unwrap_or_default() }; acc.hits.add(m.a); self.d.put(acc.hits.get(), 1);",
-            "acc.hits.add(m.a);",
+            "let acc = Acc { hits: m.opt.unwrap_or_default() }; acc.hits.set(m.a); self.d.put(acc.hits.get(), 1);",
+            "acc.hits.set(m.a);",
         ),
         (
             "let cs: Vec<Slot> = m.items.iter().map(|x| Slot::from(*x)).collect(); for c in &cs { c.set(m.a); } for c in &cs { self.d.put(c.get(), 1); }",
