@@ -9,6 +9,7 @@ mod derived_types;
 mod flow;
 #[rustfmt::skip]
 mod generated;
+mod hidden_changes;
 mod keys;
 mod message;
 mod oracle;
@@ -16,3 +17,4 @@ mod oracle_strength;
 #[rustfmt::skip]
 mod seeded;
 mod surface;
+mod ways_out;
