@@ -90,10 +90,7 @@ pub mod __private {
         Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick,
     };
     pub use crate::report::HandlerReport;
-    pub use crate::state::{
-        Column, ConfigError, ConfigSource, OrderedRow, PairVisitor, RowProbe, RowProbeOtherwise, State,
-        StoredRow, Visitor,
-    };
+    pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 

@@ -90,7 +90,6 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 
     let (generics, arguments, bounds) = generics.split_for_impl();
     let state = state(input, &fields);
-    let row_probes = row_probes(input, &fields);
     let implementation = quote_spanned!(ident.span()=> impl);
     Ok(quote! {
         #[automatically_derived]
@@ -108,7 +107,6 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             };
         }
         #state
-        #row_probes
     })
 }
 
@@ -465,46 +463,12 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
 
         for row in rows {
             let same = as_argument(row);
-            let stored = match is_generic(input) {
-                true => quote_spanned!(row.span()=> #same: ::beehive::__private::StoredRow),
-                // `row_probes` reports what this one leaves out
-                false => quote_spanned!(row.span()=> #same: ::beehive::__private::OrderedRow),
-            };
-            bounds.predicates.push(syn::parse_quote!(#stored));
+            let row = quote_spanned!(row.span()=> #same: ::beehive::__private::StoredRow);
+            bounds.predicates.push(syn::parse_quote!(#row));
         }
     }
 
     generics
-}
-
-/// Generates code that reports row keys that lack `Hash` and nothing else; [`with_bounds`] reports all others. A
-/// bound cannot tell the two apart. The closures are in the type of a constant, because the compiler checks types
-/// before the bodies of functions, and they never run.
-fn row_probes(input: &DeriveInput, fields: &[Field]) -> TokenStream {
-    if is_generic(input) {
-        return TokenStream::new(); // such a constant cannot name the parameters
-    }
-
-    let rows = fields.iter().filter_map(|f| match &f.kind {
-        Kind::Dictionary { contents, .. } => contents.split_last().map(|(_, rows)| rows),
-        Kind::Config => None,
-    });
-    let probes = rows.flatten().map(
-        |row| quote_spanned!(row.span()=> let _ = || ::beehive::__private::RowProbe::<#row>::NEW.check();),
-    );
-    let probes: Vec<TokenStream> = probes.collect();
-    if probes.is_empty() {
-        return TokenStream::new();
-    }
-
-    quote! {
-        const _: [(); {
-            #[allow(unused_imports)]
-            use ::beehive::__private::RowProbeOtherwise as _;
-            #(#probes)*
-            0
-        }] = [];
-    }
 }
 
 /// Returns the type of a field such that an error about it underlines the type as it is written.

@@ -22,8 +22,8 @@ pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Syn
 #[diagnostic::do_not_recommend]
 impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
 
-/// Stand-in for [`RowKey`] in `#[derive(App)]` of a generic app: a type that is not a row key is reported once,
-/// not once for each missing trait.
+/// Stand-in for [`RowKey`] in `#[derive(App)]`: a type that is not a row key is reported once, not once for
+/// each missing trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
@@ -33,54 +33,6 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 pub trait StoredRow {}
 #[diagnostic::do_not_recommend]
 impl<R: RowKey> StoredRow for R {}
-
-/// Stand-in for [`RowKey`] without `Hash` in `#[derive(App)]`. Together with [`RowProbe`], a type that lacks
-/// several traits is reported once, and a type that lacks only `Hash` as that.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the key of a table's rows",
-    label = "not a row key",
-    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
-    note = "more: beehive::guide::errors::derives"
-)]
-pub trait OrderedRow {}
-#[diagnostic::do_not_recommend]
-impl<R: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> OrderedRow for R {}
-
-/// `Hash` in words of this crate. A key of a cell does not need it, so it is the one that row keys often lack.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the key of a table's rows: it lacks `Hash`",
-    label = "lacks `Hash`",
-    note = "rows are found by the hash of their key; derive it: `#[derive(Hash)]`",
-    note = "more: beehive::guide::errors::derives"
-)]
-pub trait HashedRow {}
-#[diagnostic::do_not_recommend]
-impl<R: Hash> HashedRow for R {}
-
-/// Reports a row key that lacks `Hash` and nothing else. In derived code, `check` is the method below if the type
-/// is an [`OrderedRow`], and that of [`RowProbeOtherwise`] if the type is reported anyway.
-pub struct RowProbe<R>(std::marker::PhantomData<R>);
-
-impl<R> RowProbe<R> {
-    /// The probe of a type.
-    pub const NEW: RowProbe<R> = RowProbe(std::marker::PhantomData);
-}
-
-impl<R: OrderedRow> RowProbe<R> {
-    /// Does nothing, for a type with `Hash`.
-    pub fn check(&self)
-    where
-        R: HashedRow,
-    {
-    }
-}
-
-/// See [`RowProbe`].
-pub trait RowProbeOtherwise {
-    /// Does nothing.
-    fn check(&self) {}
-}
-impl<R> RowProbeOtherwise for RowProbe<R> {}
 
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
