@@ -1,7 +1,7 @@
 //! Handlers whose keys change through references that no `mut` names, by interior mutability, in versions of
 //! a method, and in closures: the map repeats each change.
 
-#![allow(unused, clippy::all)]
+#![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;
 use crate::message::{Load, M};
 use beehive::{App, Ctx, Dict, Rows, Table, handlers, pure};

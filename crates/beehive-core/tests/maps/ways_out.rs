@@ -1,7 +1,7 @@
 //! The ways out that the errors offer in their help lines, each as a handler: the analysis accepts it, and its
 //! map covers what it touches.
 
-#![allow(unused, clippy::all)]
+#![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;
 use crate::message::{Kind, Load, M, Note};
 use beehive::{App, Ctx, Dict, Result, Rows, Table, handlers, pure};
