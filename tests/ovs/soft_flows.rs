@@ -74,9 +74,13 @@ pub(crate) fn control(bans: bool) -> ExitCode {
         let mut latest = 0;
         loop {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let Ok(described) = hive.request(DescribeNode { node: NodeId(1) }).await else { continue };
-            let reading = described.reading;
-            if !reading.complete || reading.number == latest {
+            let reading = hive.request(DescribeNode { node: NodeId(1) }).await.ok().map(|node| node.reading);
+            let Some(reading) = reading.filter(|reading| reading.complete) else {
+                // reads are numbered from 1 again after a reconnect
+                latest = 0;
+                continue;
+            };
+            if reading.number == latest {
                 continue;
             }
 

@@ -112,9 +112,10 @@ impl<'lab> Bridge<'lab> {
         self.point_at_target(&format!("ssl:127.0.0.1:{port}"))
     }
 
-    /// Closes the connection to the controller.
+    /// Closes the connection to the controller, by pointing the switch at a port on which nobody listens. Without
+    /// any controller, Open vSwitch would remove all flows.
     pub(crate) fn point_at_nothing(&self) {
-        self.lab.succeed(&["ovs-vsctl", "del-controller", &self.name]);
+        self.point_at(1)
     }
 
     fn point_at_target(&self, target: &str) {

@@ -135,7 +135,7 @@ fn the_neighbors_of_a_message_that_is_refused_are_handled() {
 fn a_message_with_a_million_keys_is_refused_at_once() {
     on_workers(3, async {
         let (hive, _) = start(Hive::builder().app::<Counts>(), On::Memory);
-        // the shortest of several, because other programs use the machine
+        // the shortest of several, because other programs use the machine; without the limit, 20 s
         let mut shortest = Duration::MAX;
         for _ in 0..10 {
             let keys = (0..1_000_000).collect();
@@ -143,6 +143,6 @@ fn a_message_with_a_million_keys_is_refused_at_once() {
             is_limit(hive.request(Add(keys)).await, "4096 cells");
             shortest = shortest.min(began.elapsed());
         }
-        assert!(shortest < Duration::from_millis(50), "{shortest:?}");
+        assert!(shortest < Duration::from_millis(500), "{shortest:?}");
     })
 }

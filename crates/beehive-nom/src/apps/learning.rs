@@ -101,8 +101,7 @@ impl LearningSwitch {
     /// the setting `flows`, it withdraws all of them.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
-        let flows = self.config.flows;
-        let mut stations = self.stations(msg.node, ctx.now());
+        let (flows, mut stations) = (self.config.flows, self.stations(msg.node, ctx.now()));
         for found in msg.flows.iter().filter(|_| msg.owner == Self::OWNER) {
             if !flows || !stations.adopt(found) {
                 ctx.emit(DelFlows::exactly(Self::OWNER, msg.node, found.key()));

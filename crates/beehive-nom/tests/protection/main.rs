@@ -24,9 +24,9 @@ use timed_connection::{Line, datagram, packet_in};
 const FLOOD_PER_SECOND: usize = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 /// Number of measurements, alternating with and without the flood so that other load on the machine affects
 /// both.
-const TURNS: usize = 60;
+const TURNS: usize = 20;
 /// Number of measurements for each attack of the table.
-const ATTACK_TURNS: usize = 12;
+const ATTACK_TURNS: usize = 6;
 /// Packets per second of each attack; they pass through all apps, and some cause two flows each.
 const ATTACK_PER_SECOND: usize = if cfg!(debug_assertions) { 500 } else { 10_000 };
 /// Number of requests per measurement.
@@ -52,7 +52,7 @@ const WHAT: [&str; 4] = ["another port", "another switch", "its own echo", "anot
 
 /// Maximum factor by which measurements are extended before a service counts as too slow: other load on the
 /// machine comes and goes, while the effect of an attack stays.
-const LONGER: usize = 10;
+const LONGER: usize = 30;
 
 /// Maximum fraction of processor time that other programs may use for a factor of two to be meaningful: above
 /// it, all programs wait for processors, attacked or not.
