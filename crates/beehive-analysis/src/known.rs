@@ -339,6 +339,11 @@ pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     if of == "Self" {
         return Callee::Own(last.into());
     }
+    if matches!(full.as_str(), "std::mem::swap" | "std::mem::take" | "std::mem::replace")
+        || matches!(full.as_str(), "core::mem::swap" | "core::mem::take" | "core::mem::replace")
+    {
+        return Callee::Pure;
+    }
     if IMPURE_TYPES.contains(&of) {
         return Callee::Unknown;
     }

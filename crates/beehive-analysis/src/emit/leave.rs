@@ -124,6 +124,13 @@ impl VisitMut for Moving<'_> {
             *s = Stmt::Expr(Expr::Verbatim(leave), Some(Default::default()));
             return;
         }
+        if let Stmt::Macro(m) = s
+            && macro_kind(&m.mac.path) == MacroKind::Log
+        {
+            // an expression with other logging is not printed
+            *s = Stmt::Expr(Expr::Verbatim(TokenStream::new()), Some(Default::default()));
+            return;
+        }
         visit_mut::visit_stmt_mut(self, s)
     }
 

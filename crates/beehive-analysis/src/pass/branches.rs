@@ -28,6 +28,7 @@ impl Pass<'_, '_> {
     /// of a value only if they do more than compute it.
     pub(super) fn control_flow(&mut self, e: &Expr, out: &mut Vec<Node>, statement: bool) -> Value {
         let mut nodes = vec![];
+        self.computing += usize::from(!statement);
         let mut value = match e {
             Expr::If(i) => self.if_(i, &mut nodes, statement),
             Expr::Match(m) => self.match_(m, &mut nodes, statement),
@@ -38,6 +39,7 @@ impl Pass<'_, '_> {
             Expr::Loop(l) => self.loop_(l, &mut nodes),
             _ => Value::default(),
         };
+        self.computing -= usize::from(!statement);
 
         if statement {
             out.extend(nodes);

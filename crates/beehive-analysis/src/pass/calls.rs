@@ -47,7 +47,7 @@ impl Pass<'_, '_> {
                 .map(|a| match peel(a) {
                     _ if !of_message => pass.value_argument(a, out),
                     Expr::Closure(closure) => pass.closure(closure, true, out),
-                    _ => pass.unordered(a, out),
+                    _ => pass.lent(a, out),
                 })
                 .collect()
         });
@@ -214,7 +214,26 @@ impl Pass<'_, '_> {
             return value;
         };
 
-        let mut value = self.all(c.args.iter(), out);
+        let mut value = Value::default();
+        let open = std::mem::take(&mut self.order_open);
+        for a in &c.args {
+            let next = match is_upper(&last_name(&p.path)) {
+                // a constructor keeps what it is given
+                true => {
+                    self.order_open = open;
+                    self.expression(a, out)
+                }
+                false => {
+                    let mut next = self.lent(a, out);
+                    if !open {
+                        Self::decide(&mut next);
+                    }
+                    next
+                }
+            };
+            value.and(next);
+        }
+
         let local = p.path.get_ident().and_then(|i| self.find(i));
         if let Some(id) = local {
             let mut value = self.local_call(id, c, value, out);

@@ -247,6 +247,17 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Analyses an expression that is lent to a call or to a loop, where `&mut local` ends with the call or the
+    /// loop. These record what changes through it, so the local does not become unknown.
+    pub(super) fn lent(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
+        match peel(e) {
+            Expr::Reference(r) if r.mutability.is_some() && self.place(&r.expr).is_some() => {
+                self.unordered(&r.expr, out)
+            }
+            _ => self.unordered(e, out),
+        }
+    }
+
     fn reference(&mut self, r: &syn::ExprReference, out: &mut Vec<Node>) -> Value {
         let mut value = self.expression(&r.expr, out);
         if r.mutability.is_some() {

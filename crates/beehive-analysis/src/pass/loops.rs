@@ -89,7 +89,11 @@ impl Pass<'_, '_> {
                 head.push(Node::Effect);
                 Value::tainted(Why::Field(field.to_string()), field.span())
             }
-            None => self.expression(&f.expr, &mut head),
+            None => {
+                let mut value = self.lent(&f.expr, &mut head);
+                Self::decide(&mut value);
+                value
+            }
         };
 
         let site = Site::of(f);

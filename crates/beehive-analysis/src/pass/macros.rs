@@ -53,6 +53,10 @@ impl Pass<'_, '_> {
             }
             MacroKind::Pure => self.pure_macro(arguments, m, out),
             MacroKind::Write => self.write_macro(arguments, &name, span, out),
+            MacroKind::Log if statement && self.only_logs(arguments) => {
+                self.logged = true;
+                Value::default()
+            }
             _ => {
                 for e in &arguments.expressions {
                     let value = self.expression(e, out);
@@ -80,17 +84,36 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Checks whether a statement that logs, inside an expression that computes a value, can be left out of the
+    /// map: `None => { tracing::debug!("none"); 0 }`. Its arguments must touch no state and change nothing.
+    fn only_logs(&mut self, arguments: &super::arguments::Arguments) -> bool {
+        if self.computing == 0 || self.closures > 0 || self.trust > 0 {
+            return false;
+        }
+
+        arguments.expressions.iter().all(|e| {
+            let mut nodes = vec![];
+            let value = self.expression(e, &mut nodes);
+            nodes.is_empty() && !value.exits && value.changes.is_empty()
+        })
+    }
+
     /// Analyses the arguments of a macro, including the locals that a format string captures.
     fn arguments(&mut self, arguments: &super::arguments::Arguments, out: &mut Vec<Node>) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
+        self.captured(arguments, &mut value);
+        value
+    }
+
+    /// Adds the locals that a format string captures.
+    fn captured(&mut self, arguments: &super::arguments::Arguments, value: &mut Value) {
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
             if let Some(read) = self.read(id) {
                 value.and(read);
             }
         }
 
-        Self::decide(&mut value);
-        value
+        Self::decide(value);
     }
 
     /// Analyses `write!(text, ..)`, which expands to `text.write_fmt(format_args!(..))` and so changes `text`
@@ -102,7 +125,15 @@ impl Pass<'_, '_> {
         span: Span,
         out: &mut Vec<Node>,
     ) -> Value {
-        let mut value = self.arguments(arguments, out);
+        let mut value = match arguments.expressions.split_first() {
+            Some((to, more)) => {
+                let mut value = self.lent(to, out);
+                value.and(self.all(more.iter(), out));
+                self.captured(arguments, &mut value);
+                value
+            }
+            None => Value::default(),
+        };
         if value.exits {
             // the map does not run the macro
             self.dropped(&value, span);

@@ -58,6 +58,10 @@ pub(crate) struct Pass<'u, 'a> {
     tail: bool,
     /// Whether the expression analyzed next may be unordered.
     order_open: bool,
+    /// Number of expressions around the current one that compute a value by branches or blocks.
+    computing: usize,
+    /// Whether the current statement contains logging that is left out of the map.
+    logged: bool,
     /// Number of flags made so far for `pure || state` conditions, used to name the next one.
     flags: usize,
     errors: Vec<Error>,
@@ -89,6 +93,8 @@ impl<'u, 'a> Pass<'u, 'a> {
             trust: 0,
             tail: false,
             order_open: false,
+            computing: 0,
+            logged: false,
             flags: 0,
             errors: vec![],
             blind: false,

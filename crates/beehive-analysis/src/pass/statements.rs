@@ -28,6 +28,7 @@ impl Pass<'_, '_> {
             let at_end = i + 1 == statements.len();
             let last = at_end && !statement;
             self.tail = returned && at_end && !matches!(s, Stmt::Expr(_, Some(_)));
+            let before = out.len();
 
             match s {
                 Stmt::Local(l) => self.local(l, out),
@@ -46,6 +47,11 @@ impl Pass<'_, '_> {
                         self.macro_statement(&m.mac, out);
                     }
                 }
+            }
+
+            if self.computing == 0 && std::mem::take(&mut self.logged) {
+                // the logging is left out where it stands, so it counts whichever branch is taken
+                out.insert(before, Node::Effect)
             }
         }
 

@@ -8,6 +8,7 @@ mod cost;
 mod fan_out;
 mod hash_order;
 mod kept_items;
+mod lent;
 mod macros;
 mod refused;
 mod seeded;

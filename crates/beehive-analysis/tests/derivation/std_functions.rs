@@ -38,7 +38,10 @@ fn a_function_by_path_may_panic_and_change_like_the_method() {
             "let e = &mut vec![m.b]; if self.d.contains(&m.a) { Vec::push(e, m.a); } self.e.put(e[0], 1);",
             "is not a function of the message",
         ),
-        ("let mut o = m.opt; Option::take(&mut o); self.e.put(o.unwrap_or(0), 1);", "is mutably borrowed"),
+        (
+            "let mut o = m.opt; if self.d.contains(&m.a) { Option::take(&mut o); } self.e.put(o.unwrap_or(0), 1);",
+            "is not a function of the message",
+        ),
         ("let s = HashSet::from([m.a]); self.e.put(HashSet::len(&s) as u64, 1);", "the order of a hash map"),
         ("self.e.put(Box::leak(m.ids()).next(), 1);", "is not a function of the message"),
     ] {

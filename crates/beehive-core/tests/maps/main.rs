@@ -11,6 +11,7 @@ mod flow;
 mod generated;
 mod hidden_changes;
 mod keys;
+mod lent;
 mod message;
 mod oracle;
 mod oracle_strength;
