@@ -15,10 +15,28 @@ struct State {
     last: EntryNumber,
     events: Option<Arc<dyn JournalEvents>>,
     random: u64,
+    /// Entries that are left of the current block of `refuse_one_in`, and whether one of it was refused.
+    block: (u64, bool),
     mark: Option<CrashMarker>,
 }
 
 impl State {
+    /// Decides whether the next entry is refused. Each block of `one_in` entries has exactly one refusal, at a
+    /// random place: a test that appends that many entries sees one for certain, however fast it runs.
+    fn refuses(&mut self, one_in: u64) -> bool {
+        if one_in == 0 {
+            return false;
+        }
+
+        let (left, refused) = match self.block {
+            (0, _) => (one_in, false),
+            (left, refused) => (left.min(one_in), refused),
+        };
+        let refuses = !refused && self.below(left) == 0;
+        self.block = (left - 1, refused || refuses);
+        refuses
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -38,8 +56,8 @@ pub struct TestJournal {
 }
 
 impl TestJournal {
-    /// Starts a journal that continues after entry number `last`, refuses one entry in `refuse_one_in` (0:
-    /// none), and takes its random choices from `seed`.
+    /// Starts a journal that continues after entry number `last`, refuses one of every `refuse_one_in` entries
+    /// (0: none), and takes its random choices from `seed`.
     #[expect(clippy::disallowed_methods, reason = "it commits late in real time, on a thread of its own")]
     pub fn start(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
         let journal = Arc::new(TestJournal {
@@ -82,7 +100,7 @@ impl TestJournal {
                     continue;
                 }
 
-                if one_in > 0 && state.below(one_in) == 0 {
+                if state.refuses(one_in) {
                     refused = true;
                     break;
                 }
@@ -156,5 +174,26 @@ impl Journal for TestJournal {
 
     fn marked(&self) -> Option<CrashMarker> {
         self.state.lock().mark.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_entry_of_each_block_is_refused_and_not_always_the_same() {
+        let mut state = State { random: 7, ..State::default() };
+        let mut places = std::collections::BTreeSet::new();
+
+        for _ in 0..200 {
+            let refused: Vec<usize> = (0..5).filter(|_| state.refuses(5)).collect();
+            assert_eq!(refused.len(), 1, "{refused:?}");
+            places.insert(refused[0]);
+        }
+
+        assert_eq!(places.len(), 5);
+        assert!((0..10).all(|_| !state.refuses(0)));
+        assert!((0..10).all(|_| state.refuses(1)));
     }
 }

@@ -266,7 +266,7 @@ fn on_a_journal_views_match_the_log_across_incarnations() {
     for life in 0..4u64 {
         (log, before) = on_workers(4, async {
             let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
-            let journal = TestJournal::start(0x5eed + life, 40, colony.last);
+            let journal = TestJournal::start(0x5eed + life, 20, colony.last);
             let builder = Hive::builder().app::<Spots>().seed(42);
             let hive = builder.journal(journal.clone(), colony).start().unwrap();
 
