@@ -12,7 +12,7 @@ pub struct Suspect {
     pub cell: Option<CellId>,
 }
 
-/// What one run of a hive leaves to its next start. A hive that stops in order removes it.
+/// What one run of a hive leaves to its next start. A hive that stops cleanly removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashMarker {
     /// The message that is being handled. Set only while a hive that starts after a crash handles what was unfinished.

@@ -167,7 +167,7 @@ impl DedupTable {
         }
     }
 
-    /// Raises the floor of a lane: all messages below it have been handled by whoever had to, and are not sent again. A
+    /// Raises the floor of a lane: all receivers have handled the messages below it, and no sender sends them again. A
     /// floor never sinks; a lower one changes nothing.
     pub fn raise(&mut self, lane: LaneId, floor: Seq) {
         if floor > Seq::ZERO {

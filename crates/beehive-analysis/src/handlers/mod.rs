@@ -507,7 +507,7 @@ fn judge(
     let mut note = String::new();
     let attribute = h.options.opening();
 
-    // whoever writes the cells down has seen them, so nothing is warned about
+    // an author who declares the cells knows them, so no warning is needed
     let meant = h.options.expect.is_some();
     match &h.options.kind {
         Some((said, span)) if *said != kind => {

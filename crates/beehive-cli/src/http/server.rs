@@ -62,8 +62,8 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
-/// Waits for room for a connection. If there is none, evicts the oldest idle connection. If all are busy, the
-/// first one that becomes idle is evicted.
+/// Waits until one more connection is allowed. At the limit, evicts the oldest idle connection, or, if all are
+/// busy, the first one that becomes idle.
 async fn make_room(
     connections: &Arc<Semaphore>,
     tracker: &ConnectionTracker,

@@ -238,7 +238,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         })
     }
 
-    /// Iterates over the changed rows, possibly repeated, with their current values.
+    /// Iterates over the changed rows with their current values. A row may occur more than once.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (&R, Option<&V>)> {
         self.undo.entries().iter().map(|(row, _)| (row, self.rows.get(row)))
     }

@@ -3,7 +3,7 @@
 use beehive::{RowKey, Rows, Time};
 use std::time::Duration;
 
-/// Precision of deadlines: a change by less is not written.
+/// Precision of deadlines: a change of at most this length is not written.
 const PRECISION: Duration = Duration::from_secs(1);
 
 /// Moves the deadline of `key` forward to `until`, unless it would change by a second or less; never moves it

@@ -39,7 +39,7 @@ impl<A: App> Body<A> {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }
 
-    /// Checks whether the log has moved on since [`Body::reconcile`] looked last.
+    /// Checks whether the log has moved on since [`Body::reconcile`] last looked.
     pub(super) fn is_behind(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.is_behind())
     }
@@ -63,7 +63,7 @@ pub(crate) struct Local<A: App> {
     #[allow(clippy::vec_box)] // mailboxes take the boxes themselves
     /// Empty queues for mailboxes.
     pub(super) queues: Vec<Box<VecDeque<Delivery<A>>>>,
-    /// An instance whose dictionaries lend their working buffers to those of the bee that runs.
+    /// An instance whose dictionaries lend their working buffers to the dictionaries of the running bee.
     pub(super) room: Option<Box<A>>,
     /// An instance for stateless handlers, and the version of its settings.
     pub(crate) stateless: Option<(Box<A>, u32)>,

@@ -86,7 +86,7 @@ impl<A: App> PendingRuns<A> {
         self.entries.is_empty() && self.again.is_empty()
     }
 
-    /// Checks whether the log has decided anything since [`PendingRuns::reconcile`] looked last.
+    /// Checks whether the log has decided anything since [`PendingRuns::reconcile`] last looked.
     pub(crate) fn is_behind(&self) -> bool {
         self.version != self.link.version()
     }

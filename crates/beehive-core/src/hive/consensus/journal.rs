@@ -24,14 +24,14 @@ pub trait Journal: Send + Sync + 'static {
     fn append(&self, entry: Entry);
     /// Sets the object that the journal reports to.
     fn attach(&self, events: Arc<dyn JournalEvents>);
-    /// Stores a crash marker, which replaces the one before. `None` removes it: the hive has stopped in
-    /// order.
+    /// Stores a crash marker, which replaces the previous one. `None` removes the marker, because the hive
+    /// has stopped cleanly.
     ///
-    /// The marker must survive the end of the process from the moment that this returns. It need not survive
-    /// a crash of the machine, so a `write` without `fsync` is enough. The hive calls this when it starts and
-    /// when it stops, and, if the process before crashed, twice for each message that was unfinished.
+    /// Once this returns, the marker must survive the end of the process. It need not survive a crash of the
+    /// machine, so a `write` without `fsync` is enough. The hive calls this when it starts and when it stops,
+    /// and, if the previous process crashed, twice for each unfinished message.
     fn mark(&self, _mark: Option<&CrashMarker>) {}
-    /// Returns the crash marker of the process before. `None` if that process stopped in order, if there was
+    /// Returns the crash marker of the previous process. `None` if that process stopped cleanly, if there was
     /// none, or if the journal stores no markers.
     fn marked(&self) -> Option<CrashMarker> {
         None

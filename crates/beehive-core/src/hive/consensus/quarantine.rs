@@ -9,7 +9,7 @@
 //! names it. The next incarnation that finds a name in the marker knows which message ended the process, and
 //! does not run it a third time.
 //!
-//! If the incarnation before stopped in order, the only cost is one load of a flag per run.
+//! If the previous incarnation stopped cleanly, the only cost is one load of a flag per run.
 
 use crate::cell::{BeeId, CellId};
 use crate::hash::{HashMap, HashSet};
@@ -32,7 +32,7 @@ pub(crate) trait Threads {
     fn end_run(&self, slot: usize);
 }
 
-/// How a message is to be run.
+/// How a handler runs a message.
 pub(crate) enum Begun<'a> {
     /// As usual.
     Plainly,
@@ -158,7 +158,7 @@ impl Quarantine {
         self.note(None)
     }
 
-    /// Removes the crash marker, because the hive stops in order. Leaves it in place if a quarantined message
+    /// Removes the crash marker, because the hive stops cleanly. Leaves it in place if a quarantined message
     /// is still running.
     pub(crate) fn end_life(&self) {
         // a handler that outlives the grace period may still end the process
@@ -207,7 +207,7 @@ impl Quarantine {
         concerns
     }
 
-    /// Returns how a handler is to run a message. `cell` is the visited cell if the message is a sweep's. If
+    /// Decides how a handler runs a message. `cell` is the visited cell if the message is a sweep's. If
     /// the message is quarantined, waits until no other quarantined message runs, and names it in the crash
     /// marker.
     #[inline]

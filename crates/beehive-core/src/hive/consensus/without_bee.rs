@@ -15,7 +15,7 @@ pub(crate) struct WithoutBee {
 }
 
 impl WithoutBee {
-    /// Continues with the dedup table of a log.
+    /// Starts with the dedup table that was recovered from a log.
     pub(crate) fn new(seen: DedupTable) -> WithoutBee {
         WithoutBee { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
     }

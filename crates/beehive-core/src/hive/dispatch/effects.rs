@@ -164,7 +164,8 @@ impl Effects {
         }
     }
 
-    /// Defers routing until the stack is free. It still takes place before the record is made.
+    /// Defers routing until the stack is free. The deferred routing still takes place before the record is
+    /// made.
     pub(crate) fn defer(&mut self, route: Effect) {
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(route),

@@ -59,7 +59,7 @@ pub(crate) struct MessageType<M: Message> {
     io: Arc<IoBees>,
 }
 
-/// Continues a sweep that a log contains.
+/// Resumes a sweep that a log contains.
 type ResumeSweep = Box<dyn Fn(&Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
 
 /// Receivers of one message type, in the order of the apps.
@@ -452,7 +452,7 @@ impl Types {
         known.ok_or_else(|| DecodeError { what: "a message", why: why() })
     }
 
-    /// Continues a sweep from a log.
+    /// Resumes a sweep that was recovered from a log.
     pub(crate) fn resume_sweep(&self, sweep: &Sweep, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let emit = &sweep.waiting.emit;
         match self.resume.read().get(&(emit.id.app.0, emit.name.clone())) {
@@ -463,7 +463,7 @@ impl Types {
         }
     }
 
-    /// Registers how the sweeps of a handler are continued.
+    /// Registers the function that resumes the sweeps of a handler.
     pub(crate) fn remember_sweep(&self, app: u16, name: String, resume: ResumeSweep) {
         self.resume.write().insert((app, name), resume);
     }

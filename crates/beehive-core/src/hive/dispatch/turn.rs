@@ -292,8 +292,8 @@ impl<'h> Turn<'h> {
         self.follows
     }
 
-    /// Returns the time at which the next run begins. It is never before a time that any thread of the
-    /// hive has read, so no message is handled before it was sent or was due.
+    /// Returns the time at which the next run begins. It is never earlier than a time that any thread
+    /// of the hive has read, so no message is handled before it was sent or was due.
     #[inline(always)]
     pub(crate) fn moment(&mut self) -> Time {
         self.now = self.now.max(self.hive.last_now());

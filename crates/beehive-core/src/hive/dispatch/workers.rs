@@ -226,8 +226,8 @@ impl Workers {
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// Makes the runner at a slot, if there is one, a thread of the overflow pool of `app`, so that
-    /// another runner can be started. Returns whether it did so.
+    /// Moves the runner of a slot, if it has one, to the overflow pool of `app`, so that another runner can
+    /// be started. Returns whether a runner was moved.
     pub(crate) fn replace_runner(&self, slot: usize, app: u16) -> bool {
         let replaced = self.slots[slot].runner.lock().take().is_some_and(|runner| runner.replace(app));
         if replaced {
@@ -354,10 +354,9 @@ impl HiveInner {
         self.workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
     }
 
-    // Moves some bees from the shared queue to a slot. Returns whether there were any.
-    //
-    // The two locks are never held at once: several threads may share a slot, which would make the order
-    // of locking depend on their number.
+    /// Moves some bees from the shared queue to a slot. Returns whether there were any.
+    ///
+    /// The locks of the queue and of the slot are never held at the same time, so they need no lock order.
     fn take_queued(&self, slot: usize) -> bool {
         // only a few at a time, because the watchdog has to move them again if a handler holds this thread
         let some: Bees = {

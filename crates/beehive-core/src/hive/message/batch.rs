@@ -138,7 +138,7 @@ pub(crate) struct Batch<M: Message> {
     pub(crate) admitted: Option<Arc<Admitted>>,
 }
 
-/// A message whose drop panics must not unwind into whoever holds the batch last: a bee, a router, or the task that
+/// A message whose drop panics must not unwind into the last holder of the batch: a bee, a router, or the task that
 /// emitted it, depending on who is faster. The panic is logged, and the other messages are dropped, too.
 impl<M: Message> Drop for Batch<M> {
     fn drop(&mut self) {
@@ -248,7 +248,7 @@ pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     fn counts(&self) -> bool;
 }
 
-/// One message of a batch, shared. It equals a message with the same content.
+/// A shared reference to one message of a batch. Comparing it with a message compares the contents.
 pub struct Shared<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,

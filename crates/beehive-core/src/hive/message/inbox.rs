@@ -96,8 +96,8 @@ pub(crate) struct Inbox {
     pub(in crate::hive) lost: AtomicU64,
 }
 
-/// Number of messages and answers that were dropped because their IO bees did not read, over all IO bees of
-/// a hive.
+/// Number of messages and answers dropped because an IO bee did not read its inbox, summed over all IO bees
+/// of a hive.
 #[derive(Default)]
 pub(crate) struct Shed(AtomicU64);
 

@@ -123,7 +123,7 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// Makes one proposal after the other until no request is left. Each proposal contains the requests
-    /// that arrived during the one before. A decision is executed even if its caller no longer waits,
+    /// that arrived during the previous one. A decision is executed even if its caller no longer waits,
     /// because the registry may have created a bee.
     async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
         let mut asked: Vec<Asked> = Vec::new();

@@ -257,8 +257,8 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
         }
         // such messages are never resent, so nothing needs to be recorded
         None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
-        // the messages that the handler emits are numbered by the message from outside, so messages are run
-        // one by one
+        // the ids of emitted messages derive from the id of the message from outside, so each message runs
+        // alone
         None if batch.admitted().is_some() => {
             for index in range {
                 let message_id = batch.source().message_id(index, handler.app);

@@ -28,7 +28,7 @@ struct Seen {
     run: u64,
     /// When a check first saw this run.
     since: Instant,
-    /// Whether the run was already handled as held.
+    /// Whether the watchdog has already found that this run holds its thread, and acted on it.
     poked: bool,
     /// The message that the slot is running.
     at: u64,

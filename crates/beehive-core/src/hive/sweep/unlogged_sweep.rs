@@ -151,7 +151,7 @@ pub(crate) struct Visit<M: Message> {
     pub(crate) source: Source,
     /// Reports to the sender when all cells are done; `None` if the sender does not wait for it.
     pub(crate) report: Option<Arc<Report<M>>>,
-    /// If the app is journaled: the id of the sweep, and its visits that are not committed.
+    /// The id of the sweep and its uncommitted visits; `None` if the app is not journaled.
     pub(crate) open_visits: Option<(MessageId, Arc<OpenVisits>)>,
 }
 

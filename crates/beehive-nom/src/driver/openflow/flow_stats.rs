@@ -113,8 +113,8 @@ fn flags(flags: any::FlowFlags) -> FlowFlags {
     }
 }
 
-/// Describes the flags that [`FlowFlags`] cannot express. This system sets none of them: a switch that reports
-/// one for a flow of this system has added it itself, and the flow is as it should be.
+/// Describes the flags that [`FlowFlags`] cannot express. This system sets none of them: if a switch reports one
+/// for a flow of this system, the switch added it, and the flow is still correct.
 fn push_unknown_flags(flags: any::FlowFlags, more: &mut String) {
     let known = any::FlowFlags::SEND_FLOW_REMOVED
         .with(any::FlowFlags::CHECK_OVERLAP)
