@@ -67,7 +67,7 @@ pub trait Key: KeyType + Ord + Clone {
     /// things.
     const FUSED: bool;
 }
-// The bounds that `Ord` implies are listed, because they may be missing where `Ord` is not.
+// `Ord` implies the other bounds only if its impl compiles, so they are listed.
 #[diagnostic::do_not_recommend]
 impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
     const NAME: &'static str = T::TYPE_NAME;

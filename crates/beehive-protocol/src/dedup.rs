@@ -157,7 +157,7 @@ impl DedupTable {
         }
     }
 
-    /// Forgets a message, unless it is below the floor: what is below the floor stays handled.
+    /// Forgets a message, unless it is below the floor: messages below the floor always count as handled.
     pub fn remove(&mut self, lane: LaneId, seq: Seq, part: Part) {
         if let Some(line) = self.lanes.get_mut(&lane) {
             line.remove(seq, part);

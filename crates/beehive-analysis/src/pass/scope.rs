@@ -1,7 +1,7 @@
 //! Tracks locals: scopes by name, variables by declaration, and the consequences of a change of a variable.
 //!
-//! A variable is *known* while its value in the map equals its value in the handler. It is *poisoned*, in all
-//! later rounds of the fixpoint, once it changes by a value that depends on state, under a condition that
+//! A variable is *known* while its value in the map equals its value in the handler. Some changes make it
+//! *poisoned* in all later rounds of the fixpoint: by a value that depends on state, under a condition that
 //! depends on state, in an expression that the map does not run, or through a mutable borrow that the
 //! analysis cannot follow. A change through a view (`for x in v.iter_mut()`) is a change of every variable
 //! that the view may point into.

@@ -22,8 +22,8 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Checks whether everything that came in was handled, with all that it caused, and all IO bees had
-    /// returned. Timers do not count, because there are always some.
+    /// Checks whether all messages from outside were handled, with all messages that they caused, and whether
+    /// all IO bees had returned. Timers do not count, because there are always some.
     pub fn is_clean(&self) -> bool {
         self.unfinished == 0 && self.runs_dropped == 0 && self.io_bees_dropped == 0
     }

@@ -1,4 +1,4 @@
-//! Each assertion of this room fires when its invariant is broken, and not in the case next to it.
+//! Each assertion in `bee/` fires when its invariant is broken, and stays silent in the nearest valid case.
 
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;

@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 
 /// An entry whose fate the hive has not processed yet.
 enum Undecided<W: ?Sized> {
-    /// The record of a bee. The bee is woken when the entry is decided, and executes the run again if it is
-    /// dead.
+    /// The record of a bee. The bee is woken when the entry is decided, and executes the run again if the
+    /// entry is dead.
     Bee(Arc<W>),
     /// A record of the hive itself, which is appended again until it is committed.
     Said(Record, oneshot::Sender<()>),
@@ -34,7 +34,7 @@ struct State<W: ?Sized> {
     decided: HashMap<EntryNumber, Fate>,
 }
 
-/// The fate of an entry so far.
+/// What is known about the fate of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// The journal has not decided yet.
@@ -46,7 +46,8 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry that is in flight or whose bee has not asked for its fate.
+    /// Returns the fate of an entry. The entry must be in flight, or its bee must not have asked for its fate
+    /// yet; decided entries that were asked for are forgotten.
     fn fate(&self, number: EntryNumber) -> Fate {
         self.decided.get(&number).copied().unwrap_or(Fate::Open)
     }

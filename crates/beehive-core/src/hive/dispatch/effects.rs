@@ -156,7 +156,7 @@ impl Effects {
         self.stateless <= limits::STATELESS_PER_RECORD_MAX
     }
 
-    /// Checks whether routing must wait behind something that nested too deeply.
+    /// Checks whether routing must wait behind earlier work that nested too deeply.
     pub(crate) fn must_defer(&self) -> bool {
         match &self.unfinished {
             Some(unfinished) => !unfinished.is_empty(),

@@ -202,8 +202,8 @@ impl<M: Message> MessageType<M> {
         if part_of.is_none() {
             return wait(range, cx.turn);
         }
-        // a stateless handler that ran for a message from outside set the timer: one record for each
-        // message contains the timer
+        // A stateless handler set the timer for messages from outside. Each of these messages has a record
+        // of its own, which contains the timer.
         for index in range {
             let one = index..index + 1;
             for emit in receiver.emits(batch, one.clone(), None, Some(at)) {

@@ -6,8 +6,8 @@
 //! scheduled bees for the runners and the overflow pools (`workers`, `overflow_pool`).
 //!
 //! Locks: each slot, the runners' queue, the overflow pools, each sender's queue and each deferred queue
-//! have a lock of their own. Of the first three no two are held at once. Messages are delivered, hence
-//! mailboxes locked, under the lock of a sender's queue.
+//! have a lock of their own. No two of the first three are held at once. Messages are delivered under the
+//! lock of a sender's queue, so mailboxes are locked after it.
 //!
 //! Shutdown: when the hive is over, the `resolve` tasks and the deferred queues drop what they hold, and the
 //! thread that runs a bee drops the bee's queued deliveries and returns its body to the mailbox.

@@ -99,7 +99,7 @@ pub struct HandlerStatus {
     pub stuck: u64,
 }
 
-/// A message that takes too long, and holds a thread and its cells.
+/// A message whose handler runs for too long. It occupies a thread, and blocks its cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StuckStatus {
     /// The app.
