@@ -167,8 +167,8 @@ impl DedupTable {
         }
     }
 
-    /// Raises the floor of a lane: all receivers have handled the messages below it, and no sender sends them again. A
-    /// floor never sinks; a lower one changes nothing.
+    /// Raises the floor of a lane: all receivers have handled the messages below it, and no sender sends them
+    /// again. A floor never sinks; a lower one changes nothing.
     pub fn raise(&mut self, lane: LaneId, floor: Seq) {
         if floor > Seq::ZERO {
             let line = self.lanes.entry(lane).or_default();

@@ -135,8 +135,8 @@ impl Parts {
         self.types.iter().map(assumed).collect()
     }
 
-    /// Generates the code that reports types that cannot be encoded, and the functions `write` and `read`, which
-    /// serialize and deserialize `input` through `mirror`, a copy of the type that has serde's derives.
+    /// Generates the code that reports types that cannot be encoded, and the functions `write` and `read`,
+    /// which serialize and deserialize `input` through `mirror`, a copy of the type that has serde's derives.
     pub(super) fn checked(&self, input: &DeriveInput, mirror: &Ident) -> TokenStream {
         // with the span of the type's name, an unknown type name produces the same error here as in the type
         // itself, and the compiler shows it once

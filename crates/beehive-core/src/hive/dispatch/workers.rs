@@ -258,8 +258,8 @@ impl HiveInner {
         slot.run.store((run + 1) | 1, Ordering::Relaxed);
     }
 
-    /// Shows the cell and the chain of the current run to other threads. `batch` is `Some` only for handlers that have taken long
-    /// before.
+    /// Shows the cell and the chain of the current run to other threads. `batch` is `Some` only for handlers
+    /// that have taken long before.
     #[inline]
     pub(crate) fn show_run(
         &self,
