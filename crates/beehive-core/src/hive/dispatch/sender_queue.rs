@@ -113,10 +113,7 @@ impl SenderQueue {
     #[inline(always)]
     pub(crate) fn has_deferred(&self, app: u16) -> bool {
         match self.0.as_ref().and_then(|state| state.root().deferred_queues.get()) {
-            Some(deferred_queues) => deferred_queues
-                .lock()
-                .iter()
-                .any(|(of, deferred_queues)| *of == app && deferred_queues.are_open()),
+            Some(queues) => queues.lock().iter().any(|(of, queue)| *of == app && queue.are_open()),
             None => false,
         }
     }
@@ -124,15 +121,15 @@ impl SenderQueue {
     /// Defers work for `app` to the threads that run bees.
     pub(crate) fn leave(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|_, all| {
-            let deferred_queues = match all.iter().find(|(of, _)| *of == app) {
-                Some((_, deferred_queues)) => deferred_queues,
+            let queue = match all.iter().find(|(of, _)| *of == app) {
+                Some((_, queue)) => queue,
                 None => {
                     all.push((app, DeferredQueue::of(app)));
                     &all[all.len() - 1].1
                 }
             };
 
-            deferred_queues.leave(deferred, turn)
+            queue.leave(deferred, turn)
         })
     }
 
@@ -182,7 +179,7 @@ impl SenderQueue {
         let Some(gone) = &gone.0 else { return true };
 
         let deferred_queues = gone.deferred_queues.get_or_init(Mutex::default).lock();
-        let is_busy = deferred_queues.iter().any(|(_, deferred_queues)| deferred_queues.are_open())
+        let is_busy = deferred_queues.iter().any(|(_, queue)| queue.are_open())
             || gone.too_deep.get().is_some_and(|too_deep| too_deep.are_open())
             || gone.releases.are_open();
 
