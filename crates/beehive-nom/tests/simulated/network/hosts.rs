@@ -124,7 +124,7 @@ async fn a_host_that_moved_is_reached_in_its_new_place_and_its_flows_are_gone() 
 }
 
 #[tokio::test]
-async fn whoever_says_to_be_a_host_that_answers_is_not_believed() {
+async fn a_host_that_impersonates_one_that_answers_is_not_believed() {
     let network = ring().await;
     introduce(&network).await;
     let [a, b, c, _] = hosts();

@@ -158,7 +158,7 @@ async fn s12_a_flood_of_probes_leaves_links_as_they_are() {
 
 /// A host that spoofs another one, in its packets and in ARP.
 #[tokio::test]
-async fn s13_a_host_that_says_to_be_another_one_does_not_get_its_packets() {
+async fn s13_a_host_that_impersonates_another_one_does_not_get_its_packets() {
     let network = network().await;
     let thief = Host { node: 1, port: EVIL, ..B };
     for round in 0..10 {
