@@ -52,7 +52,7 @@ impl Request {
         let (status, body) = self.send(controller, limit, bytes_max)?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
-                format!("the HTTP server at {address} is not this version of Beehive: {error}")
+                format!("the HTTP server at {address} does not run this version of Beehive: {error}")
             });
         }
 

@@ -158,12 +158,14 @@ pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Itera
 pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     let place = |app| apps.iter().position(|a| *a == app);
     if place(AppChoice::Discovery).is_some_and(|place| place != 0) {
-        return Err("discovery must be the first app: --app discovery,..".into());
+        return Err("discovery must be the first app; start with --app discovery,..".into());
     }
 
     let all = [AppChoice::Discovery, AppChoice::Hosts].map(place);
     if place(AppChoice::Forwarding).is_some() && all.contains(&None) {
-        return Err("forwarding needs discovery and hosts: --app discovery,hosts,forwarding".into());
+        return Err(
+            "forwarding needs discovery and hosts; start with --app discovery,hosts,forwarding".into()
+        );
     }
 
     if let (Some(firewall), Some(forwarder)) =
@@ -171,7 +173,7 @@ pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
         && forwarder < firewall
     {
         return Err(
-            "the firewall must come before the app that forwards packets: --app firewall,learning-switch"
+            "the firewall must come before the app that forwards packets; start with --app firewall,learning-switch"
                 .into(),
         );
     }

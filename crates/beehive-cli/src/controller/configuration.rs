@@ -237,8 +237,8 @@ fn check_names<'a>(
     for key in keys {
         if !known.contains(&key.as_str()) {
             return Err(match nearest_name(key, known) {
-                Some(near) => format!("{place}there is no {what} `{key}`; did you mean `{near}`?").into(),
-                None => format!("{place}there is no {what} `{key}` (expected {})", known.join(", ")).into(),
+                Some(near) => format!("{place}unknown {what} `{key}`; did you mean `{near}`?").into(),
+                None => format!("{place}unknown {what} `{key}` (expected {})", known.join(", ")).into(),
             });
         }
     }
@@ -259,7 +259,7 @@ mod tests {
         assert!(refusal("[controler]\n").contains("did you mean `controller`?"));
         assert!(
             refusal("[controller]\nlissten = []\n")
-                .contains("[controller]: there is no key `lissten`; did you mean `listen`?")
+                .contains("[controller]: unknown key `lissten`; did you mean `listen`?")
         );
         assert!(refusal("[controller]\nfrobnicate = 1\n").contains("`frobnicate` (expected apps, listen,"));
         assert!(refusal("[apps.learning_switch]\n").contains("did you mean `learning-switch`?"));

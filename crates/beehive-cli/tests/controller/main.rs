@@ -88,7 +88,7 @@ fn what_is_not_known_is_refused() {
     assert!(with("[apps.learning-swich]\n").contains("did you mean `learning-switch`?"));
     let place = format!("{}: [apps.learning-switch]: ", file.display());
     let words = with("[apps.learning-switch]\nage = 5\n");
-    assert!(words.contains(&format!("{place}there is no key `age`; did you mean `age_s`?")), "{words}");
+    assert!(words.contains(&format!("{place}unknown key `age`; did you mean `age_s`?")), "{words}");
     let words = with("[apps.learning-switch]\nage_s = 3\n");
     assert!(
         words.contains(&format!("{place}3 is out of range: it can be 4 to 131070, in `age_s`")),
@@ -96,9 +96,9 @@ fn what_is_not_known_is_refused() {
     );
     let words =
         with("[controller]\napps = [\"firewall\"]\n[[apps.firewall.rules]]\naction = \"deny\"\nfrm = 5\n");
-    assert!(words.contains("[apps.firewall]: there is no key `frm`; did you mean `from`?"), "{words}");
+    assert!(words.contains("[apps.firewall]: unknown key `frm`; did you mean `from`?"), "{words}");
     let words = with("[controller]\nidle_s = 5\napps = []\n");
-    assert!(words.contains("there is no key `idle_s`"), "{words}");
+    assert!(words.contains("unknown key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");
     assert!(words.contains(&format!("{}: [controller]: apps = [] is empty", file.display())), "{words}");
     // values of the keys that are flags, too, name the place that they are from

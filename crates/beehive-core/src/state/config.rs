@@ -64,7 +64,7 @@ impl ConfigSource {
             None => Ok(()),
             Some(key) => Err(ConfigError {
                 table: format!("apps.{}", self.app),
-                why: format!("there is no key `{key}`: this app has no settings"),
+                why: format!("unknown key `{key}`: this app has no settings"),
             }),
         }
     }

@@ -13,8 +13,8 @@ pub fn nearest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 /// all of them.
 pub(crate) fn refusal(what: &str, name: &str, known: &[&str]) -> String {
     match nearest_name(name, known) {
-        Some(near) => format!("there is no {what} `{name}`; did you mean `{near}`?"),
-        None => format!("there is no {what} `{name}` (expected {})", known.join(", ")),
+        Some(near) => format!("unknown {what} `{name}`; did you mean `{near}`?"),
+        None => format!("unknown {what} `{name}` (expected {})", known.join(", ")),
     }
 }
 
