@@ -87,7 +87,7 @@ impl Why {
                 format!("it depends on `self.{f}` (line {line}), which is not part of the message")
             }
             Why::Call(f) => {
-                format!("it calls `{f}` (line {line}), which Beehive cannot see to be deterministic")
+                format!("it calls `{f}` (line {line}), which Beehive cannot prove to be deterministic")
             }
             Why::Unordered => {
                 format!(
@@ -96,7 +96,7 @@ impl Why {
             }
             Why::FunctionValue => {
                 format!(
-                    "it calls a function that a value holds (line {line}), so that Beehive cannot see which"
+                    "it calls a function through a value (line {line}), so Beehive cannot tell which function it is"
                 )
             }
             Why::Method(f) => {
@@ -120,7 +120,7 @@ impl Why {
             }
             Why::Parameter(_) => "it is a parameter that a caller fills from state".into(),
             Why::Name(f, _) => format!(
-                "there is no variable `{f}` (line {line}), and a function of that name Beehive cannot see to be deterministic"
+                "there is no variable `{f}` (line {line}), and Beehive cannot prove that a function of that name is deterministic"
             ),
             Why::Refused => format!("it is refused (line {line})"),
             Why::Other(s) => format!("{s} (line {line})"),

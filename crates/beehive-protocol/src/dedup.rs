@@ -45,7 +45,7 @@ impl TryFrom<Encoded> for Line {
             return Err("runs of handled messages are empty, overlap, touch, or are below the floor");
         }
         if line.parts.iter().any(|(seq, part)| *seq < floor || part.is_whole()) {
-            return Err("a handled part is below the floor, or is no part");
+            return Err("a handled part is below the floor, or is a whole message");
         }
         Ok(line)
     }

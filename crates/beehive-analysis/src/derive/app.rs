@@ -205,7 +205,7 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 if cells.base10_parse::<u32>()? == 0 {
                     return Err(Error::new(
                         cells.span(),
-                        "no cells are too few for any message\nhelp: leave `cells` out for no limit",
+                        "an application without cells can handle no message\nhelp: leave `cells` out for no limit",
                     ));
                 }
 
@@ -227,7 +227,7 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
         Fields::Unnamed(_) => {
             return Err(Error::new_spanned(
                 app,
-                "an application has named fields, for its dictionaries have names\nhelp: `struct App { counts: Dict<String, u64> }`",
+                "an application has named fields, because its dictionaries have names\nhelp: `struct App { counts: Dict<String, u64> }`",
             ));
         }
     };

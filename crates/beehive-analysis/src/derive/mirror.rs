@@ -19,7 +19,7 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
         return Err(Error::new_spanned(
             ident,
             format!(
-                "nobody knows how to encode a union\n\
+                "a union cannot be encoded\n\
                  help: use an enum, or implement `Serialize` and `Deserialize` and say so: `#[{attribute}(serde = false)]`"
             ),
         ));

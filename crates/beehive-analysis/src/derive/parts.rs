@@ -55,8 +55,8 @@ pub(super) struct Parts {
     types: Vec<TokenStream>,
 }
 
-pub(super) const BORROWED: &str = "a field of a message or a key cannot be borrowed, for both travel, are kept and are read again\n\
-    help: let it own what it holds: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
+pub(super) const BORROWED: &str = "a field of a message or a key cannot be borrowed, because both are sent, stored and decoded again\n\
+    help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
 impl Parts {
     /// Returns an error for each field that borrows.

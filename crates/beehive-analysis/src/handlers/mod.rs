@@ -359,9 +359,9 @@ fn refuse_stateful_maps(handlers: &[Handler], functions: &Functions, diagnostics
             diagnostics.push(Error::new_spanned(
                 path,
                 format!(
-                    "`{name}` takes `self`, but a map decides which cells are looked at before any is, so it may depend on the \
-                     message alone: what it read could be another bee's, and be changed by the time the handler runs\n\
-                     help: write it as `fn {name}(msg: &Message, mapper: &mut Mapper)`; what depends on state goes into a \
+                    "`{name}` takes `self`, but a map decides which cells the handler needs, so it may depend on the \
+                     message alone: a cell that it read could belong to another bee, or change before the handler runs\n\
+                     help: write it as `fn {name}(msg: &Message, mapper: &mut Mapper)`; if a key depends on state, send a \
                      message that carries the key"
                 ),
             ));
@@ -498,7 +498,7 @@ fn judge(
             expect.span(),
             format!(
                 "the derived map of `{name}` is \"{cells}\", not \"{}\"\n\
-                 help: if what is derived is meant, write `expect = \"{cells}\"`; otherwise the handler touches what it should not",
+                 help: if the derived map is intended, write `expect = \"{cells}\"`; otherwise the handler accesses cells that it should not",
                 expect.value()
             ),
         );
@@ -512,13 +512,13 @@ fn judge(
     match &h.options.kind {
         Some((said, span)) if *said != kind => {
             let help = match kind {
-                "centralized" => "give every message a key of its own, or, if one bee for all is meant, write `centralized`".into(),
+                "centralized" => "give every message a key of its own, or, if a single bee is intended, write `centralized`".into(),
                 "drop" => "is something missing in its body? it touches no dictionary, emits nothing and answers nothing".into(),
                 kind => format!("write `{kind}`, or change what it touches"),
             };
 
             let text = match kind {
-                "drop" => format!("`{name}` drops every message, for it does nothing; it is not {said}"),
+                "drop" => format!("`{name}` drops every message, because it does nothing; it is not {said}"),
                 kind => format!("`{name}` is {kind}, not {said}\nnote: {reason}"),
             };
 
@@ -526,7 +526,7 @@ fn judge(
         }
         None if accidental && !meant => {
             note = format!(
-                "give every message a key of its own, or, if one bee for all is intended, write #[{attribute}centralized)]"
+                "give every message a key of its own, or, if a single bee is intended, write #[{attribute}centralized)]"
             );
             warnings.push(Warning {
                 handler: ident.clone(),

@@ -80,7 +80,7 @@ impl HandlerOptions {
         if let (None, Some(w)) = (&options.map, options.whole.first()) {
             return Err(Error::new(
                 w.span(),
-                "`whole(..)` goes with `map = ..`; a derived map finds it by itself",
+                "`whole(..)` requires `map = ..`; a derived map finds whole dictionaries by itself",
             ));
         }
 
@@ -150,8 +150,8 @@ impl HandlerOptions {
                 self.whole.extend(Punctuated::<Ident, Token![,]>::parse_terminated(&inner)?);
             }
             "broadcast" => {
-                let message = "a handler cannot run on every bee, for then what it sees would depend on how cells are \
-                    spread\nhelp: `each = dictionary` runs once for every cell";
+                let message = "a handler cannot run on every bee, because its result would depend on how the cells \
+                    are distributed\nhelp: `each = dictionary` runs once for every cell";
                 return Err(Error::new(name.span(), message));
             }
             _ => return Err(Error::new(name.span(), EXPECTED)),

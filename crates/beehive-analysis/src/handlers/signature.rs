@@ -74,7 +74,7 @@ impl Signature {
 
             let Type::Reference(r) = &*t.ty else {
                 let help = format!(
-                    "help: take it by reference, `&{}`, for other applications may handle the same message",
+                    "help: take it by reference, `&{}`, because other applications may handle the same message",
                     plain_words(t.ty.to_token_stream())
                 );
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));

@@ -302,7 +302,7 @@ impl Pass<'_, '_> {
         self.enter(site, b.label.as_ref(), false, depth);
         let (body, mut value) = self.block(&b.block, statement);
         if attempt {
-            let yielded = crate::value::Why::Other("it is what an attempt yields");
+            let yielded = crate::value::Why::Other("it is the result of an attempt");
             value = Value::tainted(yielded, b.label.span());
             // the value of the attempt may be the function's answer
             out.push(Node::Effect);

@@ -39,7 +39,7 @@ fn kinds_are_checked() {
     assert_eq!(
         only_error("#[rcv(expect = \"d[m.b]\")] fn h(&mut self, m: &M) { self.d.put(m.a, 1); }"),
         "the derived map of `h` is \"d[m.a]\", not \"d[m.b]\"\n\
-         help: if what is derived is meant, write `expect = \"d[m.a]\"`; otherwise the handler touches what it should not"
+         help: if the derived map is intended, write `expect = \"d[m.a]\"`; otherwise the handler accesses cells that it should not"
     );
 }
 
@@ -108,7 +108,7 @@ fn shapes() {
         ("#[rcv(map = runtime)] fn h(&mut self, m: &M) {}", "are not available"),
         ("#[rcv(broadcast)] fn h(&mut self, m: &M) {}", "`each = dictionary` runs once for every cell"),
         ("#[rcv(local)] fn h(&mut self, m: &M) {}", "expected `sharded`"),
-        ("#[rcv(whole(d))] fn h(&mut self, m: &M) {}", "goes with `map = ..`"),
+        ("#[rcv(whole(d))] fn h(&mut self, m: &M) {}", "`whole(..)` requires `map = ..`"),
         ("#[rcv] fn h(&mut self, m: &M) {} #[rcv] fn g(&mut self, m: &M) {}", "`h` already handles `M`"),
     ] {
         let found = only_error(items);

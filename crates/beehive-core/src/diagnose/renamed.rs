@@ -22,14 +22,14 @@ pub trait HasInsert {}
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `contains_key`",
     label = "a `Dict` has `contains` instead",
-    note = "`self.dict.contains(&key)` tells whether a key has a value; `self.table.at(key).contains(&row)` tells whether a row exists",
+    note = "`self.dict.contains(&key)` returns whether a key has a value; `self.table.at(key).contains(&row)` returns whether a row exists",
     note = "more: beehive::guide::errors::self_escapes"
 )]
 pub trait HasContainsKey {}
 
 /// Implemented by no dictionary: a `Dict` has `get` instead.
 #[diagnostic::on_unimplemented(
-    message = "a dictionary has no `[..]`",
+    message = "a dictionary cannot be indexed with `[..]`",
     label = "a `Dict` has `get` instead",
     note = "`self.dict.get(&key)` returns the value of a key, if it has one; `self.dict.entry(key).or_default()` inserts one if it has none; \
             `self.table.at(key)` gives the rows of a key",

@@ -144,7 +144,7 @@ pub(crate) fn may_block() {
 /// This is a named type and no `async fn`, so that the compiler reports a type that is not a message once,
 /// at the call. With an `async fn` it would repeat the error where the future is built and where it is
 /// awaited.
-#[must_use = "a question is asked when it is awaited"]
+#[must_use = "a request is sent only when it is awaited"]
 pub struct Asked<'a, R, E = Error>(Pin<Box<dyn Future<Output = Result<R, RequestError<E>>> + Send + 'a>>);
 
 impl<R, E> Future for Asked<'_, R, E> {
