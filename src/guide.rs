@@ -79,7 +79,6 @@ pub mod errors {
         helpers = "guide/errors/helpers.md";
         recursion = "guide/errors/recursion.md";
         endless_loop = "guide/errors/endless_loop.md";
-        may_panic = "guide/errors/may_panic.md";
         syntax = "guide/errors/syntax.md";
         handler_shape = "guide/errors/handler_shape.md";
         handler_waits = "guide/errors/handler_waits.md";

@@ -51,10 +51,6 @@ impl Diagnostics {
         self.errors.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.errors.len()
-    }
-
     pub(crate) fn into_errors(self) -> Vec<Error> {
         self.errors
     }

@@ -108,42 +108,6 @@ pub(crate) fn is_impure_method(method: &str) -> bool {
     IMPURE_METHODS.contains(&method)
 }
 
-/// Methods that may panic.
-pub(crate) fn is_partial_method(method: &str) -> bool {
-    matches!(
-        method,
-        "unwrap"
-            | "expect"
-            | "unwrap_err"
-            | "expect_err"
-            | "split_at"
-            | "split_at_mut"
-            | "remove"
-            | "swap_remove"
-            | "drain"
-            | "split_off"
-            | "copy_from_slice"
-            | "clone_from_slice"
-            | "chunks"
-            | "chunks_exact"
-            | "rchunks"
-            | "windows"
-            | "step_by"
-            | "clamp"
-            | "rotate_left"
-            | "rotate_right"
-            | "copy_within"
-            | "div_euclid"
-            | "rem_euclid"
-            | "ilog"
-            | "ilog2"
-            | "ilog10"
-            | "div_ceil"
-            | "next_multiple_of"
-            | "isqrt"
-    )
-}
-
 /// Methods whose result holds no reference into the receiver.
 pub(crate) fn owns_its_result(method: &str) -> bool {
     matches!(
@@ -408,6 +372,11 @@ fn standard_macro_kind(name: &str) -> MacroKind {
         "panic" | "todo" | "unimplemented" | "unreachable" => MacroKind::Diverge,
         _ => MacroKind::Unknown,
     }
+}
+
+/// Checks for `dbg!`, whose value is that of its argument.
+pub(crate) fn passes_on(m: &syn::Macro) -> bool {
+    macro_kind(&m.path) == MacroKind::Log && m.path.segments.last().is_some_and(|s| s.ident == "dbg")
 }
 
 /// Returns what is known about a macro. The printed code checks that a bare name of the standard library is

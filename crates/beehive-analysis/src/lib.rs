@@ -23,8 +23,9 @@
 //!    conditions on the message take the same side in both; the map visits all sides of a condition on state;
 //!    an exit under such a condition leaves only that branch of the map (`pass::branches`, `pass::loops`,
 //!    `emit::leave`).
-//! 5. Expressions that the map evaluates although the handler may not reach them cannot panic
-//!    (`emit::partial`).
+//! 5. If an expression that the map evaluates panics, the map still visits what the handler may visit without
+//!    evaluating it: a branch under a condition on state, and a helper that may have returned, catch the panic;
+//!    anywhere else the handler has returned before that point, or panics there too (`emit::panics`).
 //!
 //! The analysis trusts methods on message data, expressions marked `pure!`, the iteration order inside
 //! message types, and lower-case constants in patterns. If one of these breaks its promise, the guard of the

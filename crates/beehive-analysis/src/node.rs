@@ -50,7 +50,12 @@ pub(crate) enum Node {
     },
     /// `if pure || state { then } else { otherwise }`.
     OrElse {
+        /// Whether the handler certainly takes the first branch.
         flag: Ident,
+        /// Whether it then has certainly left what encloses the branches.
+        left: Ident,
+        /// The code that leaves what encloses the branches.
+        leave: TokenStream,
         condition: TokenStream,
         value: Value,
         state: Vec<Node>,

@@ -32,7 +32,6 @@ const PAGES: &[(&str, &str)] = &[
     ("so that Beehive can follow it", "helpers"),
     ("is recursive", "recursion"),
     ("only state ends this loop", "endless_loop"),
-    ("may panic", "may_panic"),
     ("does not know this syntax", "syntax"),
     ("a macro in a pattern", "syntax"),
     ("whether this is compiled", "syntax"),

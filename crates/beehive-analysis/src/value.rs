@@ -164,8 +164,8 @@ pub(crate) struct Value {
     pub sources: Sources,
     /// The loops between whose iterations it may differ.
     pub varies: BTreeSet<Site>,
-    /// Where evaluating it may panic; `None` if it cannot.
-    pub partial: Option<Span>,
+    /// Whether evaluating it may panic.
+    pub panics: bool,
     /// Whether evaluating it may leave the function (`?`) or a loop.
     pub exits: bool,
     /// Whether evaluating it may leave a loop or start its next iteration.
@@ -195,7 +195,7 @@ impl Value {
         self.changes.extend(other.changes);
         self.sources.and(&other.sources);
         self.varies.extend(other.varies);
-        self.partial = self.partial.or(other.partial);
+        self.panics |= other.panics;
         self.exits |= other.exits;
 
         self.jumps |= other.jumps;

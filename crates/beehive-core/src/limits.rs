@@ -13,6 +13,9 @@ pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 /// more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
 pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
 
+/// Number of steps that a panic in a branch of a map counts as: a map may go on after 128 of them.
+pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
+
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
 /// assertions. With them, and under test, every dropped message is verified.
 pub const DROPS_PER_VERIFICATION: u32 = 256;

@@ -425,22 +425,50 @@ impl Mapper {
         }
     }
 
-    /// Runs a map. If it exceeds a limit, that becomes the outcome. Returns the payload if the map panics.
+    /// Runs a map. If it exceeds a limit, that becomes the outcome. If it panics, the outcome are the cells
+    /// that it has named before: the handler has returned before that point, or panics there too.
     #[inline(always)]
-    pub(crate) fn run(&mut self, map: impl FnOnce(&mut Mapper)) -> Result<(), Box<dyn Any + Send>> {
-        panics::catch(AssertUnwindSafe(|| map(self))).or_else(|panic| self.ended_by(panic))
+    pub(crate) fn run(&mut self, map: impl FnOnce(&mut Mapper)) {
+        if let Err(panic) = panics::catch_in_map(|| map(self)) {
+            self.ended_by(panic)
+        }
     }
 
     #[cold]
-    fn ended_by(&mut self, panic: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
-        self.clear();
+    fn ended_by(&mut self, panic: Box<dyn Any + Send>) {
         match panic.downcast::<MapLimit>() {
             Ok(limit) => {
-                self.exceeded = Some(*limit);
-                Ok(())
+                self.clear();
+                self.exceeded = Some(*limit)
             }
-            Err(panic) => Err(panic),
+            Err(panic) => {
+                // dropping the payload of a panic may panic
+                panics::harmless(|| drop(panic));
+                // a handler that names no cell before it panics runs, too
+                self.effect()
+            }
         }
+    }
+
+    /// Runs a part of a map that the handler may not run. A panic ends only this part: if the handler gets to
+    /// the same point, it panics itself. Each panic counts as
+    /// [`STEPS_PER_PANIC`](limits::STEPS_PER_PANIC) steps.
+    #[inline(always)]
+    pub fn branch(&mut self, part: impl FnOnce(&mut Mapper)) {
+        if let Err(panic) = panics::catch(AssertUnwindSafe(|| part(self))) {
+            self.branch_ended_by(panic)
+        }
+    }
+
+    #[cold]
+    fn branch_ended_by(&mut self, panic: Box<dyn Any + Send>) {
+        if panic.is::<MapLimit>() {
+            std::panic::resume_unwind(panic)
+        }
+
+        panics::harmless(|| drop(panic));
+        self.steps += limits::STEPS_PER_PANIC;
+        self.step()
     }
 
     #[inline(always)]

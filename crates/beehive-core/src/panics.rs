@@ -1,7 +1,9 @@
 //! Catches panics that unwind out of user code.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
+use std::sync::Once;
 
 #[cfg(panic = "abort")]
 compile_error!(
@@ -12,6 +14,38 @@ compile_error!(
 #[inline(always)]
 pub(crate) fn catch<R>(f: impl FnOnce() -> R + UnwindSafe) -> Result<R, Box<dyn Any + Send>> {
     catch_unwind(f)
+}
+
+thread_local! {
+    static IN_MAP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Same as [`catch`], for a map. The panic hook reports nothing: the handler may not get to the point where its
+/// map panics, and if it does, it panics itself.
+#[inline(always)]
+pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    IN_MAP.set(true);
+    let result = catch(AssertUnwindSafe(f));
+    IN_MAP.set(false);
+    result
+}
+
+/// Wraps the panic hook of the process, once, in one that passes on all panics but those of maps.
+pub(crate) fn keep_maps_quiet() {
+    static WRAPPED: Once = Once::new();
+    // the hook of a panicking thread cannot be taken
+    if std::thread::panicking() {
+        return;
+    }
+
+    WRAPPED.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IN_MAP.get() {
+                hook(panic)
+            }
+        }))
+    })
 }
 
 /// Returns the message of a panic.

@@ -5,19 +5,30 @@
 //! tells at run time whether the handler certainly takes this branch.
 
 use crate::faults::{Fault, Faults};
-use crate::known::{MacroKind, macro_kind};
-use crate::syntax::{is_error, is_quiet};
+use crate::known::{MacroKind, macro_kind, passes_on};
+use crate::methods::takes_itself;
+use crate::syntax::{is_error, is_quiet, peel};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
+use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, Item, Stmt};
+use syn::{Block, Expr, Item, Stmt, Token};
 
 /// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// A variable of the map that is true if the handler certainly takes the branch; `None` if that is never
-    /// certain.
-    pub certain: Option<Ident>,
+    /// Says when the handler certainly takes the branch; `None` if that is never certain.
+    pub certain: Option<Certain>,
+}
+
+/// Variables of the map about a branch that the handler certainly takes in some cases.
+#[derive(Clone, Debug)]
+pub(crate) struct Certain {
+    /// Whether the handler certainly takes the branch.
+    pub flag: Ident,
+    /// Set where the handler then leaves more than the branch. The code behind the branch reads it, because a
+    /// branch may be a closure, which a `break` cannot leave.
+    pub left: Ident,
 }
 
 /// Returns the label of a branch under `depth` conditions on state.
@@ -36,8 +47,9 @@ pub(crate) fn leave(quiet: bool, control: &[Control], faults: Faults) -> TokenSt
     quote!({ #mapper.effect(); #way })
 }
 
-fn way_out(control: &[Control], faults: Faults) -> TokenStream {
-    let Some((innermost, outer)) = control.split_last() else { return quote!(return) };
+/// Prints the code that leaves the map or the current branch, without an effect.
+pub(crate) fn way_out(control: &[Control], faults: Faults) -> TokenStream {
+    let Some((innermost, _)) = control.split_last() else { return quote!(return) };
     if faults.has(Fault::ExitsLeaveTheWholeMap) {
         return quote!(return);
     }
@@ -45,10 +57,7 @@ fn way_out(control: &[Control], faults: Faults) -> TokenStream {
     let label = branch_label(control.len());
     match &innermost.certain {
         None => quote!(break #label),
-        Some(flag) => {
-            let certainly = way_out(outer, faults);
-            quote!(if #flag { #certainly } else { break #label })
-        }
+        Some(Certain { flag, left }) => quote!({ #left = #flag; break #label }),
     }
 }
 
@@ -62,15 +71,22 @@ pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
     quote!(break #label)
 }
 
-/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
-pub(crate) fn moved(e: &Expr, control: &[Control], faults: Faults) -> TokenStream {
+/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map. Locals for
+/// which `shared` returns true are cloned where the expression would move them.
+pub(crate) fn moved(
+    e: &Expr,
+    control: &[Control],
+    shared: &dyn Fn(&Ident) -> bool,
+    faults: Faults,
+) -> TokenStream {
     let mut e = e.clone();
-    Moving { control, faults }.visit_expr_mut(&mut e);
+    Moving { control, shared, faults }.visit_expr_mut(&mut e);
     e.into_token_stream()
 }
 
 struct Moving<'c> {
     control: &'c [Control],
+    shared: &'c dyn Fn(&Ident) -> bool,
     faults: Faults,
 }
 
@@ -78,10 +94,25 @@ impl Moving<'_> {
     fn leave(&self, quiet: bool) -> TokenStream {
         leave(quiet, self.control, self.faults)
     }
+
+    /// Clones a shared local instead of moving it.
+    fn keep(&self, e: &mut Expr) {
+        if let Expr::Path(p) = peel(e)
+            && p.path.get_ident().is_some_and(|name| (self.shared)(name))
+        {
+            *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p)))
+        }
+    }
 }
 
 fn diverges(m: &syn::Macro) -> bool {
     macro_kind(&m.path) == MacroKind::Diverge
+}
+
+/// Counts the iterations of a loop.
+fn count(body: &mut Block) {
+    let mapper = super::mapper();
+    body.stmts.insert(0, Stmt::Expr(Expr::Verbatim(quote!(#mapper.step())), Some(Default::default())))
 }
 
 impl VisitMut for Moving<'_> {
@@ -93,6 +124,23 @@ impl VisitMut for Moving<'_> {
 
         visit_mut::visit_expr_mut(self, e);
         match e {
+            Expr::Tuple(t) => t.elems.iter_mut().for_each(|e| self.keep(e)),
+            Expr::Array(t) => t.elems.iter_mut().for_each(|e| self.keep(e)),
+            Expr::Struct(s) => s.fields.iter_mut().for_each(|f| {
+                self.keep(&mut f.expr);
+                if matches!(f.expr, Expr::Verbatim(_)) {
+                    f.colon_token.get_or_insert_default();
+                }
+            }),
+            Expr::Call(c) => c.args.iter_mut().for_each(|e| self.keep(e)),
+            Expr::MethodCall(c) => {
+                if takes_itself(&c.method.to_string()) {
+                    self.keep(&mut c.receiver)
+                }
+                c.args.iter_mut().for_each(|e| self.keep(e))
+            }
+            Expr::Let(l) => self.keep(&mut l.expr),
+            Expr::Match(m) => self.keep(&mut m.expr),
             // `Err(..)?` has no success value whose type could be inferred
             Expr::Try(t) if is_error(&t.expr) => *e = Expr::Verbatim(self.leave(false)),
             Expr::Try(t) => {
@@ -112,6 +160,18 @@ impl VisitMut for Moving<'_> {
                 let leave = self.leave(false);
                 *e = Expr::Verbatim(leave);
             }
+            Expr::Macro(m) if passes_on(&m.mac) => {
+                // logging is left out
+                let inner = m.mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+                let mut inner = inner.unwrap_or_default();
+                inner.iter_mut().for_each(|e| self.visit_expr_mut(e));
+                // one argument in parentheses, several as a tuple
+                let comma = (inner.len() > 1).then(|| quote!(,));
+                *e = Expr::Verbatim(quote!((#inner #comma)));
+            }
+            Expr::ForLoop(l) => count(&mut l.body),
+            Expr::While(l) => count(&mut l.body),
+            Expr::Loop(l) => count(&mut l.body),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ pub(crate) mod effects;
 pub(crate) mod helper;
 pub(crate) mod leave;
 pub(crate) mod needed;
-pub(crate) mod partial;
+pub(crate) mod panics;
 pub(crate) mod print;
 
 use proc_macro2::{Ident, Span, TokenStream};

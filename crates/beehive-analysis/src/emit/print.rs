@@ -3,7 +3,7 @@
 
 use super::leave::branch_label;
 use super::needed::{keeps, needed_parameters};
-use super::partial::leaves;
+use super::panics::{is_caught, is_caught_around, leaves, may_panic};
 use super::{field_constant, mapper};
 use crate::node::{Access, HelperCall, Node};
 use crate::value::Variables;
@@ -53,14 +53,21 @@ fn node(n: &Node, needs: &Variables) -> TokenStream {
                 false => quote!(if #condition { #then } else { #otherwise }),
             }
         }
-        Node::OrElse { flag, condition, state, then, otherwise, .. } => {
+        Node::OrElse { flag, left, leave, condition, state, then, otherwise, .. } => {
+            let leaves = leaves(std::slice::from_ref(then));
             let state = print(state, needs);
             let then = print(std::slice::from_ref(then), needs);
             let otherwise = print(std::slice::from_ref(otherwise), needs);
+            let (left, leave) = match leaves {
+                true => (quote!(let mut #left = false;), quote!(if #left { #leave })),
+                false => Default::default(),
+            };
             quote! {
                 let #flag: bool = #condition;
                 if !#flag { #state }
+                #left
                 #then
+                #leave
                 if !#flag { #otherwise }
             }
         }
@@ -80,7 +87,11 @@ fn node(n: &Node, needs: &Variables) -> TokenStream {
         }
         Node::For { label, pattern, iterator, body, .. } => {
             let (body, mapper) = (print(body, needs), mapper());
-            quote!(#label for #pattern in #iterator { #mapper.step(); #body })
+            let all = quote!(#label for #pattern in #iterator { #mapper.step(); #body });
+            match is_caught_around(n) {
+                true => quote!(#mapper.branch(|#mapper| { #all });),
+                false => all,
+            }
         }
         Node::While { label, condition, body, .. } => {
             let (body, mapper) = (print(body, needs), mapper());
@@ -116,10 +127,14 @@ fn either(depth: usize, branches: &[Vec<Node>], needs: &Variables) -> TokenStrea
     let label = branch_label(depth);
     let kept = branches.iter().filter(|b| b.iter().any(|n| keeps(n, needs)));
     let printed = kept.map(|b| {
-        let body = print(b, needs);
-        match leaves(b) {
+        let (body, mapper) = (print(b, needs), mapper());
+        let block = match leaves(b) {
             true => quote!(#label: { #body }),
             false => quote!({ #body }),
+        };
+        match may_panic(b, needs) {
+            true => quote!(#mapper.branch(|#mapper| #block);),
+            false => block,
         }
     });
 
@@ -131,6 +146,9 @@ fn helper_call(h: &HelperCall) -> TokenStream {
     let mapper = mapper();
     let needed = needed_parameters(&h.map).iter().zip(&h.arguments).filter(|(needs, _)| **needs);
     let arguments = needed.map(|(_, a)| &a.tokens);
-    let conditions = &h.conditions;
-    quote!(#conditions Self::#name(#(#arguments,)* #mapper);)
+    let (call, conditions) = (quote!(Self::#name(#(#arguments,)* #mapper)), &h.conditions);
+    match is_caught(h) {
+        true => quote!(#conditions #mapper.branch(|#mapper| #call);),
+        false => quote!(#conditions #call;),
+    }
 }

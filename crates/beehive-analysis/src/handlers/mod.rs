@@ -9,7 +9,7 @@ mod signature;
 
 use crate::attempts;
 use crate::diagnostics::Diagnostics;
-use crate::emit::{effects, needed, partial, print};
+use crate::emit::{effects, needed, print};
 use crate::faults::Faults;
 use crate::missing::Missing;
 use crate::node::FunctionMap;
@@ -436,7 +436,6 @@ fn derive_map(
     diagnostics: &mut Diagnostics,
     plain: &mut Vec<Ident>,
 ) -> (TokenStream, Summary) {
-    let before = diagnostics.len();
     diagnostics.extend(map.errors);
     plain.extend(map.plain);
 
@@ -457,12 +456,6 @@ fn derive_map(
     }
 
     let nodes = effects::remove_settled(map.nodes);
-    let mut panics = vec![];
-    partial::refuse(&nodes, &mut panics);
-    if diagnostics.len() == before {
-        diagnostics.extend(panics);
-    }
-
     let summary = summarize(&nodes, start);
     (print::print(&nodes, &needed::needed(&nodes)), summary)
 }

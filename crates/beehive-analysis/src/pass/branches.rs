@@ -7,7 +7,7 @@
 
 use super::Pass;
 use super::scope::{Kind, Known};
-use crate::emit::leave::Control;
+use crate::emit::leave::{Certain, Control, way_out};
 use crate::faults::Fault;
 use crate::node::{Node, accumulate, is_pure};
 use crate::syntax::{conjuncts, disjuncts, peel};
@@ -234,7 +234,9 @@ impl Pass<'_, '_> {
 
         self.flags += 1;
         let flag = format_ident!("__certain{}", self.flags, span = Span::mixed_site());
-        self.control.push(Control { certain: Some(flag.clone()) });
+        let left = format_ident!("__left{}", self.flags, span = Span::mixed_site());
+        let leave = way_out(&self.control, self.unit.faults);
+        self.control.push(Control { certain: Some(Certain { flag: flag.clone(), left: left.clone() }) });
         let (then, mut value) = self.block(&i.then_branch, statement);
         self.control.pop();
         self.under();
@@ -245,6 +247,8 @@ impl Pass<'_, '_> {
         value.taint = Some(taint);
         out.push(Node::OrElse {
             flag,
+            left,
+            leave,
             condition: quote!(#(#tokens)||*),
             value: pure,
             state,
@@ -301,6 +305,10 @@ impl Pass<'_, '_> {
 
         self.enter(site, b.label.as_ref(), false, depth);
         let (body, mut value) = self.block(&b.block, statement);
+        value.and(self.leave());
+        if undecided {
+            value.taint.get_or_insert(Self::together(b));
+        }
         if attempt {
             let yielded = crate::value::Why::Other("it is the result of an attempt");
             value = Value::tainted(yielded, b.label.span());
@@ -308,7 +316,6 @@ impl Pass<'_, '_> {
             out.push(Node::Effect);
         }
 
-        self.enclosing.pop();
         if undecided {
             self.control.pop();
             out.push(Node::Either(depth + 1, vec![body]));

@@ -3,10 +3,8 @@
 
 use super::scope::Kind;
 use super::{Pass, typed_parameters};
-use crate::known::{
-    Callee, callee, is_impure_method, is_partial_method, is_upper, only_reads, owns_its_result,
-};
-use crate::methods::reads_by_convention;
+use crate::known::{Callee, callee, is_impure_method, is_upper, only_reads, owns_its_result};
+use crate::methods::{cannot_panic, reads_by_convention};
 use crate::missing::Missing;
 use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
 use crate::syntax::{
@@ -63,9 +61,7 @@ impl Pass<'_, '_> {
                 value.taint.get_or_insert(Taint::new(Why::Method(method.clone()), c.method.span()));
             }
 
-            if is_partial_method(&method) || (method == "insert" && c.args.len() == 2) {
-                value.partial = value.partial.or(Some(c.method.span()));
-            }
+            value.panics |= !cannot_panic(&method);
         }
 
         let filled = Value { unordered: value.unordered.clone(), ..Value::default() };
@@ -234,6 +230,8 @@ impl Pass<'_, '_> {
             value.and(next);
         }
 
+        let last = last_name(&p.path);
+        value.panics |= !is_upper(&last) && !cannot_panic(&last);
         let local = p.path.get_ident().and_then(|i| self.find(i));
         if let Some(id) = local {
             let mut value = self.local_call(id, c, value, out);
@@ -253,12 +251,7 @@ impl Pass<'_, '_> {
 
         let pure = match known {
             _ if self.trust > 0 => true,
-            Callee::Pure => {
-                if is_partial_method(&last_name(&p.path)) {
-                    value.partial = value.partial.or(Some(c.func.span()));
-                }
-                true
-            }
+            Callee::Pure => true,
             Callee::Unknown => false,
             Callee::Own(name) => match self.unit.function(&name) {
                 None => {
@@ -281,9 +274,6 @@ impl Pass<'_, '_> {
                         && is_hashed(ty, false)
                     {
                         value.unordered = Some(Taint::new(Why::Unordered, c.func.span()));
-                    }
-                    if self.own_function_may_panic(&name) {
-                        value.partial = value.partial.or(Some(c.func.span()));
                     }
                     self.own_function_is_pure(&name)
                 }
@@ -360,14 +350,6 @@ impl Pass<'_, '_> {
         let pure =
             |map: &Rc<FunctionMap>| map.tail.taint.is_none() && is_pure(&map.nodes) && map.errors.is_empty();
         self.own_function(name).is_some_and(|maps| maps.iter().all(pure))
-    }
-
-    fn own_function_may_panic(&self, name: &str) -> bool {
-        self.own_function(name).into_iter().flatten().any(|map| {
-            let mut all = map.tail.clone();
-            crate::node::accumulate(&map.nodes, &mut all);
-            all.partial.is_some()
-        })
     }
 
     fn own_function(&self, name: &str) -> Option<Vec<Rc<FunctionMap>>> {

@@ -54,7 +54,11 @@ impl Pass<'_, '_> {
             Expr::Macro(m) => self.macro_call(&m.mac, out, false),
             Expr::Binary(b) => self.binary(b, out),
             Expr::Assign(a) => self.assign(&a.left, &a.right, false, out),
-            Expr::Unary(u) => self.expression(&u.expr, out),
+            Expr::Unary(u) => {
+                let mut value = self.expression(&u.expr, out);
+                value.panics |= matches!(u.op, syn::UnOp::Neg(_)) && !matches!(peel(&u.expr), Expr::Lit(_));
+                value
+            }
             Expr::Cast(c) => self.expression(&c.expr, out),
             Expr::Reference(r) => self.reference(r, out),
             Expr::Tuple(t) => self.all(t.elems.iter(), out),
@@ -78,7 +82,7 @@ impl Pass<'_, '_> {
 
                 let index = self.expression(&i.index, out);
                 value.and(index);
-                value.partial = value.partial.or(Some(i.span()));
+                value.panics = true;
                 value
             }
             Expr::Range(r) => self.all(r.start.as_deref().into_iter().chain(r.end.as_deref()), out),
@@ -103,21 +107,8 @@ impl Pass<'_, '_> {
                 self.exit(is_quiet(r.expr.as_deref()), out);
                 Value { exits: self.closures == 0, ..Value::default() }
             }
-            Expr::Break(b) => {
-                let mut value = match &b.expr {
-                    Some(x) => {
-                        // the value may be the function's answer
-                        out.push(Node::Effect);
-                        self.expression(x, out)
-                    }
-                    None => Value::default(),
-                };
-
-                let jump = self.jump(b.label.as_ref(), e, out);
-                value.and(jump);
-                value
-            }
-            Expr::Continue(c) => self.jump(c.label.as_ref(), e, out),
+            Expr::Break(b) => self.break_(b, out),
+            Expr::Continue(c) => self.jump(c.label.as_ref(), c.to_token_stream(), c, out),
             Expr::If(_)
             | Expr::Match(_)
             | Expr::Block(_)
@@ -218,9 +209,7 @@ impl Pass<'_, '_> {
             AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitXorAssign(_)
             | BitAndAssign(_) | BitOrAssign(_) | ShlAssign(_) | ShrAssign(_) => {
                 let mut value = self.assign(&b.left, &b.right, true, out);
-                if matches!(b.op, DivAssign(_) | RemAssign(_)) && !self.is_constant(&b.right) {
-                    value.partial = value.partial.or(Some(b.op.span()));
-                }
+                value.panics |= !matches!(b.op, BitXorAssign(_) | BitAndAssign(_) | BitOrAssign(_));
                 value
             }
             And(_) | Or(_) => self.lazy(b, out),
@@ -228,9 +217,12 @@ impl Pass<'_, '_> {
                 let mut value = self.expression(&b.left, out);
                 let right = self.expression(&b.right, out);
                 value.and(right);
-                if matches!(b.op, Div(_) | Rem(_)) && !self.is_constant(&b.right) {
-                    value.partial = value.partial.or(Some(b.op.span()));
-                }
+                value.panics |= match b.op {
+                    // a division by a literal zero panics in every handler
+                    Div(_) | Rem(_) => !self.is_constant(&b.right),
+                    Add(_) | Sub(_) | Mul(_) | Shl(_) | Shr(_) => true,
+                    _ => false,
+                };
 
                 value
             }

@@ -12,7 +12,8 @@ use crate::node::Node;
 use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
 use crate::value::{Site, Value, Why};
 use crate::words::plain_words;
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Pat};
@@ -39,7 +40,45 @@ impl Pass<'_, '_> {
     /// Enters a loop or a labeled block. `depth` is the number of conditions on state around it.
     pub(super) fn enter(&mut self, site: Site, label: Option<&syn::Label>, is_loop: bool, depth: usize) {
         let label = label.map(|l| l.name.ident.to_string());
-        self.enclosing.push(Enclosing { site, label, depth, is_loop });
+        let is_value = self.computing > 0;
+        self.enclosing.push(Enclosing { site, label, depth, is_loop, is_value, yields: Value::default() });
+    }
+
+    /// Leaves a loop or a labeled block. Returns what is known about the values that `break` gives it.
+    pub(super) fn leave(&mut self) -> Value {
+        self.enclosing.pop().map(|l| l.yields).unwrap_or_default()
+    }
+
+    fn target(&self, label: Option<&syn::Lifetime>) -> Option<usize> {
+        self.enclosing.iter().rposition(|l| match label {
+            Some(x) => l.label.as_deref() == Some(&x.ident.to_string()),
+            None => l.is_loop,
+        })
+    }
+
+    /// Analyses `break` with or without a value.
+    pub(super) fn break_(&mut self, b: &syn::ExprBreak, out: &mut Vec<Node>) -> Value {
+        let mut value = Value::default();
+        if let Some(x) = &b.expr {
+            let target = self.target(b.label.as_ref()).filter(|_| self.closures == 0);
+            if target.is_none_or(|l| !self.enclosing[l].is_value) {
+                // the value may be the function's answer
+                out.push(Node::Effect)
+            }
+
+            value = self.expression(x, out);
+            if let Some(target) = target {
+                self.enclosing[target].yields.and(value.clone());
+                if !self.enclosing[target].is_value && (value.exits || !value.changes.is_empty()) {
+                    self.dropped(&value, x.span())
+                }
+            }
+        }
+
+        let label = &b.label;
+        let jump = self.jump(b.label.as_ref(), quote!(break #label), b, out);
+        value.and(jump);
+        value
     }
 
     /// Marks all enclosing loops and blocks as undecided: the handler may leave any of them where the map
@@ -58,20 +97,23 @@ impl Pass<'_, '_> {
 
     /// Analyses `break` or `continue`. The value of a certain jump is not tainted, so that an expression
     /// around it may be printed unchanged.
-    pub(super) fn jump(&mut self, label: Option<&syn::Lifetime>, e: &Expr, out: &mut Vec<Node>) -> Value {
+    /// `printed` is the jump without the value that it may carry.
+    pub(super) fn jump(
+        &mut self,
+        label: Option<&syn::Lifetime>,
+        printed: TokenStream,
+        e: &impl Spanned,
+        out: &mut Vec<Node>,
+    ) -> Value {
         if self.closures > 0 {
             return Value::default();
         }
 
-        let target = self.enclosing.iter().rposition(|l| match label {
-            Some(x) => l.label.as_deref() == Some(&x.ident.to_string()),
-            None => l.is_loop,
-        });
-        let Some(target) = target else { return Value::default() };
+        let Some(target) = self.target(label) else { return Value::default() };
 
         let certain = self.enclosing.get(target).is_some_and(|l| self.control.len() <= l.depth);
         if certain || self.unit.faults.has(Fault::JumpsUnderStateIgnored) {
-            out.push(Node::Jump(e.to_token_stream()));
+            out.push(Node::Jump(printed));
             return Value { exits: true, jumps: true, ..Value::default() };
         }
 
@@ -113,7 +155,7 @@ impl Pass<'_, '_> {
         self.enter(site, f.label.as_ref(), true, depth);
         self.bind_view(&f.pat, &f.expr, &Kind::Tainted(taint), false);
         let (body, _) = self.block(&f.body, true);
-        self.enclosing.pop();
+        self.leave();
         self.control.pop();
 
         self.close_scope();
@@ -172,7 +214,7 @@ impl Pass<'_, '_> {
         self.bind_view(pattern, over, &known, false);
         self.enter(site, label, true, depth);
         let (mut nodes, _) = self.block(body, true);
-        self.enclosing.pop();
+        self.leave();
 
         if undecided {
             self.control.pop();
@@ -283,7 +325,7 @@ impl Pass<'_, '_> {
         }
 
         let (mut body, _) = self.block(&w.body, true);
-        self.enclosing.pop();
+        self.leave();
         if self.unit.faults.has(Fault::LoopBodyLost) {
             body.clear();
         }
@@ -318,15 +360,16 @@ impl Pass<'_, '_> {
 
         self.enter(site, l.label.as_ref(), true, depth);
         let (body, _) = self.block(&l.body, true);
-        self.enclosing.pop();
+        let mut value = self.leave();
 
         if undecided {
             self.control.pop();
+            value.taint.get_or_insert(Self::together(l));
             out.push(Node::Either(depth + 1, vec![body]));
         } else {
             out.push(Node::Loop { label: l.label.as_ref().map(|l| l.to_token_stream()), body });
         }
 
-        Value::default()
+        value
     }
 }

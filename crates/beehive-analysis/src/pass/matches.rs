@@ -3,10 +3,11 @@
 use super::Pass;
 use super::scope::{Kind, Known};
 use crate::node::{Node, is_pure};
+use crate::syntax::conjuncts;
 use crate::value::{Site, Value};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
-use syn::{ExprMatch, Pat};
+use syn::{Expr, ExprMatch, Pat};
 
 impl Pass<'_, '_> {
     pub(super) fn match_(&mut self, m: &ExprMatch, out: &mut Vec<Node>, statement: bool) -> Value {
@@ -39,7 +40,7 @@ impl Pass<'_, '_> {
             self.bind_view(&a.pat, &m.expr, &Kind::Tainted(taint.clone()), true);
             let mut nodes = vec![];
             if let Pat::Guard(g) = &a.pat {
-                let guard = self.expression(&g.guard, &mut nodes);
+                let guard = self.guard(&g.guard, true, &mut nodes);
                 self.dropped(&guard, g.guard.span());
             }
 
@@ -52,6 +53,36 @@ impl Pass<'_, '_> {
         out.push(Node::Either(depth + 1, arms));
         value.taint = Some(taint);
         value
+    }
+
+    /// Analyses the guard of an arm, which may bind names: `Some(a) if let Some(b) = a.next`. The map prints
+    /// no guards (and so none of these names) if `on_state` says that state decides between the arms.
+    fn guard(&mut self, guard: &Expr, on_state: bool, out: &mut Vec<Node>) -> Value {
+        let mut all = Value::default();
+        for c in conjuncts(guard) {
+            let Expr::Let(l) = c else {
+                let value = self.expression(c, out);
+                all.and(value);
+                continue;
+            };
+
+            let before = out.len();
+            let value = self.expression(&l.expr, out);
+            let kind = match Self::is_clean(&value, &out[before..]) && !on_state {
+                true => Kind::Known(Known {
+                    sources: value.sources.clone(),
+                    varies: value.varies.clone(),
+                    alias: None,
+                    unordered: None,
+                }),
+                false => Kind::Tainted(value.taint_or_together(l.span())),
+            };
+
+            self.bind_view(&l.pat, &l.expr, &kind, true);
+            all.and(value);
+        }
+
+        all
     }
 
     fn match_on_message(
@@ -89,10 +120,14 @@ impl Pass<'_, '_> {
             let mut pattern = a.pat.to_token_stream();
 
             if let Pat::Guard(g) = &a.pat {
-                let guard = self.expression(&g.guard, &mut nodes);
+                let guard = self.guard(&g.guard, state_guard, &mut nodes);
                 self.dropped(&guard, g.guard.span());
                 if guard.taint.is_some() || !is_pure(&nodes) {
                     self.undecide(site);
+                    pattern = g.pat.to_token_stream();
+                } else if state_guard {
+                    // the arm is visited in any case
+                    nodes.clear();
                     pattern = g.pat.to_token_stream();
                 } else {
                     nodes.clear();

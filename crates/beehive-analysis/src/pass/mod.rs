@@ -18,7 +18,7 @@ mod views;
 use crate::emit::leave::{Control, moved};
 use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
-use crate::syntax::is_context;
+use crate::syntax::{is_context, names};
 use crate::unit::{Facts, Unit};
 use crate::value::{Site, Sources, Taint, Value, Why};
 use crate::words::placeholder;
@@ -37,6 +37,10 @@ struct Enclosing {
     /// Number of conditions on state around it. Leaving it from a greater depth is not certain.
     depth: usize,
     is_loop: bool,
+    /// Whether its value is computed for an expression, and not as a statement.
+    is_value: bool,
+    /// What is known about the values that `break` gives it.
+    yields: Value,
 }
 
 /// The state of one pass over one function.
@@ -75,6 +79,8 @@ pub(crate) struct Pass<'u, 'a> {
     missing: Vec<Missing>,
     /// Macros of the standard library that are called by a bare name.
     macros: Vec<Ident>,
+    /// Every name in the function, as often as it is mentioned.
+    mentioned: Vec<String>,
     /// Names of macros that the function itself declares or imports.
     own_macros: Vec<String>,
 }
@@ -104,6 +110,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             shared: vec![],
             missing: vec![],
             macros: vec![],
+            mentioned: vec![],
             own_macros: vec![],
         }
     }
@@ -116,6 +123,7 @@ impl<'u, 'a> Pass<'u, 'a> {
     /// Analyses a function. `mask` holds for each parameter whether it depends on state.
     pub(crate) fn function(&mut self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
         self.refuse_conditional_compilation(item);
+        names(item.to_token_stream(), &mut self.mentioned);
         let mut parameters = vec![];
         for (index, typed) in typed_parameters(item).enumerate() {
             let kind = if is_context(&typed.ty) {
@@ -201,11 +209,18 @@ impl<'u, 'a> Pass<'u, 'a> {
 
     /// Returns an expression as it is printed into the map at this point.
     fn printed(&self, e: &Expr) -> TokenStream {
-        moved(e, &self.control, self.unit.faults)
+        moved(e, &self.control, &|name| self.is_shared(name), self.unit.faults)
     }
 
-    /// Like [`Self::printed`], for a place that takes ownership. The map runs every branch between which
-    /// state decides, so a local that several of them would move is cloned instead.
+    /// Checks whether several branches between which state decides may move a local. The map runs all of
+    /// them, so it clones the local instead. A local that is used once is not cloned: its type need not be
+    /// `Clone`.
+    fn is_shared(&self, name: &Ident) -> bool {
+        let uses = || self.mentioned.iter().filter(|n| *name == **n).count();
+        self.is_outside(name) && uses() > 2
+    }
+
+    /// Like [`Self::printed`], for a place that takes ownership.
     fn printed_owned(&self, e: &Expr) -> TokenStream {
         let tokens = self.printed(e);
         match crate::syntax::peel(e) {

@@ -152,6 +152,15 @@ impl Pass<'_, '_> {
         self.control.len().saturating_sub(self.direct_closures)
     }
 
+    /// Checks whether a local is declared outside of the innermost condition on state.
+    pub(super) fn is_outside(&self, name: &Ident) -> bool {
+        !self.control.is_empty()
+            && self.find(name).is_some_and(|id| {
+                let v = self.variable(id);
+                v.depth < self.depth() && matches!(v.kind, Kind::Known(_))
+            })
+    }
+
     fn declare(&mut self, name: &Ident, site: Site, kind: &Kind, mutable: bool, defines: &mut Variables) {
         let mut kind = match (kind, self.facts.poisoned.get(&site)) {
             (Kind::Known(_), Some(t)) => Kind::Tainted(t.clone()),

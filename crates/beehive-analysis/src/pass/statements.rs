@@ -131,6 +131,9 @@ impl Pass<'_, '_> {
             Expr::Macro(m) if macro_kind(&m.mac.path) == MacroKind::Diverge => {
                 self.macro_statement(&m.mac, out)
             }
+            e @ (Expr::Break(_) | Expr::Continue(_)) => {
+                self.expression(e, out);
+            }
             e => {
                 let mut nodes = vec![];
                 let value = self.unordered(e, &mut nodes);
@@ -138,11 +141,6 @@ impl Pass<'_, '_> {
                     self.dropped(&value, e.span());
                     out.extend(nodes);
                     out.push(if value.exits { Node::Maybe } else { Node::Gap });
-                    return;
-                }
-
-                if matches!(e, Expr::Break(_) | Expr::Continue(_)) {
-                    out.extend(nodes);
                     return;
                 }
 

@@ -148,7 +148,7 @@ fn the_pure_half_of_an_or_leaves_for_certain() {
         ),
         "{got}"
     );
-    assert!(got.contains("if__certain1{return}else{break'__bh1}"), "{got}");
+    assert!(got.contains("'__bh1:{{__left1=__certain1;break'__bh1};}if__left1{return}"), "{got}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn helper_fan_out_is_polynomial() {
         let d = block(&ladder(40, last));
         let spent = start.elapsed();
         assert!(spent < Duration::from_secs(5), "{last}: {spent:?}");
-        assert!(d.errors.iter().all(|e| e.to_string().contains("may panic")), "{:?}", errors(&d));
+        assert!(d.errors.is_empty(), "{:?}", errors(&d));
 
         // the size of the output is that of the slice, not of the number of paths
         assert!(d.tokens.to_string().len() < 200_000);

@@ -4,12 +4,14 @@
 mod accepted;
 mod assertions;
 mod attempts;
+mod computed;
 mod cost;
 mod fan_out;
 mod hash_order;
 mod kept_items;
 mod lent;
 mod macros;
+mod panics;
 mod refused;
 mod seeded;
 mod side_effects;

@@ -122,18 +122,6 @@ fn bodies_are_refused_for_their_reason() {
             "let k = *self.d.get(&m.a).unwrap(); self.outer(k); } fn outer(&mut self, x: u64) { self.inner(x + 1); } fn inner(&mut self, y: u64) { self.e.put(y, 1);",
             "becomes a key",
         ),
-        // the map may panic at a point that the handler does not reach
-        ("if self.d.contains(&m.a) { self.e.get(&m.items[0]); }", "may panic"),
-        ("let Some(_) = self.d.get(&m.a) else { return }; self.e.get(m.items.last().unwrap());", "may panic"),
-        ("if self.d.contains(&m.a) { return; } let k = m.a / m.b; self.e.get(&k);", "may panic"),
-        (
-            "for x in &m.items { if self.d.contains(x) { continue; } self.e.get(&m.items[*x as usize]); }",
-            "may panic",
-        ),
-        (
-            "if self.d.contains(&m.a) { self.first(&m.items); } } fn first(&mut self, v: &[u64]) { self.e.get(&v[0]);",
-            "may panic",
-        ),
         // conditional compilation
         ("#[cfg(feature = \"x\")] let k = m.a; self.d.get(&m.b);", "compiled"),
         // configuration and shared views

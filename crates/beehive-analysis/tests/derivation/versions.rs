@@ -80,12 +80,6 @@ fn an_error_in_any_version_is_an_error() {
              #[cfg(unix)] fn fill(&mut self, c: &Slot) { c.set(3); }
              #[cfg(not(unix))] fn fill(&mut self, c: &Slot) {}",
         ),
-        (
-            "one version may panic",
-            "#[rcv] fn h(&mut self, m: &Msg) { if self.d.contains(&m.a) { self.e.put(Self::part(m.a, m.b), 1); } }
-             #[cfg(unix)] fn part(a: u64, b: u64) -> u64 { a / b }
-             #[cfg(not(unix))] fn part(a: u64, b: u64) -> u64 { a }",
-        ),
     ] {
         assert!(!block(items).errors.is_empty(), "{name}");
     }

@@ -26,12 +26,12 @@ use crate::hive::run::log_events;
 use crate::hive::scheduling::{maintenance, watchdog};
 use crate::hive::sweep::ticks;
 use crate::hive::{Restart, settings};
-use crate::limits;
 use crate::message::Error;
 use crate::seams::{Platform, TokioPlatform};
 use crate::shape::Shape;
 use crate::state::column::Columns;
 use crate::state::{ConfigError, ConfigSource, DecodeError, names};
+use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -315,7 +315,11 @@ impl Builder {
     }
 
     /// Starts the hive on the given platform, or else on the current tokio runtime of any flavor.
+    ///
+    /// The first hive of a process wraps the panic hook, so that a panic of a map is not reported: the handler
+    /// decides whether there is one.
     pub fn start(self) -> Result<Hive, StartError> {
+        panics::keep_maps_quiet();
         for (at, ((app, place), _)) in self.apps.iter().enumerate() {
             if let Some(((_, other), _)) = self.apps[..at].iter().find(|((other, _), _)| other == app) {
                 return Err(StartError::SameName { app, places: [other, place] });

@@ -21,6 +21,10 @@ struct AddFrom {
 struct Find {
     divisor: u64,
 }
+/// Adds one to the key before each of these, if the cell `0` says so.
+#[derive(Message)]
+#[message(reply = u64)]
+struct AddBefore(Vec<u64>);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Get(u64);
@@ -60,6 +64,19 @@ impl Counts {
         }
         *self.counts.entry(key).or_default() += 1;
         key
+    }
+
+    #[rcv(centralized)]
+    fn add_before(&mut self, msg: &AddBefore) -> u64 {
+        let mut added = 0;
+        for key in &msg.0 {
+            let any = self.counts.contains(&0) && *key > 0;
+            if any {
+                *self.counts.entry(key - 1).or_default() += 1;
+                added += 1;
+            }
+        }
+        added
     }
 
     #[rcv(sharded)]
@@ -113,6 +130,24 @@ fn a_search_that_takes_too_long_is_ended() {
         assert_eq!(hive.request(Find { divisor: below }).await, Ok(below));
         assert_eq!(hive.request(Find { divisor: below }).await, Ok(below));
     })
+}
+
+/// The map panics for a key of 0 in a build that checks for overflow, and the handler does not.
+#[test]
+#[cfg(debug_assertions)]
+fn a_map_goes_on_behind_a_branch_that_panics_but_not_forever() {
+    for on in [On::Memory, On::Journal] {
+        on_workers(2, async {
+            let (hive, _journal) = start(Hive::builder().app::<Counts>(), on);
+            let few: Vec<u64> = [0; 100].into_iter().chain([7]).collect();
+            assert_eq!(hive.request(AddBefore(few.clone())).await, Ok(0), "{on:?}");
+
+            assert_eq!(hive.request(Add(vec![0])).await, Ok(1));
+            assert_eq!(hive.request(AddBefore(few)).await, Ok(1), "{on:?}");
+            assert_eq!(hive.request(Get(6)).await, Ok(1), "{on:?}");
+            is_limit(hive.request(AddBefore(vec![0; 200])).await, "1048576 steps");
+        })
+    }
 }
 
 /// The limits hold per message of a batch, and its other messages are handled in order.

@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 
 mod accepted_programs;
 mod attempts;
+mod computed;
 mod derived_types;
 mod flow;
 #[rustfmt::skip]
@@ -15,6 +16,7 @@ mod lent;
 mod message;
 mod oracle;
 mod oracle_strength;
+mod panics;
 #[rustfmt::skip]
 mod seeded;
 mod surface;

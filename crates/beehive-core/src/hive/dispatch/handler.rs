@@ -172,16 +172,10 @@ fn remembered_as(message: &'static str, handler: &'static str) -> String {
 }
 
 /// Runs the derived map. If it panics (because of an overflow, for example, in a build that checks for
-/// it), the message goes to the handler without cells. The handler then fails, and the error reaches the
-/// requester or the dead letters.
+/// it), the message goes to the handler with the cells named so far. If the handler panics at the same point,
+/// the error reaches the requester or the dead letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
-    match mapper.run(|mapper| A::map(message, mapper)) {
-        Ok(()) => mapper.outcome(),
-        Err(panic) => {
-            // dropping the payload of a panic may panic
-            panics::harmless(|| drop(panic));
-            Outcome::Stateless
-        }
-    }
+    mapper.run(|mapper| A::map(message, mapper));
+    mapper.outcome()
 }

@@ -1,0 +1,98 @@
+//! Values that loops, labeled blocks, guards with patterns and `dbg!` compute, and locals that several branches
+//! move.
+
+use crate::{errors, handler};
+
+#[test]
+fn values_that_control_flow_computes_are_known() {
+    for (body, kept) in [
+        (
+            "let mut n = m.a; let k = loop { n /= 2; if n < 3 { break n + 1; } }; self.d.put(k, 1);",
+            "letk=loop{__m.step();n/=2;ifn<3{breakn+1;}};",
+        ),
+        (
+            "let k = 'k: { if m.flag { break 'k m.a; } m.b }; self.d.put(k, 1);",
+            "letk='k:{ifm.flag{break'km.a;}m.b};",
+        ),
+        (
+            "let k = 'o: loop { for x in &m.items { if *x > 3 { break 'o *x; } } break m.b; }; self.d.put(k, 1);",
+            "'o:loop{__m.step();forxin&m.items{__m.step();",
+        ),
+        (
+            "let k = { let mut s = 0; while s * s < m.a { s += 1; } s }; self.d.put(k, 1);",
+            "whiles*s<m.a{__m.step();s+=1;}",
+        ),
+        ("let k = dbg!(m.a) + 1; self.d.put(k, 1);", "letk=(m.a)+1;"),
+        ("let (a, b) = dbg!(m.a, m.b); self.d.put(a, b);", "=(m.a,m.b,);"),
+        ("let k = dbg!(m.opt?); self.d.put(k, 1); Some(1)", "ok_like(m.opt)"),
+        (
+            "match m.opt { Some(k) if let Some(x) = m.items.get(k as usize) => { self.d.put(*x, 1); } _ => {} }",
+            "Some(k)ifletSome(x)=m.items.get(kasusize)=>",
+        ),
+        (
+            "match m.opt { Some(k) if let Some(x) = m.items.first() && *x > k => { self.d.put(*x + k, 1); } _ => {} }",
+            "Some(k)ifletSome(x)=m.items.first()&&*x>k=>",
+        ),
+    ] {
+        let d = handler(body);
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(d.errors.is_empty() && map.contains(kept), "{body}\n{:?}\n{map}", errors(&d));
+    }
+}
+
+#[test]
+fn values_that_state_decides_are_refused() {
+    for body in [
+        "let k = loop { if self.d.contains(&m.a) { break m.a; } break m.b; }; self.e.put(k, 1);",
+        "let k = loop { break self.d.get(&m.a).copied().unwrap_or(0); }; self.e.put(k, 1);",
+        "let k = 'k: { if self.d.contains(&m.a) { break 'k m.a; } m.b }; self.e.put(k, 1);",
+        "let k = 'o: loop { for x in &m.items { if self.d.contains(x) { break 'o *x; } } break m.b; }; self.e.put(k, 1);",
+        "let k = dbg!(self.d.get(&m.a).copied().unwrap_or(0)); self.e.put(k, 1);",
+        "match m.opt { Some(k) if let Some(v) = self.d.get(&k) => { self.e.put(*v, 1); } _ => {} }",
+        "match m.opt { Some(k) if let Some(x) = m.items.first() && self.d.contains(&k) => { self.e.put(*x, 1); } _ => {} }",
+        "match self.d.get(&m.a) { Some(v) if let Some(x) = m.items.get(*v as usize) => { self.e.put(*x, 1); } _ => {} }",
+    ] {
+        let found = errors(&handler(body));
+        assert!(found.iter().any(|e| e.contains("is not a function of the message")), "{body}\n{found:?}");
+    }
+}
+
+/// The map runs every branch between which state decides, and must not move the same local twice.
+#[test]
+fn a_local_that_several_branches_move_is_cloned() {
+    for (body, kept) in [
+        (
+            "let n = m.name.clone(); if self.d.contains(&m.a) { self.p.put((n, 1), 1); } else { self.p.put((n, 2), 1); }",
+            "(::core::clone::Clone::clone(&n),1)",
+        ),
+        (
+            "let n = m.name.clone(); if self.d.contains(&m.a) { self.q.put(Named { n }, 1); } else { self.q.put(Named { n }, 2); }",
+            "Named{n:::core::clone::Clone::clone(&n)}",
+        ),
+        (
+            "let v = m.items.clone(); if self.d.contains(&m.a) { for x in v.into_iter().rev() { self.e.put(x, 1); } } else { for x in v.into_iter() { self.e.put(x, 2); } }",
+            "::core::clone::Clone::clone(&v).into_iter()",
+        ),
+        (
+            "let n = m.name.clone(); match self.d.get(&m.a) { Some(_) => { self.q.put(Self::named(n), 1); } None => { self.q.put(Self::named(n), 2); } } } fn named(n: String) -> Named { Named { n }",
+            "Self::named(::core::clone::Clone::clone(&n))",
+        ),
+        (
+            "let o = m.o.clone(); if self.d.contains(&m.a) { if let Some(n) = o { self.g.put(n, 1); } } else if let Some(n) = o { self.g.put(n, 2); }",
+            "ifletSome(n)=::core::clone::Clone::clone(&o)",
+        ),
+    ] {
+        let d = handler(body);
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(d.errors.is_empty() && map.contains(kept), "{body}\n{:?}\n{map}", errors(&d));
+    }
+
+    // once, or not under a condition on state
+    for body in [
+        "let n = m.name.clone(); if self.d.contains(&m.a) { self.q.put(Named { n }, 1); }",
+        "let n = m.name.clone(); self.q.put(Named { n: n.clone() }, 1); if self.d.contains(&m.a) { self.e.put(n.len(), 1); }",
+    ] {
+        let map = handler(body).handlers[0].map.to_string().replace(' ', "");
+        assert!(!map.contains("Clone::clone"), "{body}\n{map}");
+    }
+}
