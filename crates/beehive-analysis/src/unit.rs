@@ -11,7 +11,7 @@ use crate::faults::Faults;
 use crate::node::FunctionMap;
 use crate::pass::Pass;
 use crate::pass::arguments::Arguments;
-use crate::value::{Site, Taint};
+use crate::value::{Site, Sources, Taint};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub undecided: BTreeSet<Site>,
     /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
+    /// What decides how often those loops run.
+    pub decided_by: BTreeMap<Site, Sources>,
     /// Locals that may change through a shared reference to them, by interior mutability.
     pub touched: BTreeSet<Site>,
 }
@@ -35,6 +37,7 @@ impl Facts {
         self.poisoned.is_empty()
             && self.undecided.is_empty()
             && self.varying.is_empty()
+            && self.decided_by.is_empty()
             && self.touched.is_empty()
     }
 
@@ -44,6 +47,9 @@ impl Facts {
         self.touched.extend(new.touched);
         for (site, loops) in new.varying {
             self.varying.entry(site).or_default().extend(loops);
+        }
+        for (site, sources) in new.decided_by {
+            self.decided_by.entry(site).or_default().and(&sources);
         }
     }
 }
@@ -161,8 +167,8 @@ impl<'a> Unit<'a> {
         self.under_way.borrow_mut().push(item.sig.ident.to_string());
         let mut facts = Facts::default();
         let map = loop {
-            let mut pass = Pass::new(self, &facts);
-            let map = pass.function(item, mask, handler);
+            let mut pass = Pass::new(self, item, &facts);
+            let map = pass.function(mask, handler);
             let learned = pass.into_learned();
             if learned.is_empty() {
                 break map;

@@ -142,6 +142,11 @@ impl Sources {
         Sources { message: true, parameters: BTreeSet::new() }
     }
 
+    /// Checks whether everything that `other` names is named here, too.
+    pub(crate) fn covers(&self, other: &Sources) -> bool {
+        (self.message || !other.message) && other.parameters.is_subset(&self.parameters)
+    }
+
     pub(crate) fn and(&mut self, other: &Sources) {
         self.message |= other.message;
         self.parameters.extend(&other.parameters);

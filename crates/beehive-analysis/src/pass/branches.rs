@@ -11,7 +11,7 @@ use crate::emit::leave::{Certain, Control, way_out};
 use crate::faults::Fault;
 use crate::node::{Node, accumulate, is_pure};
 use crate::syntax::{conjuncts, disjuncts, peel};
-use crate::value::{Taint, Value};
+use crate::value::{Sources, Taint, Value};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
@@ -67,10 +67,19 @@ impl Pass<'_, '_> {
         let depth = self.control.len();
         self.open_scope();
         let (segments, why) = self.condition(&i.cond);
+        let mut sources = Sources::default();
+        for s in &segments {
+            if let Segment::Pure(_, value) = s {
+                sources.and(&value.sources)
+            }
+        }
+
+        self.conditions.push(sources);
         let (then, mut value) = self.block(&i.then_branch, statement);
         self.close_scope();
         let (otherwise, other_value) = self.otherwise(i, statement);
 
+        self.conditions.pop();
         self.control.truncate(depth);
         value.and(other_value);
         let Some(taint) = why else {

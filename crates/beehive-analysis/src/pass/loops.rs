@@ -10,7 +10,7 @@ use super::{Enclosing, Pass};
 use crate::faults::Fault;
 use crate::node::Node;
 use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
-use crate::value::{Site, Value, Why};
+use crate::value::{Site, Sources, Value, Why};
 use crate::words::plain_words;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -40,13 +40,38 @@ impl Pass<'_, '_> {
     /// Enters a loop or a labeled block. `depth` is the number of conditions on state around it.
     pub(super) fn enter(&mut self, site: Site, label: Option<&syn::Label>, is_loop: bool, depth: usize) {
         let label = label.map(|l| l.name.ident.to_string());
-        let is_value = self.computing > 0;
-        self.enclosing.push(Enclosing { site, label, depth, is_loop, is_value, yields: Value::default() });
+        self.enclosing.push(Enclosing {
+            site,
+            label,
+            depth,
+            is_loop,
+            is_value: self.computing > 0,
+            yields: Value::default(),
+            decided_by: Sources::default(),
+            conditions: self.conditions.len(),
+        });
+    }
+
+    /// Records that the number of iterations of the innermost loop comes from there.
+    fn decided_by(&mut self, sources: &Sources) {
+        if let Some(innermost) = self.enclosing.last_mut() {
+            innermost.decided_by.and(sources)
+        }
     }
 
     /// Leaves a loop or a labeled block. Returns what is known about the values that `break` gives it.
     pub(super) fn leave(&mut self) -> Value {
-        self.enclosing.pop().map(|l| l.yields).unwrap_or_default()
+        let Some(left) = self.enclosing.pop() else { return Value::default() };
+
+        // only a local that changes in the loop needs it
+        let mut varying = self.facts.varying.values().chain(self.learned.varying.values());
+        if varying.any(|loops| loops.contains(&left.site)) {
+            let known = self.facts.decided_by.get(&left.site);
+            if !known.is_some_and(|known| known.covers(&left.decided_by)) {
+                self.learned.decided_by.insert(left.site, left.decided_by);
+            }
+        }
+        left.yields
     }
 
     fn target(&self, label: Option<&syn::Lifetime>) -> Option<usize> {
@@ -113,6 +138,10 @@ impl Pass<'_, '_> {
 
         let certain = self.enclosing.get(target).is_some_and(|l| self.control.len() <= l.depth);
         if certain || self.unit.faults.has(Fault::JumpsUnderStateIgnored) {
+            for l in self.enclosing.iter_mut().skip(target) {
+                let between = self.conditions.iter().skip(l.conditions);
+                between.for_each(|sources| l.decided_by.and(sources));
+            }
             out.push(Node::Jump(printed));
             return Value { exits: true, jumps: true, ..Value::default() };
         }
@@ -213,6 +242,7 @@ impl Pass<'_, '_> {
         // this loop
         self.bind_view(pattern, over, &known, false);
         self.enter(site, label, true, depth);
+        self.decided_by(&value.sources);
         let (mut nodes, _) = self.block(body, true);
         self.leave();
 
@@ -324,6 +354,7 @@ impl Pass<'_, '_> {
             self.under();
         }
 
+        self.decided_by(&all.sources);
         let (mut body, _) = self.block(&w.body, true);
         self.leave();
         if self.unit.faults.has(Fault::LoopBodyLost) {

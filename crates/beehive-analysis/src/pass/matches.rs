@@ -107,6 +107,7 @@ impl Pass<'_, '_> {
 
         let mut guards = Value::default();
         let mut arms = vec![];
+        self.conditions.push(scrutinee.sources.clone());
         for a in &m.arms {
             self.open_scope();
             let known = Known {
@@ -132,6 +133,7 @@ impl Pass<'_, '_> {
                 } else {
                     nodes.clear();
                     let (p, condition) = (g.pat.to_token_stream(), self.printed(&g.guard));
+                    self.conditions.iter_mut().last().into_iter().for_each(|c| c.and(&guard.sources));
                     pattern = quote!(#p if #condition);
                     guards.and(guard);
                 }
@@ -142,6 +144,7 @@ impl Pass<'_, '_> {
             arms.push((pattern, nodes));
         }
 
+        self.conditions.pop();
         self.control.truncate(depth);
         value.sources.and(&guards.sources);
         let mut all = scrutinee;

@@ -41,6 +41,10 @@ struct Enclosing {
     is_value: bool,
     /// What is known about the values that `break` gives it.
     yields: Value,
+    /// What decides how often it runs, as far as the pass has got.
+    decided_by: Sources,
+    /// Number of conditions on the message around it.
+    conditions: usize,
 }
 
 /// The state of one pass over one function.
@@ -52,6 +56,8 @@ pub(crate) struct Pass<'u, 'a> {
     /// The conditions on state around the current point, outermost first.
     control: Vec<Control>,
     enclosing: Vec<Enclosing>,
+    /// Where the conditions on the message around the current point come from, outermost first.
+    conditions: Vec<Sources>,
     /// Number of closures around the current point.
     closures: usize,
     /// Number of those closures that are arguments of methods.
@@ -79,14 +85,16 @@ pub(crate) struct Pass<'u, 'a> {
     missing: Vec<Missing>,
     /// Macros of the standard library that are called by a bare name.
     macros: Vec<Ident>,
-    /// Every name in the function, as often as it is mentioned.
-    mentioned: Vec<String>,
+    /// The function under analysis.
+    item: &'u ImplItemFn,
+    /// Every name in the function, as often as it is mentioned. Computed when it is needed.
+    mentioned: OnceCell<Vec<String>>,
     /// Names of macros that the function itself declares or imports.
     own_macros: Vec<String>,
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
-    pub(crate) fn new(unit: &'u Unit<'a>, facts: &'u Facts) -> Self {
+    pub(crate) fn new(unit: &'u Unit<'a>, item: &'u ImplItemFn, facts: &'u Facts) -> Self {
         Pass {
             unit,
             facts,
@@ -94,6 +102,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             scopes: Scopes::default(),
             control: vec![],
             enclosing: vec![],
+            conditions: vec![],
             closures: 0,
             direct_closures: 0,
             trust: 0,
@@ -110,7 +119,8 @@ impl<'u, 'a> Pass<'u, 'a> {
             shared: vec![],
             missing: vec![],
             macros: vec![],
-            mentioned: vec![],
+            item,
+            mentioned: OnceCell::new(),
             own_macros: vec![],
         }
     }
@@ -120,10 +130,10 @@ impl<'u, 'a> Pass<'u, 'a> {
         self.learned
     }
 
-    /// Analyses a function. `mask` holds for each parameter whether it depends on state.
-    pub(crate) fn function(&mut self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
+    /// Analyses the function. `mask` holds for each parameter whether it depends on state.
+    pub(crate) fn function(&mut self, mask: &[bool], handler: bool) -> FunctionMap {
+        let item = self.item;
         self.refuse_conditional_compilation(item);
-        names(item.to_token_stream(), &mut self.mentioned);
         let mut parameters = vec![];
         for (index, typed) in typed_parameters(item).enumerate() {
             let kind = if is_context(&typed.ty) {
@@ -216,8 +226,15 @@ impl<'u, 'a> Pass<'u, 'a> {
     /// them, so it clones the local instead. A local that is used once is not cloned: its type need not be
     /// `Clone`.
     fn is_shared(&self, name: &Ident) -> bool {
-        let uses = || self.mentioned.iter().filter(|n| *name == **n).count();
-        self.is_outside(name) && uses() > 2
+        self.is_outside(name) && self.mentions().iter().filter(|n| *name == **n).count() > 2
+    }
+
+    fn mentions(&self) -> &[String] {
+        self.mentioned.get_or_init(|| {
+            let mut mentioned = vec![];
+            names(self.item.to_token_stream(), &mut mentioned);
+            mentioned
+        })
     }
 
     /// Like [`Self::printed`], for a place that takes ownership.

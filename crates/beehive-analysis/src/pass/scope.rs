@@ -54,6 +54,7 @@ impl Variable {
             mutable: false,
             depth: 0,
             nesting: 0,
+            conditions: 0,
             scope: 0,
             site: Site::of(&()),
             version: 0,
@@ -82,6 +83,8 @@ pub(super) struct Variable {
     depth: usize,
     /// Number of loops and labeled blocks around its declaration.
     nesting: usize,
+    /// Number of conditions on the message around its declaration.
+    conditions: usize,
     /// Number of scopes around its declaration.
     pub scope: usize,
     site: Site,
@@ -168,7 +171,10 @@ impl Pass<'_, '_> {
         };
 
         if let Kind::Known(k) = &mut kind {
-            k.varies.extend(self.facts.varying.get(&site).into_iter().flatten());
+            for l in self.facts.varying.get(&site).into_iter().flatten() {
+                k.varies.insert(*l);
+                self.facts.decided_by.get(l).into_iter().for_each(|sources| k.sources.and(sources));
+            }
             // a mutable local does not stand for its initializer
             k.alias.take_if(|_| mutable);
         }
@@ -180,6 +186,7 @@ impl Pass<'_, '_> {
             mutable,
             depth: self.depth(),
             nesting: self.enclosing.len(),
+            conditions: self.conditions.len(),
             scope: self.scopes.names.len(),
             site,
             version: 0,
@@ -354,9 +361,13 @@ impl Pass<'_, '_> {
 
         known.alias = None;
         known.sources.and(&value.sources);
+        self.conditions.iter().skip(v.conditions).for_each(|sources| known.sources.and(sources));
         if !loops.is_empty() {
-            // the number of iterations, and so the value, comes from the message
-            known.sources.message = true;
+            // the value also comes from where the number of iterations does
+            for l in self.enclosing.iter().filter(|l| loops.contains(&l.site)) {
+                known.sources.and(&l.decided_by);
+                self.facts.decided_by.get(&l.site).into_iter().for_each(|sources| known.sources.and(sources));
+            }
             known.varies.extend(&loops);
             let already = self.facts.varying.get(&v.site);
 

@@ -306,7 +306,9 @@ impl Pass<'_, '_> {
             }
 
             let mut nodes = vec![];
+            self.conditions.push(value.sources.clone());
             self.statement(diverge, &mut nodes);
+            self.conditions.pop();
             if ends_in_macro(diverge) {
                 // whatever the macro is, it does not go on here
                 self.exit(false, &mut nodes);

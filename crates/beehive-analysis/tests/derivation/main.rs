@@ -6,6 +6,7 @@ mod assertions;
 mod attempts;
 mod computed;
 mod cost;
+mod counted;
 mod fan_out;
 mod hash_order;
 mod kept_items;
