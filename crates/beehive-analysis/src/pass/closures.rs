@@ -3,11 +3,14 @@
 
 use super::Pass;
 use super::scope::{Kind, Known};
+use super::views::EXCLUSIVE;
 use crate::node::{Node, accumulate, is_pure, touches_state};
 use crate::syntax::peel;
-use crate::value::{Sources, Taint, Value, Why};
+use crate::types::mentions_mutable_views;
+use crate::value::{Site, Sources, Taint, Value, Variables, Why};
+use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprClosure};
+use syn::{Expr, ExprClosure, ItemFn};
 
 impl Pass<'_, '_> {
     /// Analyses a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
@@ -52,6 +55,33 @@ impl Pass<'_, '_> {
         self.close_scope();
 
         (nodes, value)
+    }
+
+    /// Analyses a function that is declared in the body. If it is a function of its arguments, its name denotes
+    /// a known local.
+    pub(super) fn nested_function(&mut self, f: &ItemFn) {
+        let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
+        self.open_scope();
+        self.closures += 1;
+        self.under();
+        for input in &f.sig.inputs {
+            if let syn::FnArg::Typed(typed) = input {
+                let exclusive = mentions_mutable_views(typed.ty.to_token_stream());
+                let views = exclusive.then_some(EXCLUSIVE).into_iter().collect();
+                self.bind_views(&typed.pat, views, &known, false);
+            }
+        }
+
+        let mut nodes = vec![];
+        let value = self.statements(&f.block.stmts, &mut nodes, false);
+        self.control.pop();
+        self.closures -= 1;
+        self.close_scope();
+
+        if Self::is_clean(&value, &nodes) && f.sig.asyncness.is_none() {
+            let (name, kind) = (&f.sig.ident, Kind::Known(Known::default()));
+            self.declare(name, Site::of(name), &kind, false, &mut Variables::new());
+        }
     }
 
     /// Analyses an argument whose value the map does not need but whose accesses it does. The parameters of a

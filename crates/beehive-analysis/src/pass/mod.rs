@@ -89,6 +89,8 @@ pub(crate) struct Pass<'u, 'a> {
     item: &'u ImplItemFn,
     /// Every name in the function, as often as it is mentioned. Computed when it is needed.
     mentioned: OnceCell<Vec<String>>,
+    /// Types and traits that the function itself declares.
+    own_types: Vec<Ident>,
     /// Names of macros that the function itself declares or imports.
     own_macros: Vec<String>,
 }
@@ -121,6 +123,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             macros: vec![],
             item,
             mentioned: OnceCell::new(),
+            own_types: vec![],
             own_macros: vec![],
         }
     }
@@ -207,6 +210,11 @@ impl<'u, 'a> Pass<'u, 'a> {
                  help: put the `#[cfg]` on two versions of a method of this impl block",
             );
         }
+    }
+
+    /// Checks whether the function under analysis is an associated function without `self`.
+    fn is_free(&self) -> bool {
+        self.item.sig.receiver().is_none()
     }
 
     fn error(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {

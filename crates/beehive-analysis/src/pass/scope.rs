@@ -164,7 +164,15 @@ impl Pass<'_, '_> {
             })
     }
 
-    fn declare(&mut self, name: &Ident, site: Site, kind: &Kind, mutable: bool, defines: &mut Variables) {
+    /// Declares a local; `site` tells its declaration from all others.
+    pub(super) fn declare(
+        &mut self,
+        name: &Ident,
+        site: Site,
+        kind: &Kind,
+        mutable: bool,
+        defines: &mut Variables,
+    ) {
         let mut kind = match (kind, self.facts.poisoned.get(&site)) {
             (Kind::Known(_), Some(t)) => Kind::Tainted(t.clone()),
             _ => kind.clone(),

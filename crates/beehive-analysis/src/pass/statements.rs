@@ -96,13 +96,32 @@ impl Pass<'_, '_> {
                 names(item.to_token_stream(), &mut self.own_macros);
                 out.push(Node::Item(item.to_token_stream()))
             }
-            Item::Const(_) | Item::Static(_) | Item::Type(_) | Item::Fn(_) => {
+            Item::Fn(f) => {
+                self.nested_function(f);
                 out.push(Node::Item(item.to_token_stream()))
             }
-            // types and impls are left out: a copy in the map would be a different type, or a conflicting
-            // impl
+            // the map has a type of its own, which no value of the handler has
+            Item::Struct(_) | Item::Enum(_) | Item::Union(_) | Item::Trait(_) => {
+                let name = match item {
+                    Item::Struct(i) => &i.ident,
+                    Item::Enum(i) => &i.ident,
+                    Item::Union(i) => &i.ident,
+                    Item::Trait(i) => &i.ident,
+                    _ => return,
+                };
+                self.own_types.push(name.clone());
+                out.push(Node::Item(item.to_token_stream()))
+            }
+            Item::Impl(i) if self.is_own_type(&i.self_ty) => out.push(Node::Item(item.to_token_stream())),
+            Item::Const(_) | Item::Static(_) | Item::Type(_) => out.push(Node::Item(item.to_token_stream())),
+            // a copy of the impl of a type outside of the function would conflict with it
             _ => {}
         }
+    }
+
+    fn is_own_type(&self, ty: &syn::Type) -> bool {
+        matches!(ty, syn::Type::Path(p) if p.path.segments.len() == 1
+            && p.path.segments.first().is_some_and(|s| self.own_types.contains(&s.ident)))
     }
 
     pub(super) fn is_field_alias(&self, name: &str) -> bool {
@@ -144,7 +163,9 @@ impl Pass<'_, '_> {
                     return;
                 }
 
-                if discards(e) || (self.tail && !is_quiet(Some(e))) {
+                // in a function that has no state, a change of a local is all the effect that it has
+                let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
+                if discards(e) && !within || (self.tail && !is_quiet(Some(e))) {
                     // the expression is called for its effect, or is the function's answer
                     out.push(Node::Effect);
                 }

@@ -41,6 +41,47 @@ fn values_that_control_flow_computes_are_known() {
 }
 
 #[test]
+fn items_of_the_body_are_items_of_the_map() {
+    for (body, kept) in [
+        (
+            "struct P { a: u64, b: u64 } let p = P { a: m.a, b: m.b }; self.t.put((p.a, p.b), 1);",
+            "structP{a:u64,b:u64}",
+        ),
+        (
+            "enum Way { In, Out } impl Way { fn key(self) -> u64 { self as u64 } } let w = if m.flag { Way::In } else { Way::Out }; self.d.put(w.key(), 1);",
+            "implWay{",
+        ),
+        (
+            "trait Half { fn half(&self) -> u64; } struct N(u64); impl Half for N { fn half(&self) -> u64 { self.0 / 2 } } self.d.put(N(m.a).half(), 1);",
+            "implHalfforN{",
+        ),
+        ("fn half(x: u64) -> u64 { x / 2 } self.d.put(half(m.a), 1);", "(half(m.a))"),
+        (
+            "fn half(x: u64) -> u64 { x / 2 } fn both(x: u64, y: u64) -> u64 { half(x) + half(y) } self.d.put(both(m.a, m.b), 1);",
+            "(both(m.a,m.b))",
+        ),
+        (
+            "fn fill(v: &mut Vec<u64>, n: u64) { v.push(n); } let mut v = vec![]; fill(&mut v, m.a); self.d.put(v[0], 1);",
+            "fill(&mutv,m.a);",
+        ),
+    ] {
+        let d = handler(body);
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(d.errors.is_empty() && map.contains(kept), "{body}\n{:?}\n{map}", errors(&d));
+    }
+
+    for body in [
+        "fn clock(x: u64) -> u64 { x + now() } self.d.put(clock(m.a), 1);",
+        "fn seen(x: u64) -> u64 { COUNT.fetch_add(x, Relaxed) } self.d.put(seen(m.a), 1);",
+        "fn walk(x: u64) -> u64 { if x == 0 { 0 } else { walk(x - 1) } } self.d.put(walk(m.a), 1);",
+        "async fn wait(x: u64) -> u64 { x } self.d.put(wait(m.a), 1);",
+    ] {
+        let found = errors(&handler(body));
+        assert!(found.iter().any(|e| e.contains("is not a function of the message")), "{body}\n{found:?}");
+    }
+}
+
+#[test]
 fn values_that_state_decides_are_refused() {
     for body in [
         "let k = loop { if self.d.contains(&m.a) { break m.a; } break m.b; }; self.e.put(k, 1);",

@@ -33,6 +33,18 @@ fn what_changes_through_a_lent_local_is_repeated() {
             "let mut n = m.a; let x = Self::next(&mut n); self.d.put(x, 1); self.e.put(n, 1); } fn next(n: &mut u64) -> u64 { *n += 1; *n",
             "Self::next(&mutn)",
         ),
+        (
+            "let mut v = vec![]; Self::fill(&mut v, m.a); self.d.put(v[0], 1); } fn fill(v: &mut Vec<u64>, n: u64) { v.push(n); v.sort();",
+            "Self::fill(&mutv,m.a);",
+        ),
+        (
+            "let mut seen = vec![]; let mut v = m.items.clone(); v.retain(|x| { seen.push(*x); *x > 2 }); self.d.put(seen[0], 1);",
+            "v.retain(|x|{seen.push(*x);*x>2});",
+        ),
+        (
+            "let e = &mut [m.b, m.a]; Self::order(e); self.d.put(e[0], 1); } fn order(x: &mut [u64]) { x.sort();",
+            "Self::order(e);",
+        ),
         ("let mut o = m.opt; Option::take(&mut o); self.e.put(o.unwrap_or(0), 1);", "Option::take(&muto);"),
         (
             "let mut p = Pair { a: m.a, b: m.b }; std::mem::swap(&mut p.a, &mut p.b); self.d.put(p.a, 1);",
@@ -56,6 +68,7 @@ fn what_the_map_cannot_repeat_is_refused() {
         "let mut v = m.items.clone(); fill(&mut v); self.e.put(v[0], 1);",
         "let mut v = vec![m.a]; let p = longest(&mut v); p.push(2); self.e.put(v[1], 1);",
         "let mut v = vec![m.a]; self.grow(&mut v); self.d.put(v[0], 1); } fn grow(&mut self, v: &mut Vec<u64>) { v.push(self.d.get(&1).copied().unwrap_or(0));",
+        "let mut v = vec![m.a]; Self::fill(&mut v); self.d.put(v[0], 1); } fn fill(v: &mut Vec<u64>) { v.push(now()); ",
         // kept for longer than the call
         "let mut v = vec![m.a]; let p = Some(&mut v); if let Some(q) = p { q.push(2); } self.e.put(v[1], 1);",
         "let mut v = vec![m.a]; let p = Pair { all: &mut v, n: 1 }; p.all.push(2); self.e.put(v[1], 1);",

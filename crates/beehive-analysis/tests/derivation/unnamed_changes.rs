@@ -175,7 +175,6 @@ fn a_change_that_the_map_cannot_repeat_is_refused() {
         "let e = &mut [m.b, m.a]; order(Some(e)); self.d.put(m.a, 1); let k = e[0]; self.d.put(k, 1);",
         "let c: Slot = Default::default(); fill(&c, m.a); self.d.put(c.get(), 1);",
         // by a helper
-        "let e = &mut [m.b, m.a]; Self::order(e); self.d.put(e[0], 1); } fn order(x: &mut [u64]) { x.sort();",
         "let e = &mut [m.b, m.a]; self.order(e); self.d.put(e[0], 1); } fn order(&mut self, x: &mut [u64]) { x.sort();",
         "let it = &mut m.items.iter(); self.skip(it); if let Some(k) = it.next() { self.d.put(*k, 1); } } fn skip<'a>(&self, it: &mut impl Iterator<Item = &'a u64>) { it.next();",
         "let c = Slot::from(m.a); self.fill(&c); self.d.put(c.get(), 1); } fn fill(&mut self, c: &Slot) { c.set(3);",
