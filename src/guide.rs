@@ -17,7 +17,8 @@
 //! 15. [Coming from Ryu](from_ryu)
 //! 16. [Apps for networks](network_apps)
 //! 17. [Recipes](recipes)
-//! 18. [Errors, one by one](errors)
+//! 18. [What maps understand](understood)
+//! 19. [Errors, one by one](errors)
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
@@ -43,6 +44,7 @@ chapters! {
     speed = "guide/speed.md";
     from_ryu = "guide/from_ryu.md";
     network_apps = "guide/network_apps.md";
+    understood = "guide/understood.md";
 }
 
 pub mod recipes {

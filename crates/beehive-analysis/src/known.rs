@@ -38,7 +38,7 @@ pub(crate) fn has_another_name(method: &str) -> bool {
 }
 
 /// Methods that may read something other than their receiver and arguments.
-const IMPURE_METHODS: &[&str] = &[
+pub(crate) const IMPURE_METHODS: &[&str] = &[
     "now",
     "elapsed",
     "lock",
@@ -141,40 +141,42 @@ pub(crate) fn owns_its_result(method: &str) -> bool {
 }
 
 /// Methods that by convention take `&self` or a copy of the receiver.
+pub(crate) const ONLY_READ: &[&str] = &[
+    "clone",
+    "cloned",
+    "copied",
+    "to_owned",
+    "to_string",
+    "to_vec",
+    "len",
+    "is_empty",
+    "is_some",
+    "is_none",
+    "is_ok",
+    "is_err",
+    "contains",
+    "contains_key",
+    "iter",
+    "as_str",
+    "as_slice",
+    "as_ref",
+    "wrapping_add",
+    "wrapping_sub",
+    "wrapping_mul",
+    "saturating_add",
+    "saturating_sub",
+    "checked_add",
+    "checked_sub",
+    "checked_div",
+    "checked_rem",
+];
+
+/// Checks for a method that by convention takes `&self` or a copy of the receiver.
 pub(crate) fn only_reads(method: &str) -> bool {
-    matches!(
-        method,
-        "clone"
-            | "cloned"
-            | "copied"
-            | "to_owned"
-            | "to_string"
-            | "to_vec"
-            | "len"
-            | "is_empty"
-            | "is_some"
-            | "is_none"
-            | "is_ok"
-            | "is_err"
-            | "contains"
-            | "contains_key"
-            | "iter"
-            | "as_str"
-            | "as_slice"
-            | "as_ref"
-            | "wrapping_add"
-            | "wrapping_sub"
-            | "wrapping_mul"
-            | "saturating_add"
-            | "saturating_sub"
-            | "checked_add"
-            | "checked_sub"
-            | "checked_div"
-            | "checked_rem"
-    )
+    ONLY_READ.contains(&method)
 }
 
-const PURE_ASSOCIATED: &[&str] = &[
+pub(crate) const PURE_ASSOCIATED: &[&str] = &[
     "from",
     "new",
     "default",
@@ -217,7 +219,7 @@ const PURE_ASSOCIATED: &[&str] = &[
     "wrapping_add",
     "octets",
 ];
-const IMPURE_TYPES: &[&str] = &[
+pub(crate) const IMPURE_TYPES: &[&str] = &[
     "Instant",
     "SystemTime",
     "Cell",
@@ -259,7 +261,7 @@ const PRIMITIVES: &[&str] = &[
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64",
     "bool", "char", "str",
 ];
-const PURE_FREE: &[&str] =
+pub(crate) const PURE_FREE: &[&str] =
     &["min", "max", "size_of", "drop", "identity", "from_utf8", "once", "empty", "repeat", "zip", "from_ref"];
 
 /// Checks whether a name is capitalized, as types, variants and constants are.
@@ -347,13 +349,59 @@ pub(crate) enum MacroKind {
 }
 
 /// Macros of the crates for logs and errors that are common in handlers.
+pub(crate) const FOREIGN_MACROS: &[(MacroKind, &[&str])] = &[
+    (MacroKind::Log, &["trace", "debug", "info", "warn", "error", "event", "log"]),
+    (MacroKind::Diverge, &["bail"]),
+    (MacroKind::MayExit, &["ensure"]),
+];
+
+/// Macros of the standard library, and `pure!`.
+pub(crate) const STANDARD_MACROS: &[(MacroKind, &[&str])] = &[
+    (
+        MacroKind::Pure,
+        &[
+            "format",
+            "format_args",
+            "vec",
+            "matches",
+            "concat",
+            "stringify",
+            "line",
+            "file",
+            "column",
+            "module_path",
+            "env",
+            "include_str",
+            "cfg",
+        ],
+    ),
+    (MacroKind::Trust, &["pure"]),
+    (MacroKind::Write, &["write", "writeln"]),
+    (
+        MacroKind::Log,
+        &[
+            "println",
+            "print",
+            "eprintln",
+            "eprint",
+            "dbg",
+            "assert",
+            "assert_eq",
+            "assert_ne",
+            "debug_assert",
+            "debug_assert_eq",
+            "debug_assert_ne",
+        ],
+    ),
+    (MacroKind::Diverge, &["panic", "todo", "unimplemented", "unreachable"]),
+];
+
+fn kind_of(name: &str, known: &[(MacroKind, &[&str])]) -> MacroKind {
+    known.iter().find(|(_, names)| names.contains(&name)).map_or(MacroKind::Unknown, |(kind, _)| *kind)
+}
+
 fn foreign_macro_kind(name: &str) -> MacroKind {
-    match name {
-        "trace" | "debug" | "info" | "warn" | "error" | "event" | "log" => MacroKind::Log,
-        "bail" => MacroKind::Diverge,
-        "ensure" => MacroKind::MayExit,
-        _ => MacroKind::Unknown,
-    }
+    kind_of(name, FOREIGN_MACROS)
 }
 
 /// Checks whether other crates have a macro of this name that the analysis knows if its path names the crate.
@@ -362,16 +410,7 @@ pub(crate) fn is_foreign_macro(name: &str) -> bool {
 }
 
 fn standard_macro_kind(name: &str) -> MacroKind {
-    match name {
-        "format" | "vec" | "matches" | "concat" | "stringify" | "line" | "file" | "column"
-        | "module_path" | "env" | "include_str" | "cfg" | "format_args" => MacroKind::Pure,
-        "pure" => MacroKind::Trust,
-        "write" | "writeln" => MacroKind::Write,
-        "println" | "print" | "eprintln" | "eprint" | "dbg" | "assert" | "assert_eq" | "assert_ne"
-        | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => MacroKind::Log,
-        "panic" | "todo" | "unimplemented" | "unreachable" => MacroKind::Diverge,
-        _ => MacroKind::Unknown,
-    }
+    kind_of(name, STANDARD_MACROS)
 }
 
 /// Checks for `dbg!`, whose value is that of its argument.

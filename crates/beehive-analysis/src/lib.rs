@@ -48,6 +48,7 @@ mod report;
 mod similar;
 mod syntax;
 mod types;
+mod understood;
 mod unit;
 mod value;
 mod words;
@@ -60,3 +61,5 @@ pub use faults::{Fault, Faults};
 #[doc(hidden)]
 pub use handlers::faulty_derivation;
 pub use handlers::{Derivation, HandlerDerivation, Warning, derivation, expand_handlers, expand_outside};
+#[doc(hidden)]
+pub use understood::{Understood, understood};

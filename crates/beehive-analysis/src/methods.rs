@@ -1,34 +1,34 @@
 //! What the analysis knows about methods by name: which results may be mutable views, and which methods of a
 //! value with an unknown type only read it.
 
+/// Methods whose result may be a mutable view, besides those with `_mut` in their name.
+pub(crate) const VIEWS: &[&str] = &[
+    "leak",
+    "by_ref",
+    "entry",
+    "first_entry",
+    "last_entry",
+    "insert_entry",
+    "or_default",
+    "or_insert",
+    "or_insert_with",
+    "or_insert_with_key",
+    "or_insert_entry",
+    "and_modify",
+    "get_or_insert",
+    "get_or_insert_with",
+    "get_or_insert_default",
+    "select_nth_unstable",
+    "select_nth_unstable_by",
+    "select_nth_unstable_by_key",
+    "drain",
+    "extract_if",
+    "into_mut",
+];
+
 /// Checks whether the result of a method may be a mutable view, even one of a temporary.
 pub(crate) fn returns_mutable_view(method: &str) -> bool {
-    method.ends_with("_mut")
-        || method.contains("_mut_")
-        || matches!(
-            method,
-            "leak"
-                | "by_ref"
-                | "entry"
-                | "first_entry"
-                | "last_entry"
-                | "insert_entry"
-                | "or_default"
-                | "or_insert"
-                | "or_insert_with"
-                | "or_insert_with_key"
-                | "or_insert_entry"
-                | "and_modify"
-                | "get_or_insert"
-                | "get_or_insert_with"
-                | "get_or_insert_default"
-                | "select_nth_unstable"
-                | "select_nth_unstable_by"
-                | "select_nth_unstable_by_key"
-                | "drain"
-                | "extract_if"
-                | "into_mut"
-        )
+    method.ends_with("_mut") || method.contains("_mut_") || VIEWS.contains(&method)
 }
 
 /// Checks whether a method may build a value of a type that its receiver does not name, such as a `Cell`.
@@ -122,7 +122,7 @@ pub(crate) fn cannot_panic(method: &str) -> bool {
 /// Methods that take `&self` or a copy of the receiver in the standard library, and by convention in other
 /// types. They are trusted only for values that no `mut` and no `&mut` gives access to, whose type may
 /// nevertheless have interior mutability.
-const READS: &[&str] = &[
+pub(crate) const READS: &[&str] = &[
     // numbers
     "abs",
     "abs_diff",

@@ -48,6 +48,11 @@ pub(crate) fn is_standard_type(name: &str) -> bool {
     is_frozen_name(name) && !matches!(name, "HashMap" | "HashSet" | "Box" | "Iterator" | "PathBuf")
 }
 
+/// Returns the types of the standard library all of whose functions are deterministic, but for numbers.
+pub(crate) fn standard_types() -> Vec<&'static str> {
+    FROZEN.iter().copied().chain(["char", "str"]).filter(|name| is_standard_type(name)).collect()
+}
+
 fn is_frozen_name(name: &str) -> bool {
     FROZEN.contains(&name) || is_primitive(name)
 }

@@ -10,7 +10,7 @@ mod expressions;
 mod loops;
 mod macros;
 mod matches;
-mod order;
+pub(crate) mod order;
 mod scope;
 mod statements;
 mod views;

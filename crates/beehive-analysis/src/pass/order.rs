@@ -97,19 +97,70 @@ impl Pass<'_, '_> {
     }
 }
 
+/// Methods of a hash map or a hash set, or of an iterator over one, whose result does not depend on its order.
+pub(crate) const FREE: &[&str] = &[
+    "len",
+    "is_empty",
+    "contains",
+    "contains_key",
+    "count",
+    "sum",
+    "product",
+    "all",
+    "any",
+    "is_subset",
+    "is_superset",
+    "is_disjoint",
+];
+
+/// Methods whose result has the same elements in an unknown order.
+pub(crate) const OPEN: &[&str] = &[
+    "iter",
+    "into_iter",
+    "iter_mut",
+    "keys",
+    "values",
+    "values_mut",
+    "into_keys",
+    "into_values",
+    "cloned",
+    "copied",
+    "clone",
+    "to_vec",
+    "to_owned",
+    "map",
+    "filter",
+    "filter_map",
+    "flat_map",
+    "chain",
+    "collect",
+    "extend",
+    "append",
+    "push",
+    "union",
+    "intersection",
+    "difference",
+    "retain",
+    "sort",
+    "sort_unstable",
+    "entry",
+    "or_default",
+    "or_insert",
+    "reserve",
+    "clear",
+    "as_slice",
+    "as_ref",
+    "by_ref",
+];
+
 fn order(c: &ExprMethodCall) -> Order {
     let by_key = || matches!(c.args.first().map(peel), Some(Expr::Reference(_)));
     match c.method.to_string().as_str() {
-        "len" | "is_empty" | "contains" | "contains_key" | "count" | "sum" | "product" | "all" | "any"
-        | "is_subset" | "is_superset" | "is_disjoint" => Order::Free,
+        method if FREE.contains(&method) => Order::Free,
         "min" | "max" if c.args.is_empty() => Order::Free,
         "get" | "get_mut" | "remove" | "take" if by_key() => Order::Free,
         "insert" => Order::Free,
-        "iter" | "into_iter" | "iter_mut" | "keys" | "values" | "values_mut" | "into_keys"
-        | "into_values" | "cloned" | "copied" | "clone" | "to_vec" | "to_owned" | "map" | "filter"
-        | "filter_map" | "flat_map" | "chain" | "collect" | "extend" | "append" | "push" | "union"
-        | "intersection" | "difference" | "retain" | "sort" | "sort_unstable" | "entry" | "or_default"
-        | "or_insert" | "reserve" | "clear" | "as_slice" | "as_ref" | "by_ref" => Order::Open,
+        method if OPEN.contains(&method) => Order::Open,
         _ => Order::Decides,
     }
 }

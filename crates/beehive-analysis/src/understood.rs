@@ -1,0 +1,54 @@
+//! What the analysis knows by name, for the guide's chapter about it.
+
+use crate::known::{
+    FOREIGN_MACROS, IMPURE_METHODS, IMPURE_TYPES, MacroKind, ONLY_READ, PURE_ASSOCIATED, PURE_FREE,
+    STANDARD_MACROS,
+};
+use crate::methods::{READS, VIEWS};
+use crate::pass::order::{FREE, OPEN};
+use crate::types::standard_types;
+
+/// Names that the analysis treats alike.
+#[doc(hidden)]
+pub struct Understood {
+    /// What they are names of, and how the analysis treats them.
+    pub what: &'static str,
+    /// The names, sorted.
+    pub names: Vec<&'static str>,
+}
+
+/// Returns everything that the analysis knows by name.
+#[doc(hidden)]
+pub fn understood() -> Vec<Understood> {
+    fn group(what: &'static str, names: impl IntoIterator<Item = &'static str>) -> Understood {
+        let mut names: Vec<&str> = names.into_iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        Understood { what, names }
+    }
+
+    let macros = |kind: MacroKind| {
+        let all = STANDARD_MACROS.iter().chain(FOREIGN_MACROS);
+        all.filter(move |(of, _)| *of == kind).flat_map(|(_, names)| names.iter().copied())
+    };
+
+    vec![
+        group("Types whose functions may compute a key", standard_types()),
+        group("Functions of any other type that may compute a key", PURE_ASSOCIATED.iter().copied()),
+        group("Functions of `std` modules that may compute a key", PURE_FREE.iter().copied()),
+        group("Types whose functions may not", IMPURE_TYPES.iter().copied()),
+        group("Methods that may not: they may read or change something else", IMPURE_METHODS.iter().copied()),
+        group("Methods that only read", ONLY_READ.iter().chain(READS).copied()),
+        group(
+            "Methods whose result may change what they are called on, besides all with `_mut`",
+            VIEWS.iter().copied(),
+        ),
+        group("Methods of hash maps and sets that do not depend on their order", FREE.iter().copied()),
+        group("Methods that pass an unknown order on, until `sort` or a `BTreeSet`", OPEN.iter().copied()),
+        group("Macros whose value is that of their arguments", macros(MacroKind::Pure)),
+        group("Macros that change their first argument", macros(MacroKind::Write)),
+        group("Macros that log or check; the map leaves them out", macros(MacroKind::Log)),
+        group("Macros that end the handler", macros(MacroKind::Diverge)),
+        group("Macros that may end the handler", macros(MacroKind::MayExit)),
+    ]
+}
