@@ -67,10 +67,11 @@ pub(crate) fn takes_itself(method: &str) -> bool {
 /// that is passed to it is judged by itself. A name that is missing here costs the map a few nanoseconds where
 /// a condition on state encloses the call, and nothing else.
 pub(crate) fn cannot_panic(method: &str) -> bool {
-    method.starts_with("wrapping_")
-        || method.starts_with("saturating_")
-        || method.starts_with("checked_")
-        || method.starts_with("overflowing_")
+    let by_zero = method.contains("div") || method.contains("rem");
+    method.starts_with("checked_")
+        || !by_zero && method.starts_with("wrapping_")
+        || !by_zero && method.starts_with("saturating_")
+        || !by_zero && method.starts_with("overflowing_")
         || method.starts_with("is_")
         || method.starts_with("as_")
         || matches!(
@@ -112,7 +113,6 @@ pub(crate) fn cannot_panic(method: &str) -> bool {
                 | "to_lowercase"
                 | "to_uppercase"
                 | "abs_diff"
-                | "swap"
                 | "cmp"
                 | "new"
                 | "default"

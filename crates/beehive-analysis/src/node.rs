@@ -241,6 +241,13 @@ pub(crate) fn accumulate(nodes: &[Node], out: &mut Value) {
                 accumulate(body, out)
             }
             Node::Loop { body, .. } | Node::Block { body, .. } => accumulate(body, out),
+            Node::Either(_, branches) => branches.iter().for_each(|b| accumulate(b, out)),
+            Node::OrElse { value, state, then, otherwise, .. } => {
+                add(out, value);
+                accumulate(state, out);
+                accumulate(std::slice::from_ref(then), out);
+                accumulate(std::slice::from_ref(otherwise), out)
+            }
             Node::Exit { .. } => out.exits = true,
             Node::Jump(_) => (out.exits, out.jumps) = (true, true),
             _ => {}

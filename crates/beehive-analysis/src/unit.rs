@@ -11,7 +11,7 @@ use crate::faults::Faults;
 use crate::node::FunctionMap;
 use crate::pass::Pass;
 use crate::pass::arguments::Arguments;
-use crate::value::{Site, Sources, Taint};
+use crate::value::{Site, Sources, Taint, Variables};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -28,6 +28,9 @@ pub(crate) struct Facts {
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
     /// What decides how often those loops run.
     pub decided_by: BTreeMap<Site, Sources>,
+    /// Locals in which views are stored after their declaration, with the declarations of what those are views
+    /// into. 0 to 2 in the other set are views that no local denotes.
+    pub stored: BTreeMap<Site, (BTreeSet<Site>, Variables)>,
     /// Locals that may change through a shared reference to them, by interior mutability.
     pub touched: BTreeSet<Site>,
 }
@@ -38,6 +41,7 @@ impl Facts {
             && self.undecided.is_empty()
             && self.varying.is_empty()
             && self.decided_by.is_empty()
+            && self.stored.is_empty()
             && self.touched.is_empty()
     }
 
@@ -47,6 +51,11 @@ impl Facts {
         self.touched.extend(new.touched);
         for (site, loops) in new.varying {
             self.varying.entry(site).or_default().extend(loops);
+        }
+        for (site, (sites, nameless)) in new.stored {
+            let known = self.stored.entry(site).or_default();
+            known.0.extend(sites);
+            known.1.extend(nameless);
         }
         for (site, sources) in new.decided_by {
             self.decided_by.entry(site).or_default().and(&sources);

@@ -72,6 +72,13 @@ impl Pass<'_, '_> {
                 for a in &c.args {
                     let argument = self.value_argument(a, out);
                     self.dropped(&argument, a.span());
+                    // the method of a configuration may change what it is given
+                    for id in self.handed_views(a) {
+                        if self.is_exclusive(id) {
+                            let why = Why::MutableBorrow(self.variable(id).name.clone());
+                            self.poison(id, Taint::new(why, a.span()));
+                        }
+                    }
                 }
 
                 out.push(Node::Effect);

@@ -39,6 +39,8 @@ impl Pass<'_, '_> {
         let of_message = value.taint.is_none();
         let of_receiver = value.unordered.take();
         let mut views = self.place_views(&c.receiver);
+        // how often a closure runs may depend on the receiver
+        self.conditions.push(value.sources.clone());
         let arguments: Vec<Value> = self.with_views(views.clone(), |pass| {
             c.args
                 .iter()
@@ -50,6 +52,7 @@ impl Pass<'_, '_> {
                 .collect()
         });
 
+        self.conditions.pop();
         let mut closures = c.args.iter().zip(&arguments).filter(|(a, _)| matches!(peel(a), Expr::Closure(_)));
         let counts = closures.any(|(_, of)| !of.changes.is_empty());
         arguments.into_iter().for_each(|a| value.and(a));
@@ -69,6 +72,11 @@ impl Pass<'_, '_> {
         self.order_of_result(c, &mut value, counts);
         if only_reads(&method) {
             return value;
+        }
+
+        if let Some(root) = self.root(&c.receiver) {
+            let stored = c.args.iter().flat_map(|a| self.views(a)).collect();
+            self.stores(root, stored);
         }
 
         let result = std::mem::replace(&mut value.unordered, filled.unordered);
@@ -207,6 +215,7 @@ impl Pass<'_, '_> {
             value.and(arguments);
             out.push(Node::Effect);
             value.taint.get_or_insert(Taint::new(Why::FunctionValue, c.func.span()));
+            self.change_views_of_arguments(c, &mut value);
             return value;
         };
 

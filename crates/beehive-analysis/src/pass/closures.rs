@@ -19,7 +19,9 @@ impl Pass<'_, '_> {
     pub(super) fn closure(&mut self, c: &ExprClosure, direct: bool, out: &mut Vec<Node>) -> Value {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
         self.direct_closures += direct as usize;
+        let diverged = std::mem::take(&mut self.diverged);
         let (nodes, mut value) = self.closure_body(c, &known);
+        value.panics |= std::mem::replace(&mut self.diverged, diverged);
         self.direct_closures -= direct as usize;
         if touches_state(&nodes) {
             self.error(
@@ -29,10 +31,11 @@ impl Pass<'_, '_> {
             );
         }
 
-        if is_pure(&nodes) {
-            accumulate(&nodes, &mut value);
-            value.exits = false;
-        } else {
+        // also what a closure with an effect changes
+        accumulate(&nodes, &mut value);
+        value.exits = false;
+        value.jumps = false;
+        if !is_pure(&nodes) {
             out.push(Node::Effect);
             value.taint.get_or_insert(Taint::new(Why::Other("its closure has an effect"), c.span()));
         }

@@ -285,7 +285,13 @@ impl Pass<'_, '_> {
                 value.and(of);
             }
 
-            self.changed(root, &mut value, left.span());
+            match place && !compound {
+                // what it was a view into does not change
+                true => self.changed_itself(root, &mut value, left.span()),
+                false => self.changed(root, &mut value, left.span()),
+            }
+            let views = self.views(right);
+            self.stores(root, views);
             if matches!(self.variable(root).kind, Kind::Known(_)) {
                 return value;
             }
@@ -306,8 +312,21 @@ impl Pass<'_, '_> {
         }
 
         let of = self.expression(left, out);
+        let of_self = find_name(left.to_token_stream(), "self").is_some();
+        value.and(of);
+
+        // an assignment through the result of a call: `*max(&mut a, &mut b) = 1`
+        if !of_self && !self.reaches_global(left) {
+            for id in self.views(left) {
+                self.changed(id, &mut value, left.span())
+            }
+            if value.taint.is_none() && !value.changes.is_empty() {
+                return value;
+            }
+        }
+
         out.push(Node::Effect);
-        Value { taint: of.taint.or(value.taint), changes: value.changes, ..Value::default() }
+        Value { taint: value.taint, changes: value.changes, ..Value::default() }
     }
 }
 

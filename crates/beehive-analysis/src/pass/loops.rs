@@ -314,6 +314,13 @@ impl Pass<'_, '_> {
             let value = self.expression(operand, &mut head);
             let clean = Self::is_clean(&value, &head);
 
+            if undecided || !clean {
+                // the handler evaluates the condition again and again, the map does so once
+                let mut all = value.clone();
+                crate::node::accumulate(&head, &mut all);
+                self.dropped(&Value { jumps: false, ..all }, c.span());
+            }
+
             // operands after one on state are evaluated only if that one was true
             let under = self.control.len() > depth;
             if under { &mut later } else { &mut first }.extend(head);

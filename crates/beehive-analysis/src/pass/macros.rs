@@ -71,6 +71,7 @@ impl Pass<'_, '_> {
                 }
 
                 if kind == MacroKind::Diverge {
+                    self.diverged |= self.closures > 0;
                     self.exit(false, out);
                     return Value::default();
                 }
@@ -112,9 +113,12 @@ impl Pass<'_, '_> {
     /// Adds the locals that a format string captures.
     fn captured(&mut self, arguments: &super::arguments::Arguments, value: &mut Value) {
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
-            if let Some(read) = self.read(id) {
-                value.and(read);
-            }
+            let read = match &self.variable(id).kind {
+                Kind::Field(f) => Value::tainted(Why::Field(f.to_string()), f.span()),
+                Kind::Context => Value::tainted(Why::Context, Span::call_site()),
+                _ => self.read(id).unwrap_or_default(),
+            };
+            value.and(read);
         }
 
         Self::decide(value);
@@ -202,6 +206,8 @@ impl Pass<'_, '_> {
             self.close_scope();
         }
 
+        // `vec![0; n]` may be too large
+        value.panics |= m.path.segments.last().is_some_and(|s| s.ident == "vec");
         self.refuse_exits(&value, m);
         value
     }

@@ -62,6 +62,8 @@ pub(crate) struct Pass<'u, 'a> {
     closures: usize,
     /// Number of those closures that are arguments of methods.
     direct_closures: usize,
+    /// Whether the closure under analysis has a macro that ends the handler by a panic.
+    diverged: bool,
     /// Number of `pure!` macros around the current point.
     trust: usize,
     /// Whether the value of the expression under analysis is what the function returns.
@@ -107,6 +109,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             conditions: vec![],
             closures: 0,
             direct_closures: 0,
+            diverged: false,
             trust: 0,
             tail: false,
             order_open: false,

@@ -7,7 +7,7 @@
 //! that the view may point into.
 
 use super::Pass;
-use super::views::{GLOBAL, INTERIOR, Views, pseudo_variables};
+use super::views::{EXCLUSIVE, GLOBAL, INTERIOR, Views, pseudo_variables};
 use crate::faults::Fault;
 use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
@@ -201,11 +201,57 @@ impl Pass<'_, '_> {
             views: self.scopes.views.clone(),
         });
 
+        self.add_stored(id, site);
         if let Some(scope) = self.scopes.names.last_mut() {
             scope.insert(unraw(&name.to_string()).to_string(), id);
         }
 
         defines.insert(id);
+    }
+
+    /// Adds the views that are stored after the declaration: those of this local, and this one to others.
+    fn add_stored(&mut self, id: VariableId, site: Site) {
+        if self.facts.stored.is_empty() {
+            return;
+        }
+
+        for other in 0..self.scopes.variables.len() {
+            let Some((sites, nameless)) = self.facts.stored.get(&self.scopes.variables[other].site) else {
+                continue;
+            };
+
+            if other == id {
+                let of = |v: &VariableId| sites.contains(&self.scopes.variables[*v].site);
+                let views: Vec<_> = (0..id).filter(of).chain(nameless.iter().copied()).collect();
+                self.scopes.variables[id].views.extend(views)
+            } else if sites.contains(&site) {
+                self.scopes.variables[other].views.insert(id);
+            }
+        }
+    }
+
+    /// Records that a local may hold these views from now on, and, because of loops, before.
+    pub(super) fn stores(&mut self, id: VariableId, views: Views) {
+        let exclusive = |v: &VariableId| self.reaches(*v, |v, _| v == EXCLUSIVE);
+        if self.unit.faults.has(Fault::ViewsIgnored) || !views.iter().any(exclusive) {
+            return;
+        }
+
+        let site = self.scopes.variables[id].site;
+        for view in views.into_iter().filter(|v| *v != id) {
+            let known = self.facts.stored.get(&site);
+            if view <= GLOBAL {
+                if !known.is_some_and(|known| known.1.contains(&view)) {
+                    self.learned.stored.entry(site).or_default().1.insert(view);
+                }
+            } else {
+                let of = self.scopes.variables[view].site;
+                if !known.is_some_and(|known| known.0.contains(&of)) {
+                    self.learned.stored.entry(site).or_default().0.insert(of);
+                }
+            }
+            self.scopes.variables[id].views.insert(view);
+        }
     }
 
     /// Declares the bindings of a pattern. In a refutable pattern an upper-case name is a constant, not a
@@ -333,7 +379,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn changed_itself(&mut self, id: VariableId, value: &mut Value, span: Span) {
+    /// Like [`Self::changed`], for the local alone.
+    pub(super) fn changed_itself(&mut self, id: VariableId, value: &mut Value, span: Span) {
         let loops: BTreeSet<Site> = {
             let from = self.variable(id).nesting;
             self.enclosing.iter().skip(from).filter(|l| l.is_loop).map(|l| l.site).collect()

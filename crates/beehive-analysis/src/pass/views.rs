@@ -315,7 +315,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether a local or any local that it is a view into fulfils a condition.
-    fn reaches(&self, id: VariableId, fulfils: impl Fn(VariableId, &Variable) -> bool) -> bool {
+    pub(super) fn reaches(&self, id: VariableId, fulfils: impl Fn(VariableId, &Variable) -> bool) -> bool {
         let (mut todo, mut seen) = (vec![id], Views::new());
         while let Some(id) = todo.pop() {
             if seen.insert(id) {

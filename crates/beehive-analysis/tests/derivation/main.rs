@@ -17,6 +17,7 @@ mod refused;
 mod seeded;
 mod side_effects;
 mod std_functions;
+mod stored_views;
 mod understood;
 mod unnamed_changes;
 mod versions;
