@@ -169,11 +169,46 @@ pub(crate) const ONLY_READ: &[&str] = &[
     "checked_sub",
     "checked_div",
     "checked_rem",
+    "abs",
+    "abs_diff",
+    "pow",
+    "saturating_mul",
+    "checked_mul",
+    "chars",
+    "trim",
+    "trim_start",
+    "trim_end",
+    "starts_with",
+    "ends_with",
+    "to_lowercase",
+    "to_uppercase",
+    "to_ascii_lowercase",
+    "to_ascii_uppercase",
+    "eq_ignore_ascii_case",
+    "first",
+    "as_bytes",
+    "as_deref",
+    "get_key_value",
+    "binary_search",
+    "is_subset",
+    "is_disjoint",
+    "octets",
+    "to_be_bytes",
+    "to_le_bytes",
+    "is_multicast",
+    "is_broadcast",
+    "is_some_and",
+    "is_none_or",
 ];
 
 /// Checks for a method that by convention takes `&self` or a copy of the receiver.
 pub(crate) fn only_reads(method: &str) -> bool {
     ONLY_READ.contains(&method)
+}
+
+/// Like [`only_reads`], with the number of arguments: `Iterator::min` and `Cell::get` take none.
+pub(crate) fn call_only_reads(method: &str, arguments: usize) -> bool {
+    only_reads(method) || arguments == 1 && matches!(method, "min" | "max" | "get")
 }
 
 pub(crate) const PURE_ASSOCIATED: &[&str] = &[

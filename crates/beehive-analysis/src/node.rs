@@ -197,6 +197,29 @@ pub(crate) fn is_pure(nodes: &[Node]) -> bool {
     })
 }
 
+/// Checks whether the message alone may make the map leave these nodes by a jump or an exit.
+pub(crate) fn may_leave(nodes: &[Node]) -> bool {
+    nodes.iter().any(|n| match n {
+        Node::Jump(_) => true,
+        Node::Exit { certain, .. } => *certain,
+        Node::Let { value, .. } | Node::Pure { value, .. } => value.exits,
+        Node::Access(a) => a.value.exits,
+        Node::Helper(h) => h.arguments.iter().any(|a| a.value.exits),
+        Node::LetElse { value, otherwise, .. } => value.exits || may_leave(otherwise),
+        Node::Condition { value, then, otherwise, .. } => {
+            value.exits || may_leave(then) || may_leave(otherwise)
+        }
+        // the map leaves under a certain condition
+        Node::OrElse { .. } => true,
+        Node::Match { value, arms, .. } | Node::Arms { value, arms, .. } => {
+            value.exits || arms.iter().any(|a| may_leave(&a.1))
+        }
+        Node::For { value, body, .. } | Node::While { value, body, .. } => value.exits || may_leave(body),
+        Node::Loop { body, .. } | Node::Block { body, .. } => may_leave(body),
+        _ => false,
+    })
+}
+
 /// Checks whether the nodes name any cell.
 pub(crate) fn touches_state(nodes: &[Node]) -> bool {
     nodes.iter().any(|n| match n {

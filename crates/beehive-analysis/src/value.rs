@@ -169,6 +169,9 @@ pub(crate) struct Value {
     pub sources: Sources,
     /// The loops between whose iterations it may differ.
     pub varies: BTreeSet<Site>,
+    /// Whether its type may follow only from how it is used. Not merged: it is about the initial value of a
+    /// local.
+    pub open: bool,
     /// Whether evaluating it may panic.
     pub panics: bool,
     /// Whether evaluating it may leave the function (`?`) or a loop.

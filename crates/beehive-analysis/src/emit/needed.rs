@@ -4,7 +4,8 @@
 use crate::node::{FunctionMap, Node};
 use crate::value::{Value, Variables};
 
-fn meets(a: &Variables, b: &Variables) -> bool {
+/// Checks whether two sets have a variable in common.
+pub(super) fn meets(a: &Variables, b: &Variables) -> bool {
     a.iter().any(|x| b.contains(x))
 }
 

@@ -2,11 +2,11 @@
 //! errors in keys at the user's code.
 
 use super::leave::branch_label;
-use super::needed::{keeps, needed_parameters};
+use super::needed::{keeps, meets, needed_parameters};
 use super::panics::{is_caught, is_caught_around, leaves, may_panic};
 use super::{field_constant, mapper};
-use crate::node::{Access, HelperCall, Node};
-use crate::value::Variables;
+use crate::node::{Access, HelperCall, Node, touches_state};
+use crate::value::{Value, Variables};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 
@@ -31,6 +31,12 @@ pub(crate) fn print(nodes: &[Node], needs: &Variables) -> TokenStream {
 
 fn node(n: &Node, needs: &Variables) -> TokenStream {
     match n {
+        Node::Let { defines, value, .. } if is_left_out(value, defines, needs) => effect(),
+        Node::LetElse { defines, value, otherwise, .. }
+            if is_left_out(value, defines, needs) && !touches_state(otherwise) =>
+        {
+            effect()
+        }
         Node::Let { tokens, .. } | Node::Pure { tokens, .. } => tokens.clone(),
         Node::LetElse { pattern, initial, otherwise, .. } => {
             let otherwise = print(otherwise, needs);
@@ -41,10 +47,7 @@ fn node(n: &Node, needs: &Variables) -> TokenStream {
             let (constant, mapper) = (field_constant(field), mapper());
             quote_spanned!(field.span()=> #mapper.whole(Self::#constant);)
         }
-        Node::Effect => {
-            let mapper = mapper();
-            quote!(#mapper.effect();)
-        }
+        Node::Effect => effect(),
         Node::Maybe | Node::Item(_) | Node::Gap => quote!(),
         Node::Condition { condition, then, otherwise, .. } => {
             let (then, otherwise) = (print(then, needs), print(otherwise, needs));
@@ -109,6 +112,17 @@ fn node(n: &Node, needs: &Variables) -> TokenStream {
         Node::Helper(h) => helper_call(h),
         Node::Exit { tokens, .. } | Node::Jump(tokens) => quote!(#tokens;),
     }
+}
+
+fn effect() -> TokenStream {
+    let mapper = mapper();
+    quote!(#mapper.effect();)
+}
+
+/// Checks for a local that the map does not need and whose type it could not infer. The handler may leave at its
+/// declaration; the map goes on.
+fn is_left_out(value: &Value, defines: &Variables, needs: &Variables) -> bool {
+    value.open && !meets(defines, needs) && !meets(&value.changes, needs)
 }
 
 fn access(a: &Access) -> TokenStream {

@@ -2,8 +2,11 @@
 //! functions.
 
 use super::scope::Kind;
+use super::views::GLOBAL;
 use super::{Pass, typed_parameters};
-use crate::known::{Callee, callee, is_impure_method, is_upper, only_reads, owns_its_result};
+use crate::known::{
+    Callee, call_only_reads, callee, is_impure_method, is_upper, only_reads, owns_its_result,
+};
 use crate::methods::{cannot_panic, reads_by_convention};
 use crate::missing::Missing;
 use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
@@ -70,12 +73,13 @@ impl Pass<'_, '_> {
         let filled = Value { unordered: value.unordered.clone(), ..Value::default() };
         value.unordered = of_receiver.or(value.unordered.take());
         self.order_of_result(c, &mut value, counts);
-        if only_reads(&method) {
+        if call_only_reads(&method, c.args.len()) {
             return value;
         }
 
-        if let Some(root) = self.root(&c.receiver) {
-            let stored = c.args.iter().flat_map(|a| self.views(a)).collect();
+        if let Some(root) = self.root(&c.receiver).filter(|root| self.is_exclusive(*root)) {
+            let arguments = c.args.iter().filter(|a| !matches!(peel(a), Expr::Closure(_) | Expr::Lit(_)));
+            let stored = arguments.flat_map(|a| self.views(a)).collect();
             self.stores(root, stored);
         }
 
@@ -317,6 +321,11 @@ impl Pass<'_, '_> {
             for id in self.handed_views(a) {
                 if self.own_function_may_change(c, index, id) {
                     self.changed(id, value, c.func.span());
+                    let others = c.args.iter().enumerate().filter(|(other, _)| *other != index);
+                    let held = others.flat_map(|(_, a)| self.views(a));
+                    let held = held.filter(|v| *v > GLOBAL && !self.variable_is_plain(*v)).collect();
+                    // `mem::replace(&mut slot, Some(view))`
+                    self.stores(id, held);
                 }
             }
         }

@@ -8,7 +8,7 @@
 use super::scope::{Kind, Known};
 use super::{Enclosing, Pass};
 use crate::faults::Fault;
-use crate::node::Node;
+use crate::node::{Node, may_leave};
 use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
 use crate::value::{Site, Sources, Value, Why};
 use crate::words::plain_words;
@@ -25,6 +25,9 @@ const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may belo
     note: to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`\n\
     note: to process each of them where it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
     note: data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`";
+
+const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would not end\n\
+    help: bound it by the message, say with `.take(n)`";
 
 impl Pass<'_, '_> {
     pub(super) fn is_undecided(&self, site: Site) -> bool {
@@ -66,9 +69,9 @@ impl Pass<'_, '_> {
         // only a local that changes in the loop needs it
         let mut varying = self.facts.varying.values().chain(self.learned.varying.values());
         if varying.any(|loops| loops.contains(&left.site)) {
-            let known = self.facts.decided_by.get(&left.site);
-            if !known.is_some_and(|known| known.covers(&left.decided_by)) {
-                self.learned.decided_by.insert(left.site, left.decided_by);
+            let facts = [&self.facts.decided_by, &self.learned.decided_by];
+            if !facts.iter().any(|known| known.get(&left.site).is_some_and(|k| k.covers(&left.decided_by))) {
+                self.learned.decided_by.entry(left.site).or_default().and(&left.decided_by);
             }
         }
         left.yields
@@ -215,12 +218,6 @@ impl Pass<'_, '_> {
         let iterator = self.printed_owned(over);
         let words = format!("for {} in {}", plain_words(pattern.to_token_stream()), self.words(over));
         let undecided = self.is_undecided(site);
-        if undecided && is_endless(over) {
-            self.error(
-                over,
-                "only state ends this loop, so the map would not end\nhelp: bound it by the message, say with `.take(n)`",
-            );
-        }
 
         if undecided {
             // the handler may stop in the middle, so the remaining state of the iterator is unknown
@@ -243,8 +240,12 @@ impl Pass<'_, '_> {
         self.bind_view(pattern, over, &known, false);
         self.enter(site, label, true, depth);
         self.decided_by(&value.sources);
+        let errors = self.errors.len();
         let (mut nodes, _) = self.block(body, true);
         self.leave();
+        if self.errors.len() == errors && is_endless(over) && (undecided || !may_leave(&nodes)) {
+            self.error(over, ONLY_STATE_ENDS)
+        }
 
         if undecided {
             self.control.pop();
@@ -362,6 +363,7 @@ impl Pass<'_, '_> {
         }
 
         self.decided_by(&all.sources);
+        let errors = self.errors.len();
         let (mut body, _) = self.block(&w.body, true);
         self.leave();
         if self.unit.faults.has(Fault::LoopBodyLost) {
@@ -380,6 +382,10 @@ impl Pass<'_, '_> {
 
             out.push(Node::Either(depth + 1, vec![body]));
         } else {
+            let always = matches!(&*w.cond, Expr::Lit(l) if matches!(&l.lit, syn::Lit::Bool(b) if b.value));
+            if always && !may_leave(&body) && self.errors.len() == errors {
+                self.error_at(w.while_token.span(), ONLY_STATE_ENDS)
+            }
             let label = w.label.as_ref().map(|l| l.to_token_stream());
             out.push(Node::While { label, condition: self.printed(&w.cond), value: all, body });
         }
@@ -397,8 +403,12 @@ impl Pass<'_, '_> {
         }
 
         self.enter(site, l.label.as_ref(), true, depth);
+        let errors = self.errors.len();
         let (body, _) = self.block(&l.body, true);
         let mut value = self.leave();
+        if !undecided && !may_leave(&body) && self.errors.len() == errors {
+            self.error_at(l.loop_token.span(), ONLY_STATE_ENDS)
+        }
 
         if undecided {
             self.control.pop();

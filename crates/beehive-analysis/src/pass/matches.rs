@@ -3,7 +3,7 @@
 use super::Pass;
 use super::scope::{Kind, Known};
 use crate::node::{Node, is_pure};
-use crate::syntax::conjuncts;
+use crate::syntax::{conjuncts, peel};
 use crate::value::{Site, Value};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -149,7 +149,13 @@ impl Pass<'_, '_> {
         value.sources.and(&guards.sources);
         let mut all = scrutinee;
         all.and(guards);
-        let scrutinee = self.printed(&m.expr);
+        let scrutinee = match peel(&m.expr) {
+            // the map matches it once for each arm, which may move it
+            Expr::Path(p) if state_guard && p.path.get_ident().is_some_and(|i| self.find(i).is_some()) => {
+                quote!(::core::clone::Clone::clone(&#p))
+            }
+            e => self.printed(e),
+        };
 
         if state_guard {
             value.taint = Some(Self::together(&m.expr));

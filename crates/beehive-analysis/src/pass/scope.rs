@@ -427,6 +427,9 @@ impl Pass<'_, '_> {
             let already = self.facts.varying.get(&v.site);
 
             if already.is_none_or(|a| !loops.is_subset(a)) {
+                for l in self.enclosing.iter().filter(|l| loops.contains(&l.site)) {
+                    self.learned.decided_by.entry(l.site).or_default().and(&l.decided_by);
+                }
                 self.learned.varying.entry(v.site).or_default().extend(loops);
             }
         }

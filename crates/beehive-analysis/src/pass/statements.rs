@@ -4,7 +4,9 @@ use super::Pass;
 use super::scope::{Kind, Known};
 use crate::known::{MacroKind, macro_kind};
 use crate::node::Node;
-use crate::syntax::{discards, is_quiet, is_self, names, pattern_name, peel, peel_references, self_field};
+use crate::syntax::{
+    discards, is_quiet, is_self, last_name, names, pattern_name, peel, peel_references, self_field,
+};
 use crate::value::{Taint, Value, Why};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -165,12 +167,20 @@ impl Pass<'_, '_> {
 
                 // in a function that has no state, a change of a local is all the effect that it has
                 let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
-                if discards(e) && !within || (self.tail && !is_quiet(Some(e))) {
+                let discards = discards(e) && !within;
+                if discards && self.computing > 0 && self.closures == 0 && !value.changes.is_empty() {
+                    // the map repeats it inside the value
+                    self.logged = true
+                } else if discards || (self.tail && !is_quiet(Some(e))) {
                     // the expression is called for its effect, or is the function's answer
                     out.push(Node::Effect);
                 }
 
-                if value.exits || !value.changes.is_empty() {
+                if value.exits && value.changes.is_empty() && is_inferred(e) {
+                    // the map lacks what decides the type
+                    out.push(Node::Effect);
+                    out.push(Node::Maybe);
+                } else if value.exits || !value.changes.is_empty() {
                     let tokens = self.printed(e);
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
                 }
@@ -200,12 +210,23 @@ impl Pass<'_, '_> {
         if let (Pat::Tuple(ps), Expr::Tuple(es), None) = (pattern, peel(&init.expr), &init.diverge)
             && ps.elems.len() == es.elems.len()
             && !ps.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
-            && self.tuple(ps, es, out)
         {
-            return;
+            if !matches!(l.pat, Pat::Type(_)) && are_apart(ps, es) {
+                // one by one, so that the map keeps only those that it needs
+                for (p, e) in ps.elems.iter().zip(&es.elems) {
+                    if !self.names_fields(p, e) {
+                        self.ordinary_local(p, p, e, None, out)
+                    }
+                }
+                return;
+            }
+            if self.tuple(ps, es, out) {
+                return;
+            }
         }
 
-        self.ordinary_local(l, pattern, init, out)
+        let diverge = init.diverge.as_ref().map(|(_, diverge)| &**diverge);
+        self.ordinary_local(&l.pat, pattern, &init.expr, diverge, out)
     }
 
     /// Recognizes aliases of fields: `let stats = &mut self.stats;` and
@@ -301,27 +322,35 @@ impl Pass<'_, '_> {
         true
     }
 
-    fn ordinary_local(&mut self, l: &Local, pattern: &Pat, init: &syn::LocalInit, out: &mut Vec<Node>) {
-        let refutable = init.diverge.is_some();
+    /// Analyses a local; `pattern` is the declared pattern without its type.
+    fn ordinary_local(
+        &mut self,
+        declared: &Pat,
+        pattern: &Pat,
+        initial: &Expr,
+        diverge: Option<&Expr>,
+        out: &mut Vec<Node>,
+    ) {
+        let refutable = diverge.is_some();
         let mut nodes = vec![];
-        let one = pattern_name(&l.pat).is_some() && !refutable;
+        let one = pattern_name(declared).is_some() && !refutable;
         let mut value = match one {
-            true => self.unordered(&init.expr, &mut nodes),
-            false => self.expression(&init.expr, &mut nodes),
+            true => self.unordered(initial, &mut nodes),
+            false => self.expression(initial, &mut nodes),
         };
-        self.declared_order(&l.pat, &init.expr, &mut value);
+        self.declared_order(declared, initial, &mut value);
         if !one {
             Self::decide(&mut value);
         }
         let clean = Self::is_clean(&value, &nodes);
 
         if !clean {
-            self.dropped(&value, init.expr.span());
+            self.dropped(&value, initial.span());
             out.extend(nodes);
             out.push(if value.exits { Node::Maybe } else { Node::Gap });
         }
 
-        let otherwise = init.diverge.as_ref().map(|(_, diverge)| {
+        let otherwise = diverge.map(|diverge| {
             if !clean {
                 self.under();
             }
@@ -333,6 +362,12 @@ impl Pass<'_, '_> {
             if ends_in_macro(diverge) {
                 // whatever the macro is, it does not go on here
                 self.exit(false, &mut nodes);
+            } else if clean
+                && !jumps(diverge)
+                && !matches!(nodes.last(), Some(Node::Exit { certain: true, .. }))
+            {
+                // also if state decides how it ends
+                self.exit(true, &mut nodes);
             }
             if !clean {
                 self.control.pop();
@@ -342,8 +377,8 @@ impl Pass<'_, '_> {
         });
 
         if !clean {
-            let taint = value.taint_or_together(init.expr.span());
-            self.bind_view(&l.pat, &init.expr, &Kind::Tainted(taint), refutable);
+            let taint = value.taint_or_together(initial.span());
+            self.bind_view(declared, initial, &Kind::Tainted(taint), refutable);
             if let Some(otherwise) = otherwise {
                 out.push(Node::Either(self.control.len() + 1, vec![otherwise]));
             }
@@ -351,7 +386,7 @@ impl Pass<'_, '_> {
         }
 
         let alias = match pattern {
-            Pat::Ident(i) if i.mutability.is_none() => self.alias(&init.expr, &value),
+            Pat::Ident(i) if i.mutability.is_none() => self.alias(initial, &value),
             _ => None,
         };
 
@@ -361,19 +396,22 @@ impl Pass<'_, '_> {
             alias,
             unordered: value.unordered.clone(),
         });
-        let initial = self.printed_owned(&init.expr);
+        let printed_initial = self.printed_owned(initial);
 
-        let views = self.bound_views(&l.pat, &init.expr);
-        let defines = self.bind_views(&l.pat, views, &known, refutable);
-        let printed = l.pat.to_token_stream();
+        let views = self.bound_views(declared, initial);
+        let defines = self.bind_views(declared, views, &known, refutable);
+        let printed = declared.to_token_stream();
 
-        if matches!(pattern, Pat::Wild(_)) && discards(&init.expr) {
+        if matches!(pattern, Pat::Wild(_)) && discards(initial) {
             out.push(Node::Effect);
         }
 
+        value.open = !matches!(declared, Pat::Type(_)) && is_inferred(initial);
         out.push(match otherwise {
-            Some(otherwise) => Node::LetElse { pattern: printed, initial, defines, value, otherwise },
-            None => Node::Let { tokens: quote!(let #printed = #initial;), defines, value },
+            Some(otherwise) => {
+                Node::LetElse { pattern: printed, initial: printed_initial, defines, value, otherwise }
+            }
+            None => Node::Let { tokens: quote!(let #printed = #printed_initial;), defines, value },
         });
     }
 
@@ -389,6 +427,42 @@ impl Pass<'_, '_> {
     pub(super) fn together(e: &impl Spanned) -> Taint {
         Taint::new(Why::Together, e.span())
     }
+}
+
+/// Checks that no initial value mentions a name that the patterns bind, as in `let (a, b) = (b, a)`.
+fn are_apart(patterns: &syn::PatTuple, values: &syn::ExprTuple) -> bool {
+    let (mut bound, mut mentioned) = (vec![], vec![]);
+    names(patterns.elems.to_token_stream(), &mut bound);
+    names(values.elems.to_token_stream(), &mut mentioned);
+    !bound.iter().any(|name| mentioned.contains(name))
+}
+
+/// Checks for an expression whose type may follow only from how its value is used, such as `text.parse()?`.
+fn is_inferred(e: &Expr) -> bool {
+    match peel(e) {
+        Expr::MethodCall(c) => match c.method.to_string().as_str() {
+            "parse" | "into" | "try_into" | "collect" | "sum" | "product" | "unwrap_or_default" => {
+                c.turbofish.is_none()
+            }
+            "ok" | "err" | "map_err" | "ok_or" | "ok_or_else" | "unwrap_or" | "unwrap_or_else" | "unwrap"
+            | "expect" | "copied" | "cloned" => is_inferred(&c.receiver),
+            _ => false,
+        },
+        Expr::Try(t) => is_inferred(&t.expr),
+        Expr::Call(c) => {
+            c.args.iter().any(is_inferred)
+                || matches!(peel(&c.func), Expr::Path(p) if last_name(&p.path) == "default")
+        }
+        Expr::Tuple(t) => t.elems.iter().any(is_inferred),
+        _ => false,
+    }
+}
+
+/// Checks for `break` or `continue` in an expression.
+fn jumps(e: &Expr) -> bool {
+    let mut mentioned = vec![];
+    names(e.to_token_stream(), &mut mentioned);
+    mentioned.iter().any(|n| n == "break" || n == "continue")
 }
 
 /// Checks for a block that ends in a macro call.

@@ -40,6 +40,47 @@ fn values_that_control_flow_computes_are_known() {
     }
 }
 
+/// What the map prints compiles although it leaves out what decides a type or how the handler leaves.
+#[test]
+fn what_the_map_leaves_out_does_not_break_it() {
+    for (body, kept) in [
+        // the type of the number follows from the row
+        (
+            "let Ok(port) = m.text.parse() else { return }; self.rows.at(m.a).insert(port, 1);",
+            "__m.effect();::beehive::__private::AtValue(Self::__bh_rows,&(m.a)).cell(__m);",
+        ),
+        (
+            "let port = m.text.parse().ok()?; self.rows.at(m.a).insert(port, 1); None",
+            "__m.effect();::beehive::__private::AtValue(Self::__bh_rows,&(m.a)).cell(__m);",
+        ),
+        ("self.d.put(m.a, 1); Some(m.text.trim().parse().ok()?)", "AtValue(Self::__bh_d,&(m.a)).cell(__m);"),
+        ("let k: u64 = m.text.parse().ok()?; self.d.put(k, 1); None", "letk:u64=match::beehive"),
+        ("let k = m.text.parse().ok()?; self.d.put(k, 1); None", "letk=match::beehive"),
+        // of two vectors the map needs one
+        (
+            "let (mut up, mut down) = (vec![], vec![]); for x in &m.items { if *x > 3 { up.push(*x) } else { down.push(*x) } } for k in up { self.d.put(k, 1); } ctx.emit(down);",
+            "letmutup=vec![];forxin&m.items",
+        ),
+        ("let (mut a, mut b) = (m.a, m.b); (a, b) = (b, a); self.t.put((a, b), 1);", "(a,b)=(b,a);"),
+        ("let (a, b) = (m.a, m.b); let (a, b) = (b, a); self.t.put((a, b), 1);", "let(a,b)=(b,a);"),
+        // state decides which way out the handler takes
+        (
+            "let Some(k) = m.opt else { match self.d.get(&m.a) { Some(_) => return, None => { ctx.emit(m.a); return } } }; self.e.put(k, 1);",
+            "return;};::beehive",
+        ),
+        // one arm has a guard on the message, another one on state
+        (
+            "match m.opt { Some(x) if x > 9 => { self.d.put(x, 1); } Some(x) if self.e.contains(&x) => { self.e.put(x, 2); } _ => {} }",
+            "ifletSome(x)=m.opt{",
+        ),
+    ] {
+        let d = handler(body);
+        let map = d.handlers[0].map.to_string().replace(' ', "").replace("letk=(match", "letk=match");
+        let map = map.replace("letk:u64=(match", "letk:u64=match");
+        assert!(d.errors.is_empty() && map.contains(kept), "{body}\n{:?}\n{map}", errors(&d));
+    }
+}
+
 #[test]
 fn items_of_the_body_are_items_of_the_map() {
     for (body, kept) in [
@@ -117,6 +158,10 @@ fn a_local_that_several_branches_move_is_cloned() {
         (
             "let n = m.name.clone(); match self.d.get(&m.a) { Some(_) => { self.q.put(Self::named(n), 1); } None => { self.q.put(Self::named(n), 2); } } } fn named(n: String) -> Named { Named { n }",
             "Self::named(::core::clone::Clone::clone(&n))",
+        ),
+        (
+            "let key = m.o.clone(); match key { Some(k) if self.g.contains(&k) => { self.p.put((k, 1), 1); } Some(k) => { self.g.put(k, 1); } None => {} }",
+            "ifletSome(k)=::core::clone::Clone::clone(&key){",
         ),
         (
             "let o = m.o.clone(); if self.d.contains(&m.a) { if let Some(n) = o { self.g.put(n, 1); } } else if let Some(n) = o { self.g.put(n, 2); }",

@@ -122,6 +122,14 @@ fn bodies_are_refused_for_their_reason() {
             "let k = *self.d.get(&m.a).unwrap(); self.outer(k); } fn outer(&mut self, x: u64) { self.inner(x + 1); } fn inner(&mut self, y: u64) { self.e.put(y, 1);",
             "becomes a key",
         ),
+        // only state ends the loop
+        (
+            "let mut id = m.a; loop { if !self.d.contains(&id) { self.d.put(id, 1); return; } id += 1; }",
+            "only state ends",
+        ),
+        ("for id in 0.. { if !self.d.contains(&id) { self.d.put(id, 1); return; } }", "only state ends"),
+        ("let mut id = m.a; while true { if !self.d.contains(&id) { return; } id += 1; }", "only state ends"),
+        ("for x in m.items.iter().cycle() { if self.d.contains(x) { return; } }", "only state ends"),
         // conditional compilation
         ("#[cfg(feature = \"x\")] let k = m.a; self.d.get(&m.b);", "compiled"),
         // configuration and shared views

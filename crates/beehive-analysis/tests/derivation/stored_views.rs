@@ -44,6 +44,10 @@ fn a_view_that_is_stored_later_is_followed() {
             "best.replace(x);",
         ),
         (
+            "let mut v = m.items.clone(); let mut slot = None; for x in &mut v { let _ = std::mem::replace(&mut slot, Some(x)); } if let Some(x) = slot { *x = m.b; } for k in &v { self.d.put(*k, 1); }",
+            "*x=m.b;",
+        ),
+        (
             "let mut v = m.items.clone(); let mut last = None; for x in v.iter_mut() { last = Some(x); } match last { Some(x) => { if self.e.contains(&m.a) { *x = m.b; } } None => {} } for k in &v { self.d.put(*k, 1); }",
             "",
         ),
