@@ -97,7 +97,7 @@ fn what_a_condition_changes_that_the_map_evaluates_once_is_refused() {
 fn what_other_code_changes_through_a_view_is_refused_or_repeated() {
     repeats_or_refuses(&[
         (
-            "let mut v = m.items.clone(); for x in v.iter_mut() { self.config.normalise(x); } for k in &v { self.d.put(*k, 1); }",
+            "let mut v = m.items.clone(); for x in v.iter_mut() { self.config.normalize(x); } for k in &v { self.d.put(*k, 1); }",
             "",
         ),
         (

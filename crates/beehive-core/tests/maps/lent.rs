@@ -114,6 +114,83 @@ impl Lent {
         keys.sort();
         keys.dedup();
     }
+    #[rcv(joins)]
+    fn remembered(&mut self, m: &M<913>) {
+        let mut keys = m.items.clone();
+        let (mut last, mut big) = (None, vec![]);
+        for x in keys.iter_mut() {
+            if *x > m.a {
+                last = Some(x);
+            } else {
+                big.push(x);
+            }
+        }
+        if let Some(x) = last {
+            *x = m.b;
+        }
+        for x in big {
+            *x += 1;
+        }
+        for k in &keys {
+            self.d.put(*k, 1);
+        }
+    }
+    #[rcv(joins)]
+    fn pushed_aside(&mut self, m: &M<914>) {
+        let mut keys = vec![];
+        let sum = m.items.iter().fold(0, |n, x| {
+            if *x > 3 {
+                keys.push(*x);
+            }
+            n + x
+        });
+        for k in keys {
+            self.d.put(k, sum);
+        }
+    }
+    #[rcv(joins)]
+    fn assigned_through_a_call(&mut self, m: &M<915>) {
+        let (mut lo, mut hi) = (m.a, m.b);
+        *std::cmp::max(&mut lo, &mut hi) = 3;
+        self.d.put(lo, 1);
+        self.d.put(hi, 1);
+    }
+    #[rcv(joins)]
+    fn one_of_two(&mut self, m: &M<916>, ctx: &mut Ctx) {
+        let (mut up, mut down) = (vec![], vec![]);
+        for x in &m.items {
+            if *x > m.a { up.push(*x) } else { down.push(*x) }
+        }
+        for k in up {
+            self.d.put(k, down.len() as u64);
+        }
+    }
+    #[rcv(joins)]
+    fn two_kinds_of_guards(&mut self, m: &M<917>) {
+        let name = m.opt.map(|k| k.to_string());
+        match name {
+            Some(k) if k.len() > 9 => {
+                self.d.put(m.a, 1);
+            }
+            Some(k) if self.d.contains(&(k.len() as u64)) => {
+                self.e.put(k.len() as u64 + m.b, 1);
+            }
+            Some(k) => {
+                self.w.put(k.len() as u64, 1);
+            }
+            None => {}
+        }
+    }
+    #[rcv]
+    fn parsed(&mut self, m: &M<918>) -> Option<()> {
+        let column = m.text.parse().ok()?;
+        self.rows.at(m.a).insert(column, 1);
+        let Ok(value) = m.name.parse() else {
+            return None;
+        };
+        self.rows.at(m.a).insert(value, 2);
+        Some(())
+    }
     #[rcv]
     fn logged_and_left(&mut self, m: &M<908>) {
         let k = match m.opt {
@@ -165,5 +242,5 @@ impl Lent {
 
 #[test]
 fn what_is_lent_and_what_is_logged() {
-    check_handlers!(Lent, 300, exact in 1 of 2, [901 902 903 904 905 906 907 908 909 910 911 912]);
+    check_handlers!(Lent, 300, exact in 1 of 2, [901 902 903 904 905 906 907 908 909 910 911 912 913 914 915 916 917 918]);
 }
