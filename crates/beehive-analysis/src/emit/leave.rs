@@ -71,22 +71,24 @@ pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
     quote!(break #label)
 }
 
-/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map. Locals for
-/// which `shared` returns true are cloned where the expression would move them.
-pub(crate) fn moved(
-    e: &Expr,
-    control: &[Control],
-    shared: &dyn Fn(&Ident) -> bool,
-    faults: Faults,
-) -> TokenStream {
+/// What printing needs to know about locals, by name.
+pub(crate) struct Locals<'l> {
+    /// Whether a local is cloned where an expression would move it.
+    pub shared: &'l dyn Fn(&Ident) -> bool,
+    /// Whether a local is the context, whose calls as statements are left out.
+    pub context: &'l dyn Fn(&Ident) -> bool,
+}
+
+/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
+pub(crate) fn moved(e: &Expr, control: &[Control], locals: &Locals<'_>, faults: Faults) -> TokenStream {
     let mut e = e.clone();
-    Moving { control, shared, faults }.visit_expr_mut(&mut e);
+    Moving { control, locals, faults }.visit_expr_mut(&mut e);
     e.into_token_stream()
 }
 
 struct Moving<'c> {
     control: &'c [Control],
-    shared: &'c dyn Fn(&Ident) -> bool,
+    locals: &'c Locals<'c>,
     faults: Faults,
 }
 
@@ -98,7 +100,7 @@ impl Moving<'_> {
     /// Clones a shared local instead of moving it.
     fn keep(&self, e: &mut Expr) {
         if let Expr::Path(p) = peel(e)
-            && p.path.get_ident().is_some_and(|name| (self.shared)(name))
+            && p.path.get_ident().is_some_and(|name| (self.locals.shared)(name))
         {
             *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p)))
         }
@@ -188,6 +190,13 @@ impl VisitMut for Moving<'_> {
             && macro_kind(&m.mac.path) == MacroKind::Log
         {
             // an expression with other logging is not printed
+            *s = Stmt::Expr(Expr::Verbatim(TokenStream::new()), Some(Default::default()));
+            return;
+        }
+        if let Stmt::Expr(Expr::MethodCall(c), _) = s
+            && let Expr::Path(p) = peel(&c.receiver)
+            && p.path.get_ident().is_some_and(|name| (self.locals.context)(name))
+        {
             *s = Stmt::Expr(Expr::Verbatim(TokenStream::new()), Some(Default::default()));
             return;
         }

@@ -244,7 +244,8 @@ impl Pass<'_, '_> {
         }
 
         let last = last_name(&p.path);
-        value.panics |= !is_upper(&last) && !cannot_panic(&last);
+        let own = p.path.segments.len() > 1 && p.path.segments.first().is_some_and(|s| s.ident == "Self");
+        value.panics |= !is_upper(&last) && (own || !cannot_panic(&last));
         let local = p.path.get_ident().and_then(|i| self.find(i));
         if let Some(id) = local {
             let mut value = self.local_call(id, c, value, out);

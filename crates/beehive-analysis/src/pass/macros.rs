@@ -57,6 +57,13 @@ impl Pass<'_, '_> {
                 self.logged = true;
                 self.all(arguments.expressions.iter(), out)
             }
+            // a function that the map calls checks its arguments there, too
+            MacroKind::Log if name.contains("assert") && (self.is_free() || self.closures > 0) => {
+                let mut value = self.arguments(arguments, out);
+                value.panics = true;
+                self.diverged |= self.closures > 0;
+                value
+            }
             MacroKind::Log if statement && self.only_logs(arguments) => {
                 self.logged = true;
                 Value::default()

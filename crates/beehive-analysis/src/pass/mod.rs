@@ -15,7 +15,7 @@ mod scope;
 mod statements;
 mod views;
 
-use crate::emit::leave::{Control, moved};
+use crate::emit::leave::{Control, Locals, moved};
 use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::{is_context, names};
@@ -230,7 +230,8 @@ impl<'u, 'a> Pass<'u, 'a> {
 
     /// Returns an expression as it is printed into the map at this point.
     fn printed(&self, e: &Expr) -> TokenStream {
-        moved(e, &self.control, &|name| self.is_shared(name), self.unit.faults)
+        let locals = Locals { shared: &|name| self.is_shared(name), context: &|name| self.is_envelope(name) };
+        moved(e, &self.control, &locals, self.unit.faults)
     }
 
     /// Checks whether several branches between which state decides may move a local. The map runs all of

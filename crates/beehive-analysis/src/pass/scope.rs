@@ -155,6 +155,11 @@ impl Pass<'_, '_> {
         self.control.len().saturating_sub(self.direct_closures)
     }
 
+    /// Checks whether a name denotes the context.
+    pub(super) fn is_envelope(&self, name: &Ident) -> bool {
+        self.find(name).is_some_and(|id| matches!(self.variable(id).kind, Kind::Context) && id > GLOBAL)
+    }
+
     /// Checks whether a local is declared outside of the innermost condition on state.
     pub(super) fn is_outside(&self, name: &Ident) -> bool {
         !self.control.is_empty()
@@ -304,8 +309,9 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Records that from the next round on this local, and every local that it may be a view into, is not a
-    /// function of the message.
+    /// Records that this local, and every local that it may be a view into, is not a function of the message
+    /// from here on. If the handler may come back to code before this point, in a loop or a closure, that holds
+    /// from the declaration on, beginning with the next round.
     pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
@@ -315,9 +321,14 @@ impl Pass<'_, '_> {
             }
 
             let v = &self.scopes.variables[id];
-            if matches!(v.kind, Kind::Known(_)) && !self.facts.poisoned.contains_key(&v.site) {
-                self.learned.poisoned.entry(v.site).or_insert(taint.clone());
+            let comes_back = self.closures > 0 || self.enclosing.iter().skip(v.nesting).any(|l| l.is_loop);
+            let (known, site) = (matches!(v.kind, Kind::Known(_)), v.site);
+            if known && !comes_back {
+                self.scopes.variables[id].kind = Kind::Tainted(taint.clone());
+            } else if known && !self.facts.poisoned.contains_key(&site) {
+                self.learned.poisoned.entry(site).or_insert(taint.clone());
             }
+            let v = &self.scopes.variables[id];
 
             if !self.unit.faults.has(Fault::ViewsIgnored) {
                 todo.extend(&v.views);

@@ -3,7 +3,7 @@
 use super::Pass;
 use super::scope::{Kind, Known};
 use crate::known::{MacroKind, macro_kind};
-use crate::node::Node;
+use crate::node::{Node, is_pure, touches_state};
 use crate::syntax::{
     discards, is_quiet, is_self, last_name, names, pattern_name, peel, peel_references, self_field,
 };
@@ -152,6 +152,7 @@ impl Pass<'_, '_> {
             Expr::Macro(m) if macro_kind(&m.mac.path) == MacroKind::Diverge => {
                 self.macro_statement(&m.mac, out)
             }
+            Expr::MethodCall(c) if self.only_emits(c) => self.logged = true,
             e @ (Expr::Break(_) | Expr::Continue(_)) => {
                 self.expression(e, out);
             }
@@ -188,6 +189,24 @@ impl Pass<'_, '_> {
                 self.called_for_its_effect(e);
             }
         }
+    }
+
+    /// Checks whether a call on the context, inside an expression that computes a value, can be left out of the
+    /// map: `None => { ctx.emit(Unknown(msg.id)); return }`. Its arguments must touch no state and change nothing.
+    fn only_emits(&mut self, c: &syn::ExprMethodCall) -> bool {
+        let Expr::Path(p) = peel(&c.receiver) else { return false };
+        if self.computing == 0
+            || self.closures > 0
+            || !p.path.get_ident().is_some_and(|i| self.is_envelope(i))
+        {
+            return false;
+        }
+
+        c.args.iter().all(|e| {
+            let mut nodes = vec![];
+            let value = self.expression(e, &mut nodes);
+            !touches_state(&nodes) && is_pure(&nodes) && !value.exits && value.changes.is_empty()
+        })
     }
 
     fn local(&mut self, l: &Local, out: &mut Vec<Node>) {

@@ -40,6 +40,84 @@ fn values_that_control_flow_computes_are_known() {
     }
 }
 
+/// A branch that emits and leaves is left out of a value; the emission counts, and the message is not dropped.
+#[test]
+fn a_branch_that_emits_and_leaves_is_understood() {
+    for (body, kept) in [
+        (
+            "let k = match m.opt { Some(k) => k, None => { ctx.emit(Bad(m.a)); return; } }; self.d.put(k, 1);",
+            "__m.effect();letk=matchm.opt{Some(k)=>k,None=>{;return;}};",
+        ),
+        (
+            "let k = if let Some(k) = m.opt { k } else { ctx.emit(Bad(m.a)); return; }; self.d.put(k, 1);",
+            "else{;return;};",
+        ),
+        (
+            "for x in &m.items { let k = match x.checked_sub(m.a) { Some(k) => k, None => { ctx.emit(Bad(*x)); continue } }; self.e.put(k, 1); }",
+            "None=>{;continue}",
+        ),
+        (
+            "let k = match m.opt { Some(k) => k, None => { let n = m.a + 1; ctx.after(Bad(n), SECOND); n } }; self.d.put(k, 1);",
+            "None=>{letn=m.a+1;;n}",
+        ),
+    ] {
+        let d = handler(body);
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(
+            d.errors.is_empty() && map.contains(kept) && map.contains("effect"),
+            "{body}\n{:?}\n{map}",
+            errors(&d)
+        );
+    }
+
+    for body in [
+        "let k = match m.opt { Some(k) => k, None => { ctx.emit(Bad(self.d.get(&m.a).copied())); return; } }; self.e.put(k, 1);",
+        "let mut n = m.a; let k = match m.opt { Some(k) => k, None => { ctx.emit(Bad({ n += 1; n })); n } }; self.e.put(k, 1);",
+    ] {
+        assert!(!errors(&handler(body)).is_empty(), "{body}");
+    }
+}
+
+/// What is lost by an expression that the map does not run is lost from there on, unless the handler comes back.
+#[test]
+fn a_local_is_known_until_it_is_lost() {
+    for body in [
+        "let mut n = m.a; n += 1; self.d.put(n, 1); ctx.emit(Total({ n += 1; n }));",
+        "let mut v = m.items.clone(); for k in &v { self.d.put(*k, 1); } ctx.emit(All(std::mem::take(&mut v)));",
+        "let mut v = m.items.clone(); self.d.put(v[0], 1); if self.e.contains(&m.a) { v.clear(); ctx.emit(All(v)); }",
+        "let mut v = m.items.clone(); for k in &v { self.d.put(*k, 1); } let r = &mut v; keep(r);",
+        "for x in &m.items { let mut n = *x; self.d.put(n, 1); ctx.emit(Total({ n += 1; n })); }",
+    ] {
+        let d = handler(body);
+        assert!(d.errors.is_empty() && d.handlers[0].cells != "-", "{body}\n{:?}", errors(&d));
+    }
+
+    for body in [
+        "let mut n = m.a; ctx.emit(Total({ n += 1; n })); self.d.put(n, 1);",
+        "let mut n = m.a; for _ in &m.items { self.d.put(n, 1); ctx.emit(Total({ n += 1; n })); }",
+        "let mut n = m.a; loop { self.d.put(n, 1); if n > 9 { break; } ctx.emit(Total({ n += 1; n })); }",
+        "let mut n = m.a; let mut next = || { n += 1; n }; self.d.put(next(), 1);",
+        "let mut v = m.items.clone(); if self.e.contains(&m.a) { v.clear(); } for k in &v { self.d.put(*k, 1); }",
+        "let mut n = m.a; while self.e.contains(&m.b) { self.d.put(n, 1); n += 1; }",
+    ] {
+        let found = errors(&handler(body));
+        assert!(found.iter().any(|e| e.contains("is not a function of the message")), "{body}\n{found:?}");
+    }
+}
+
+/// A function without state may check its arguments: the map calls it and catches the panic.
+#[test]
+fn a_function_that_asserts_may_compute_a_key() {
+    for body in [
+        "self.d.put(Self::slot(m.a), 1); } fn slot(k: u64) -> u64 { assert!(k > 0, \"zero\"); k - 1",
+        "self.d.put(Self::slot(m.a), 1); } fn slot(k: u64) -> u64 { match k { 0 => 10, k => { debug_assert!(k < 9); 30 } }",
+        "let k = m.opt.map(|k| { debug_assert_ne!(k, 0); k / 2 }); self.d.put(k, 1);",
+    ] {
+        let d = handler(body);
+        assert!(d.errors.is_empty() && d.handlers[0].cells != "-", "{body}\n{:?}", errors(&d));
+    }
+}
+
 /// What the map prints compiles although it leaves out what decides a type or how the handler leaves.
 #[test]
 fn what_the_map_leaves_out_does_not_break_it() {
