@@ -106,7 +106,11 @@ pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
             TokenTree::Ident(i) => out.push(i.to_string()),
             TokenTree::Group(g) => names(g.stream(), out),
             TokenTree::Literal(l) => {
-                if let Ok(s) = syn::parse_str::<syn::LitStr>(&l.to_string()) {
+                let l = l.to_string();
+                // a string, also a raw one; parsing every number would be dear
+                if l.starts_with(['"', 'r'])
+                    && let Ok(s) = syn::parse_str::<syn::LitStr>(&l)
+                {
                     captures(&s.value(), out)
                 }
             }

@@ -12,7 +12,8 @@ use crate::node::FunctionMap;
 use crate::pass::Pass;
 use crate::pass::arguments::Arguments;
 use crate::value::{Site, Sources, Taint, Variables};
-use std::cell::RefCell;
+use proc_macro2::Span;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use syn::{Block, ExprClosure, ImplItemFn, Macro};
@@ -61,6 +62,15 @@ impl Facts {
             self.decided_by.entry(site).or_default().and(&sources);
         }
     }
+}
+
+/// What the text of a function alone decides, so that the first round which asks for it finds it out for all.
+#[derive(Default)]
+pub(crate) struct Once {
+    /// Every name in the function, as often as it is mentioned.
+    pub mentioned: OnceCell<Vec<String>>,
+    /// Attributes in the body that decide whether a part of it is compiled.
+    pub conditional: OnceCell<Vec<Span>>,
 }
 
 /// Syntax that the block does not contain as such: parsed macro arguments, and closure bodies that are
@@ -174,9 +184,9 @@ impl<'a> Unit<'a> {
 
     fn fixpoint(&self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
         self.under_way.borrow_mut().push(item.sig.ident.to_string());
-        let mut facts = Facts::default();
+        let (mut facts, once) = (Facts::default(), Once::default());
         let map = loop {
-            let mut pass = Pass::new(self, item, &facts);
+            let mut pass = Pass::new(self, item, &once, &facts);
             let map = pass.function(mask, handler);
             let learned = pass.into_learned();
             if learned.is_empty() {

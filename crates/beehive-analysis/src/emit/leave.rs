@@ -81,9 +81,28 @@ pub(crate) struct Locals<'l> {
 
 /// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
 pub(crate) fn moved(e: &Expr, control: &[Control], locals: &Locals<'_>, faults: Faults) -> TokenStream {
+    if stands(e) {
+        return e.to_token_stream();
+    }
+
     let mut e = e.clone();
     Moving { control, locals, faults }.visit_expr_mut(&mut e);
     e.into_token_stream()
+}
+
+/// Checks for an expression that neither leaves the function nor moves a local, as most keys are. It is
+/// printed as it stands, which is much cheaper than to change a copy of it.
+fn stands(e: &Expr) -> bool {
+    match e {
+        Expr::Path(_) | Expr::Lit(_) => true,
+        Expr::Field(f) => stands(&f.base),
+        Expr::Reference(r) => stands(&r.expr),
+        Expr::Paren(p) => stands(&p.expr),
+        Expr::Unary(u) => stands(&u.expr),
+        Expr::Binary(b) => stands(&b.left) && stands(&b.right),
+        Expr::Index(i) => stands(&i.expr) && stands(&i.index),
+        _ => false,
+    }
 }
 
 struct Moving<'c> {

@@ -35,7 +35,7 @@ pub(crate) struct Output<'a> {
 impl Output<'_> {
     pub(crate) fn tokens(&self) -> TokenStream {
         let failed = !self.diagnostics.is_empty();
-        let block = self.documented_block();
+        let block = self.documented_block().into_token_stream();
         let errors = self.errors();
         let warnings = self.warnings.iter().map(warning);
         let handles = self.handlers.iter().zip(self.found).map(|(h, found)| self.handles(h, found, failed));
@@ -57,7 +57,7 @@ impl Output<'_> {
 
         let of = &self.block.self_ty;
         let (generics, _, bounds) = self.block.generics.split_for_impl();
-        let undeclared = self.undeclared();
+        let undeclared = self.undeclared(&block);
         let macros = super::macros::checks(self.macros);
         quote! {
             #block
@@ -104,13 +104,13 @@ impl Output<'_> {
     /// Prints fallbacks for the constants of fields, used if no derive declares the app. Inherent constants
     /// take precedence over them. A field that only an attribute names gets no fallback, because the missing
     /// constant is the only error for a field that does not exist.
-    fn undeclared(&self) -> TokenStream {
+    fn undeclared(&self, block: &TokenStream) -> TokenStream {
         if !self.block.generics.params.is_empty() {
             return TokenStream::new();
         }
 
         let mut named = BTreeMap::new();
-        fields_named(self.block.to_token_stream(), &mut named);
+        fields_named(block.clone(), &mut named);
         let constants = named.values().map(|f| {
             let constant = field_constant(f);
             quote! {

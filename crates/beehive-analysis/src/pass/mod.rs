@@ -19,7 +19,7 @@ use crate::emit::leave::{Control, Locals, moved};
 use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::{is_context, names};
-use crate::unit::{Facts, Unit};
+use crate::unit::{Facts, Once, Unit};
 use crate::value::{Site, Sources, Taint, Value, Why};
 use crate::words::placeholder;
 use access::KeyError;
@@ -89,8 +89,8 @@ pub(crate) struct Pass<'u, 'a> {
     macros: Vec<Ident>,
     /// The function under analysis.
     item: &'u ImplItemFn,
-    /// Every name in the function, as often as it is mentioned. Computed when it is needed.
-    mentioned: OnceCell<Vec<String>>,
+    /// What all rounds find out about the function only once.
+    once: &'u Once,
     /// Types and traits that the function itself declares.
     own_types: Vec<Ident>,
     /// Names of macros that the function itself declares or imports.
@@ -98,7 +98,7 @@ pub(crate) struct Pass<'u, 'a> {
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
-    pub(crate) fn new(unit: &'u Unit<'a>, item: &'u ImplItemFn, facts: &'u Facts) -> Self {
+    pub(crate) fn new(unit: &'u Unit<'a>, item: &'u ImplItemFn, once: &'u Once, facts: &'u Facts) -> Self {
         Pass {
             unit,
             facts,
@@ -125,7 +125,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             missing: vec![],
             macros: vec![],
             item,
-            mentioned: OnceCell::new(),
+            once,
             own_types: vec![],
             own_macros: vec![],
         }
@@ -191,24 +191,12 @@ impl<'u, 'a> Pass<'u, 'a> {
     /// Refuses `#[cfg]` inside a body. An attribute macro sees the body before `#[cfg]` is applied, and a
     /// `let` that is later removed would shadow another.
     fn refuse_conditional_compilation(&mut self, item: &ImplItemFn) {
-        struct Conditional(Vec<Span>);
+        let conditional = self.once.conditional.get_or_init(|| conditional_parts(item));
+        self.blind |= !conditional.is_empty();
 
-        impl<'ast> Visit<'ast> for Conditional {
-            fn visit_attribute(&mut self, a: &'ast syn::Attribute) {
-                if a.path().is_ident("cfg") || a.path().is_ident("cfg_attr") {
-                    self.0.push(syn::spanned::Spanned::span(a))
-                }
-                visit::visit_attribute(self, a)
-            }
-        }
-
-        let mut found = Conditional(vec![]);
-        found.visit_block(&item.block);
-        self.blind |= !found.0.is_empty();
-
-        for span in found.0 {
+        for span in conditional {
             self.error_at(
-                span,
+                *span,
                 "Beehive cannot tell whether this is compiled\n\
                  help: put the `#[cfg]` on two versions of a method of this impl block",
             );
@@ -242,7 +230,7 @@ impl<'u, 'a> Pass<'u, 'a> {
     }
 
     fn mentions(&self) -> &[String] {
-        self.mentioned.get_or_init(|| {
+        self.once.mentioned.get_or_init(|| {
             let mut mentioned = vec![];
             names(self.item.to_token_stream(), &mut mentioned);
             mentioned
@@ -270,6 +258,24 @@ impl<'u, 'a> Pass<'u, 'a> {
     fn is_clean(value: &Value, nodes: &[Node]) -> bool {
         value.taint.is_none() && crate::node::is_pure(nodes)
     }
+}
+
+/// Returns where a body has attributes that decide whether a part of it is compiled.
+fn conditional_parts(item: &ImplItemFn) -> Vec<Span> {
+    struct Conditional(Vec<Span>);
+
+    impl<'ast> Visit<'ast> for Conditional {
+        fn visit_attribute(&mut self, a: &'ast syn::Attribute) {
+            if a.path().is_ident("cfg") || a.path().is_ident("cfg_attr") {
+                self.0.push(syn::spanned::Spanned::span(a))
+            }
+            visit::visit_attribute(self, a)
+        }
+    }
+
+    let mut found = Conditional(vec![]);
+    found.visit_block(&item.block);
+    found.0
 }
 
 /// Returns the parameters of a function other than `self`.

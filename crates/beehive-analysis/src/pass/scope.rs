@@ -13,7 +13,7 @@ use crate::similar::similar;
 use crate::syntax::{peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
 use crate::words::words;
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned;
@@ -451,8 +451,11 @@ impl Pass<'_, '_> {
     /// Returns an expression as a person would write it: without copies and references of the whole value,
     /// and with immutable locals replaced by what they stand for.
     pub(super) fn words(&self, e: &Expr) -> String {
-        let e = peel_copies(e);
-        words(e.to_token_stream(), &|n| match self.find_name(n).map(|id| &self.variable(id).kind) {
+        self.words_of(peel_copies(e).to_token_stream())
+    }
+
+    fn words_of(&self, tokens: TokenStream) -> String {
+        words(tokens, &|n| match self.find_name(n).map(|id| &self.variable(id).kind) {
             Some(Kind::Known(Known { alias: Some(a), .. })) => Some(a.words.clone()),
             _ => None,
         })
@@ -462,7 +465,11 @@ impl Pass<'_, '_> {
     /// their declaration and their number of changes; references, copies and aliases of a value count as that
     /// value.
     pub(super) fn identity(&self, e: &Expr) -> String {
-        words(peel_copies(e).to_token_stream(), &|n| {
+        self.identity_of(peel_copies(e).to_token_stream())
+    }
+
+    fn identity_of(&self, tokens: TokenStream) -> String {
+        words(tokens, &|n| {
             let id = self.find_name(n)?;
             let v = self.variable(id);
             Some(match &v.kind {
@@ -480,8 +487,13 @@ impl Pass<'_, '_> {
             let never_touched = !self.facts.touched.contains(&v.site);
             !v.mutable && v.views.iter().all(|view| *view == GLOBAL || *view == INTERIOR && never_touched)
         });
-        let alias = Alias { words: self.words(e), identity: self.identity(e) };
-        (stable && value.changes.is_empty() && alias.words.len() <= 60).then_some(alias)
+        if !stable || !value.changes.is_empty() {
+            return None;
+        }
+
+        let tokens = peel_copies(e).to_token_stream();
+        let words = self.words_of(tokens.clone());
+        (words.len() <= 60).then(|| Alias { words, identity: self.identity_of(tokens) })
     }
 }
 
