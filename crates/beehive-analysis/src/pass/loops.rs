@@ -30,6 +30,12 @@ const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would not e
     help: bound it by the message, say with `.take(n)`";
 
 impl Pass<'_, '_> {
+    /// Checks whether something other than its condition may end a loop in the map. A closure is printed as it
+    /// stands, so a `return` in it ends the loop there, too.
+    fn may_end(&self, body: &[Node]) -> bool {
+        self.closures > 0 || may_leave(body)
+    }
+
     pub(super) fn is_undecided(&self, site: Site) -> bool {
         self.facts.undecided.contains(&site)
     }
@@ -243,7 +249,7 @@ impl Pass<'_, '_> {
         let errors = self.errors.len();
         let (mut nodes, _) = self.block(body, true);
         self.leave();
-        if self.errors.len() == errors && is_endless(over) && (undecided || !may_leave(&nodes)) {
+        if self.errors.len() == errors && is_endless(over) && (undecided || !self.may_end(&nodes)) {
             self.error(over, ONLY_STATE_ENDS)
         }
 
@@ -383,7 +389,7 @@ impl Pass<'_, '_> {
             out.push(Node::Either(depth + 1, vec![body]));
         } else {
             let always = matches!(&*w.cond, Expr::Lit(l) if matches!(&l.lit, syn::Lit::Bool(b) if b.value));
-            if always && !may_leave(&body) && self.errors.len() == errors {
+            if always && !self.may_end(&body) && self.errors.len() == errors {
                 self.error_at(w.while_token.span(), ONLY_STATE_ENDS)
             }
             let label = w.label.as_ref().map(|l| l.to_token_stream());
@@ -406,7 +412,7 @@ impl Pass<'_, '_> {
         let errors = self.errors.len();
         let (body, _) = self.block(&l.body, true);
         let mut value = self.leave();
-        if !undecided && !may_leave(&body) && self.errors.len() == errors {
+        if !undecided && !self.may_end(&body) && self.errors.len() == errors {
             self.error_at(l.loop_token.span(), ONLY_STATE_ENDS)
         }
 

@@ -31,6 +31,10 @@ fn kinds_and_cells() {
             "match self.d.get(&m.a) { Some(v) => ctx.emit(*v), None => { self.e.put(m.b, 1); } }",
             "sharded: d[m.a], e[m.b]",
         ),
+        (
+            "let near = |n: u64| { let mut k = n; loop { if k % 3 == 0 { return k; } k += 1; } }; self.d.put(near(m.a), 1);",
+            "sharded: d[near(m.a)]",
+        ),
         ("ctx.emit(m.a);", "stateless: -"),
         ("m.reply.send(1);", "stateless: -"),
         ("let _ = m.reply.send(1);", "stateless: -"),
