@@ -143,7 +143,8 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
 }
 impl<E: MessageError> std::error::Error for RequestError<E> {}
 
-/// As if it were derived, but also for the error type of a message that a function is generic over.
+/// As if it were derived, but also for the error type of a message that a function is generic over. That an app
+/// is missing is said with the remedy, because a `main` that returns its error prints it in this form.
 impl<E: MessageError> std::fmt::Debug for RequestError<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         /// Formats as `Debug` does.
@@ -159,7 +160,11 @@ impl<E: MessageError> std::fmt::Debug for RequestError<E> {
             RequestError::NoAnswer { message } => {
                 f.debug_struct("NoAnswer").field("message", message).finish()
             }
-            RequestError::NoApp { message } => f.debug_struct("NoApp").field("message", message).finish(),
+            RequestError::NoApp { message } => f
+                .debug_struct("NoApp")
+                .field("message", message)
+                .field("help", &format_args!("add an app that answers it with `Builder::app`"))
+                .finish(),
             RequestError::Panicked => f.write_str("Panicked"),
             RequestError::Aborted => f.write_str("Aborted"),
             RequestError::Unmapped => f.write_str("Unmapped"),

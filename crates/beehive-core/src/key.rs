@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
-    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait KeyEncoding {
@@ -42,7 +42,7 @@ pub trait KeyEncoding {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
-    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -56,7 +56,7 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
-    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Key: KeyType + Ord + Clone {
@@ -94,7 +94,7 @@ impl<T: Ord + Clone> Ordered for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
-    note = "derive it: `#[derive(Key, Clone, PartialEq, Eq, PartialOrd, Ord)]`",
+    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait EncodedInKey {}

@@ -81,6 +81,7 @@ pub mod __private {
         As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
         KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,
     };
+    pub use crate::diagnose::row_derives::{RowDerives, RowOtherwise, RowWithAll, RowWithoutHash, StoredRow};
     pub use crate::hive::Registrar;
     pub use crate::key::{CellHasher, KeyEncoding, KeyFor, KeyType, KeyTypePart, OrderedKey, Same};
     pub use crate::mapper::{
@@ -90,7 +91,7 @@ pub mod __private {
         Answer, Done, Each, EncodedFor, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick,
     };
     pub use crate::report::HandlerReport;
-    pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, StoredRow, Visitor};
+    pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 

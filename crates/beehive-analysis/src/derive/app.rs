@@ -90,6 +90,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 
     let (generics, arguments, bounds) = generics.split_for_impl();
     let state = state(input, &fields);
+    let row_checks = row_checks(input, &fields);
     let implementation = quote_spanned!(ident.span()=> impl);
     Ok(quote! {
         #[automatically_derived]
@@ -107,6 +108,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             };
         }
         #state
+        #row_checks
     })
 }
 
@@ -461,14 +463,50 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
         let value = quote_spanned!(value.span()=> #same: ::beehive::__private::Stored);
         bounds.predicates.push(syn::parse_quote!(#value));
 
-        for row in rows {
-            let same = as_argument(row);
-            let row = quote_spanned!(row.span()=> #same: ::beehive::__private::StoredRow);
-            bounds.predicates.push(syn::parse_quote!(#row));
+        if is_generic(input) {
+            for row in rows {
+                let same = as_argument(row);
+                let row = quote_spanned!(row.span()=> #same: ::beehive::__private::StoredRow);
+                bounds.predicates.push(syn::parse_quote!(#row));
+            }
         }
     }
 
     generics
+}
+
+/// Generates the checks that the keys of rows are row keys. Which check reports an error depends on what the
+/// type lacks, and with generic parameters that is not known here.
+fn row_checks(input: &DeriveInput, fields: &[Field]) -> TokenStream {
+    let rows: Vec<&Type> = fields
+        .iter()
+        .filter_map(|f| match &f.kind {
+            Kind::Dictionary { contents, .. } => contents.split_last().map(|(_, rows)| rows),
+            Kind::Config => None,
+        })
+        .flatten()
+        .copied()
+        .collect();
+    if is_generic(input) || rows.is_empty() {
+        return TokenStream::new();
+    }
+
+    let checks = rows.iter().map(|row| {
+        let same = as_argument(row);
+        quote_spanned!(row.span()=> (&&&::beehive::__private::RowDerives::<#same>::IT).row_key();)
+    });
+
+    quote! {
+        const _: () = {
+            #[automatically_derived]
+            #[allow(dead_code, clippy::needless_borrow)]
+            fn row_keys() {
+                #[allow(unused_imports)]
+                use ::beehive::__private::{RowOtherwise as _, RowWithAll as _, RowWithoutHash as _};
+                #(#checks)*
+            }
+        };
+    }
 }
 
 /// Returns the type of a field such that an error about it underlines the type as it is written.

@@ -22,18 +22,6 @@ pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Syn
 #[diagnostic::do_not_recommend]
 impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
 
-/// Stand-in for [`RowKey`] in `#[derive(App)]`: a type that is not a row key is reported once, not once for
-/// each missing trait.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the key of a table's rows",
-    label = "not a row key",
-    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
-    note = "more: beehive::guide::errors::derives"
-)]
-pub trait StoredRow {}
-#[diagnostic::do_not_recommend]
-impl<R: RowKey> StoredRow for R {}
-
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
 /// Once the cell is mapped, its rows may be used freely. A change costs an undo entry for its own row only,

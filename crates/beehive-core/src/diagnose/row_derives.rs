@@ -1,0 +1,74 @@
+//! How `#[derive(App)]` reports that a type cannot be the key of rows: one error, whatever it lacks.
+//!
+//! A bound on [`RowKey`] would be reported once for each missing trait. Instead the derived code calls
+//! `(&&&RowDerives::<R>::IT).row_key()`. The compiler takes the first of the three impls below that fits, and
+//! only then looks at the bound of the method, which is what it reports.
+
+use crate::state::RowKey;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// The type of a table's row keys.
+#[derive(Debug)]
+pub struct RowDerives<R>(PhantomData<R>);
+
+impl<R> RowDerives<R> {
+    /// The value that the derived code calls the check on.
+    pub const IT: RowDerives<R> = RowDerives(PhantomData);
+}
+
+/// The type is a row key.
+pub trait RowWithAll {
+    /// Accepts the type.
+    fn row_key(&self) {}
+}
+impl<R: RowKey> RowWithAll for &&RowDerives<R> {}
+
+/// Nothing but `Hash` is missing. It is forgotten most often, because a cell's key does without it.
+pub trait RowWithoutHash<R> {
+    /// Reports the missing `Hash`.
+    fn row_key(&self)
+    where
+        R: HashedRow,
+    {
+    }
+}
+impl<R: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowWithoutHash<R>
+    for &RowDerives<R>
+{
+}
+
+/// Anything else is missing.
+pub trait RowOtherwise<R> {
+    /// Reports that the type is no row key.
+    fn row_key(&self)
+    where
+        R: StoredRow,
+    {
+    }
+}
+impl<R> RowOtherwise<R> for RowDerives<R> {}
+
+/// Stand-in for `Hash`, whose error names the remedy.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of a table's rows, because it is not `Hash`",
+    label = "not `Hash`",
+    note = "add `Hash` to its derives: one of many rows is found by its hash",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait HashedRow {}
+#[diagnostic::do_not_recommend]
+impl<R: Hash> HashedRow for R {}
+
+/// Stand-in for [`RowKey`], whose error names all derives.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of a table's rows",
+    label = "not a row key",
+    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "more: beehive::guide::errors::derives"
+)]
+pub trait StoredRow {}
+#[diagnostic::do_not_recommend]
+impl<R: RowKey> StoredRow for R {}
