@@ -296,8 +296,21 @@ const PRIMITIVES: &[&str] = &[
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64",
     "bool", "char", "str",
 ];
-pub(crate) const PURE_FREE: &[&str] =
-    &["min", "max", "size_of", "drop", "identity", "from_utf8", "once", "empty", "repeat", "zip", "from_ref"];
+pub(crate) const PURE_FREE: &[&str] = &[
+    "min",
+    "max",
+    "size_of",
+    "drop",
+    "identity",
+    "from_utf8",
+    "once",
+    "empty",
+    "repeat",
+    "repeat_n",
+    "successors",
+    "zip",
+    "from_ref",
+];
 
 /// Checks whether a name is capitalized, as types, variants and constants are.
 pub(crate) fn is_upper(name: &str) -> bool {

@@ -11,8 +11,10 @@ use crate::faults::Faults;
 use crate::node::FunctionMap;
 use crate::pass::Pass;
 use crate::pass::arguments::Arguments;
+use crate::syntax::find_name;
 use crate::value::{Site, Sources, Taint, Variables};
 use proc_macro2::Span;
+use quote::ToTokens;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -115,6 +117,7 @@ pub(crate) struct Unit<'a> {
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
+    boxes: OnceCell<bool>,
     known: RefCell<BTreeMap<Pattern, Rc<FunctionMap>>>,
     under_way: RefCell<Vec<String>>,
 }
@@ -134,6 +137,7 @@ impl<'a> Unit<'a> {
             trusted,
             faults,
             arena: Arena::default(),
+            boxes: OnceCell::new(),
             known: RefCell::default(),
             under_way: RefCell::default(),
         }
@@ -148,6 +152,12 @@ impl<'a> Unit<'a> {
     /// which.
     pub(crate) fn versions(&self, name: &str) -> &[&'a ImplItemFn] {
         self.functions.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Checks whether a function of the block returns something boxed.
+    pub(crate) fn returns_boxes(&self) -> bool {
+        let boxed = |f: &&ImplItemFn| find_name(f.sig.output.to_token_stream(), "Box").is_some();
+        *self.boxes.get_or_init(|| self.functions.values().flatten().any(boxed))
     }
 
     /// Returns the result for every function that a handler calls.

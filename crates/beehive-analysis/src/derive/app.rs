@@ -476,31 +476,29 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
 }
 
 /// Generates the checks that the keys of rows are row keys. Which check reports an error depends on what the
-/// type lacks, and with generic parameters that is not known here.
+/// type lacks, and with generic parameters that is not known here. The type is taken from the field: written
+/// again in a function, a misspelt type would be reported again, with other advice.
 fn row_checks(input: &DeriveInput, fields: &[Field]) -> TokenStream {
-    let rows: Vec<&Type> = fields
+    let tables: Vec<(&Ident, &Type)> = fields
         .iter()
         .filter_map(|f| match &f.kind {
-            Kind::Dictionary { contents, .. } => contents.split_last().map(|(_, rows)| rows),
-            Kind::Config => None,
+            Kind::Dictionary { contents, .. } if contents.len() > 1 => Some((f.name, *contents.first()?)),
+            _ => None,
         })
-        .flatten()
-        .copied()
         .collect();
-    if is_generic(input) || rows.is_empty() {
+    if is_generic(input) || tables.is_empty() {
         return TokenStream::new();
     }
 
-    let checks = rows.iter().map(|row| {
-        let same = as_argument(row);
-        quote_spanned!(row.span()=> (&&&::beehive::__private::RowDerives::<#same>::IT).row_key();)
+    let ident = &input.ident;
+    let checks = tables.iter().map(|(table, row)| {
+        quote_spanned!(row.span()=> (&&&::beehive::__private::RowDerives::of(&app.#table)).row_key();)
     });
 
     quote! {
         const _: () = {
-            #[automatically_derived]
             #[allow(dead_code, clippy::needless_borrow)]
-            fn row_keys() {
+            fn row_keys(app: &#ident) {
                 #[allow(unused_imports)]
                 use ::beehive::__private::{RowOtherwise as _, RowWithAll as _, RowWithoutHash as _};
                 #(#checks)*

@@ -22,7 +22,7 @@ use quote::ToTokens;
 use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, ExprMethodCall, ImplItemFn};
+use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ImplItemFn};
 
 impl Pass<'_, '_> {
     pub(super) fn method_call(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Value {
@@ -213,6 +213,9 @@ impl Pass<'_, '_> {
     }
 
     pub(super) fn call(&mut self, c: &ExprCall, out: &mut Vec<Node>) -> Value {
+        if let Expr::Closure(closure) = peel(&c.func) {
+            return self.closure_call(closure, c, out);
+        }
         let Expr::Path(p) = peel(&c.func) else {
             let mut value = self.expression(&c.func, out);
             let arguments = self.all(c.args.iter(), out);
@@ -346,21 +349,39 @@ impl Pass<'_, '_> {
         versions.is_empty() || versions.iter().any(|item| handles(item, index))
     }
 
+    /// Analyses a closure that is called where it is written: `(|x| x + 1)(m.a)`.
+    fn closure_call(&mut self, closure: &ExprClosure, c: &ExprCall, out: &mut Vec<Node>) -> Value {
+        let mut value = Value::default();
+        for a in &c.args {
+            let mut argument = self.lent(a, out);
+            Self::decide(&mut argument);
+            value.and(argument);
+        }
+
+        let views = c.args.iter().flat_map(|a| self.views(a)).collect();
+        let called = self.with_views(views, |this| this.closure(closure, true, out));
+        value.and(called);
+        self.change_views_of_arguments(c, &mut value);
+        value
+    }
+
     /// Analyses a call of a closure held by a local. The result depends on the arguments and on the captured
     /// values.
     fn local_call(&mut self, id: VariableId, c: &ExprCall, mut value: Value, out: &mut Vec<Node>) -> Value {
-        match self.read(id) {
-            Some(closure) if closure.taint.is_none() && value.taint.is_none() => {
-                value.and(closure);
-                value
-            }
-            Some(closure) => {
-                out.push(Node::Effect);
-                let taint = closure.taint.or(value.taint.clone());
-                Value { taint, ..value }
-            }
-            None => Value::tainted(Why::FunctionValue, c.func.span()),
+        let Some(closure) = self.read(id) else {
+            return Value::tainted(Why::FunctionValue, c.func.span());
+        };
+
+        let clean = closure.taint.is_none() && value.taint.is_none();
+        value.and(closure);
+        // the closure may change what it has captured
+        if !self.variable_is_plain(id) {
+            self.changed(id, &mut value, c.func.span());
         }
+        if !clean {
+            out.push(Node::Effect);
+        }
+        value
     }
 
     /// Checks, by analyzing its body, whether an associated function of the block is a pure function of its

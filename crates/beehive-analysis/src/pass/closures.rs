@@ -10,7 +10,7 @@ use crate::types::mentions_mutable_views;
 use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprClosure, ItemFn};
+use syn::{Expr, ExprClosure, ItemFn, Pat};
 
 impl Pass<'_, '_> {
     /// Analyses a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
@@ -48,7 +48,13 @@ impl Pass<'_, '_> {
         self.closures += 1;
         self.under();
         for p in &c.inputs {
-            self.bind(p, parameters, false);
+            let mut views = self.scopes.views.clone();
+            if let Pat::Type(t) = p
+                && mentions_mutable_views(t.ty.to_token_stream())
+            {
+                views.insert(EXCLUSIVE);
+            }
+            self.bind_views(p, views, parameters, false);
         }
 
         let mut nodes = vec![];

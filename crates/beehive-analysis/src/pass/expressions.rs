@@ -3,12 +3,11 @@
 
 use super::Pass;
 use super::scope::Kind;
-use super::views::GLOBAL;
 use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
 use crate::known::{Callee, callee, is_upper};
 use crate::node::Node;
 use crate::syntax::{find_name, is_quiet, is_self, last_name, names, peel, peel_references};
-use crate::value::{Taint, Value, Why};
+use crate::value::{Value, Why};
 use crate::words::plain_words;
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -60,7 +59,7 @@ impl Pass<'_, '_> {
                 value
             }
             Expr::Cast(c) => self.expression(&c.expr, out),
-            Expr::Reference(r) => self.reference(r, out),
+            Expr::Reference(r) => self.expression(&r.expr, out),
             Expr::Tuple(t) => self.all(t.elems.iter(), out),
             Expr::Array(t) => self.all(t.elems.iter(), out),
             Expr::Repeat(r) => {
@@ -250,24 +249,6 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn reference(&mut self, r: &syn::ExprReference, out: &mut Vec<Node>) -> Value {
-        let mut value = self.expression(&r.expr, out);
-        if r.mutability.is_some() {
-            let mut roots = self.views(&r.expr);
-            roots.extend(self.place(&r.expr));
-            for root in roots.into_iter().filter(|id| *id > GLOBAL) {
-                let taint = Taint::new(
-                    Why::MutableBorrow(self.variable(root).name.clone()),
-                    syn::spanned::Spanned::span(r),
-                );
-                self.poison(root, taint.clone());
-                value.taint.get_or_insert(taint);
-            }
-        }
-
-        value
-    }
-
     fn assign(&mut self, left: &Expr, right: &Expr, compound: bool, out: &mut Vec<Node>) -> Value {
         let mut value = self.expression(right, out);
         if matches!(peel(left), Expr::Infer(_)) {
@@ -303,7 +284,11 @@ impl Pass<'_, '_> {
             // a destructuring assignment: every local that it names may change
             let mut mentioned = vec![];
             names(left.to_token_stream(), &mut mentioned);
-            for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
+            let ids: Vec<_> = mentioned.iter().filter_map(|n| self.find_name(n)).collect();
+            // the map has no local that is unknown, so it cannot assign the others together with it
+            let unknown = ids.iter().find_map(|id| self.read(*id)?.taint);
+            value.taint = value.taint.or(unknown);
+            for id in ids {
                 self.changed(id, &mut value, left.span());
             }
             if find_name(left.to_token_stream(), "self").is_none() {

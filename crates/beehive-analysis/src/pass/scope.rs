@@ -16,7 +16,6 @@ use crate::words::words;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
-use syn::spanned::Spanned;
 use syn::{Expr, Pat};
 
 /// The expression that an immutable local stands for in reports.
@@ -273,12 +272,6 @@ impl Pass<'_, '_> {
                 let bare = i.by_ref.is_none() && i.mutability.is_none() && i.subpat.is_none();
                 if !(refutable && bare && i.ident.to_string().starts_with(char::is_uppercase)) {
                     self.declare(&i.ident, Site::of(i), kind, i.mutability.is_some(), defines);
-                    if i.by_ref.is_some() && i.mutability.is_some() {
-                        for view in self.scopes.views.clone() {
-                            let why = Why::MutableBorrow(self.variable(view).name.clone());
-                            self.poison(view, Taint::new(why, i.span()));
-                        }
-                    }
                 }
 
                 if let Some((_, inner)) = &i.subpat {
@@ -445,7 +438,10 @@ impl Pass<'_, '_> {
             }
         }
 
-        value.changes.insert(id);
+        // two temporaries behind `&mut` share nothing; a local that leads to one of them is in the set itself
+        if id != EXCLUSIVE {
+            value.changes.insert(id);
+        }
     }
 
     /// Returns an expression as a person would write it: without copies and references of the whole value,

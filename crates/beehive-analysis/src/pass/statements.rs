@@ -353,9 +353,11 @@ impl Pass<'_, '_> {
         let refutable = diverge.is_some();
         let mut nodes = vec![];
         let one = pattern_name(declared).is_some() && !refutable;
-        let mut value = match one {
-            true => self.unordered(initial, &mut nodes),
-            false => self.expression(initial, &mut nodes),
+        let mut value = match peel(initial) {
+            // what it has captured changes where it is called
+            Expr::Closure(closure) if one => self.closure(closure, true, &mut nodes),
+            _ if one => self.unordered(initial, &mut nodes),
+            _ => self.expression(initial, &mut nodes),
         };
         self.declared_order(declared, initial, &mut value);
         if !one {

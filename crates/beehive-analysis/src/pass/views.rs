@@ -119,7 +119,11 @@ impl Pass<'_, '_> {
             Expr::Field(f) => return self.views_of(&f.base, in_place),
             Expr::Index(f) => return self.copied(self.views_of(&f.expr, in_place), in_place),
             Expr::Try(r) => return self.views_of(&r.expr, in_place),
-            Expr::Unary(u) => return self.copied(self.views_of(&u.expr, in_place), in_place),
+            // a `&mut` can be moved out of a box, but not out of another reference
+            Expr::Unary(u) => {
+                let moves = matches!(u.op, syn::UnOp::Deref(_)) && self.may_hold_boxes();
+                return self.copied(self.views_of(&u.expr, in_place), in_place || moves);
+            }
             Expr::Reference(r) if r.mutability.is_some() => {
                 out = self.views_of(&r.expr, true);
                 out.insert(EXCLUSIVE);
@@ -165,6 +169,11 @@ impl Pass<'_, '_> {
         }
 
         out
+    }
+
+    /// Checks whether the function, or the result of one that it may call, mentions a `Box`.
+    fn may_hold_boxes(&self) -> bool {
+        self.mentions().iter().any(|name| name == "Box") || self.unit.returns_boxes()
     }
 
     /// Returns what a copy of a place shares with the place, given the views of the place. A `&mut` cannot be
@@ -216,9 +225,10 @@ impl Pass<'_, '_> {
 
     /// Adds the views that the result of a call holds, besides those that its arguments hold.
     fn call_views(&self, c: &syn::ExprCall, out: &mut Views) {
-        let Expr::Path(p) = peel(&c.func) else {
-            out.extend([EXCLUSIVE, INTERIOR]);
-            return;
+        let p = match peel(&c.func) {
+            Expr::Path(p) => p,
+            closure @ Expr::Closure(_) => return out.extend(self.views(closure)),
+            _ => return out.extend([EXCLUSIVE, INTERIOR]),
         };
 
         if let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) {

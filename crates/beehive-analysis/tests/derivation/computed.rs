@@ -87,6 +87,7 @@ fn a_local_is_known_until_it_is_lost() {
         "let mut v = m.items.clone(); self.d.put(v[0], 1); if self.e.contains(&m.a) { v.clear(); ctx.emit(All(v)); }",
         "let mut v = m.items.clone(); for k in &v { self.d.put(*k, 1); } let r = &mut v; keep(r);",
         "for x in &m.items { let mut n = *x; self.d.put(n, 1); ctx.emit(Total({ n += 1; n })); }",
+        "let mut n = m.a; let mut next = || { n += 1; n }; self.d.put(next(), 1); ctx.emit(Total(next()));",
     ] {
         let d = handler(body);
         assert!(d.errors.is_empty() && d.handlers[0].cells != "-", "{body}\n{:?}", errors(&d));
@@ -96,7 +97,7 @@ fn a_local_is_known_until_it_is_lost() {
         "let mut n = m.a; ctx.emit(Total({ n += 1; n })); self.d.put(n, 1);",
         "let mut n = m.a; for _ in &m.items { self.d.put(n, 1); ctx.emit(Total({ n += 1; n })); }",
         "let mut n = m.a; loop { self.d.put(n, 1); if n > 9 { break; } ctx.emit(Total({ n += 1; n })); }",
-        "let mut n = m.a; let mut next = || { n += 1; n }; self.d.put(next(), 1);",
+        "let mut n = m.a; let mut next = || { n += 1; n }; ctx.emit(Total(next())); self.d.put(next(), 1);",
         "let mut v = m.items.clone(); if self.e.contains(&m.a) { v.clear(); } for k in &v { self.d.put(*k, 1); }",
         "let mut n = m.a; while self.e.contains(&m.b) { self.d.put(n, 1); n += 1; }",
     ] {

@@ -22,6 +22,55 @@ fn what_changes_through_a_lent_local_is_repeated() {
             "write!(&muts,\"{}\",m.a)",
         ),
         (
+            "let mut v = vec![m.a]; let p = Some(&mut v); if let Some(q) = p { q.push(2); } self.e.put(v[1], 1);",
+            "q.push(2);",
+        ),
+        (
+            "let mut v = vec![m.a]; let p = Pair { all: &mut v, n: 1 }; p.all.push(2); self.e.put(v[1], 1);",
+            "p.all.push(2);",
+        ),
+        ("let mut v = vec![m.b, m.a]; let r = &mut v; r.sort(); self.d.put(v[0], 1);", "r.sort();"),
+        ("let mut n = m.a; { let r = &mut n; *r += 1; } self.d.put(n, 1);", "*r+=1;"),
+        ("let mut n = m.a; let r = &mut n; let s = &mut *r; *s += 1; self.d.put(n, 1);", "*s+=1;"),
+        (
+            "let mut v = vec![m.b, m.a]; let r = *Box::new(&mut v); r.sort(); self.d.put(v[0], 1);",
+            "r.sort();",
+        ),
+        (
+            "let mut v = vec![m.b, m.a]; let r = Self::boxed(&mut v); let s = *r; s.sort(); self.d.put(v[0], 1); } fn boxed<'a>(v: &'a mut Vec<u64>) -> Box<&'a mut Vec<u64>> { Box::new(v)",
+            "s.sort();",
+        ),
+        (
+            "let mut o = Some(m.a); if let Some(ref mut k) = o { *k += 1; } self.d.put(o.unwrap(), 1);",
+            "*k+=1;",
+        ),
+        (
+            "let (mut a, mut b) = (m.a, m.b); let r = if m.flag { &mut a } else { &mut b }; *r += 1; self.d.put(a, b);",
+            "*r+=1;",
+        ),
+        // by a closure, where it is called
+        (
+            "let mut v = vec![]; let mut add = |k: u64| v.push(k); add(m.a); add(m.b); self.d.put(v[1], 1);",
+            "add(m.b);",
+        ),
+        (
+            "let mut v = vec![m.a]; (|r: &mut Vec<u64>| r.push(m.b))(&mut v); self.d.put(v[1], 1);",
+            "r.push(m.b))(&mutv);",
+        ),
+        ("let mut n = m.a; let mut next = || { n += 1; n }; next(); self.d.put(next(), 1);", "next();"),
+        (
+            "let mut n = 0; let mut add = |k: &u64| n += k; m.items.iter().for_each(&mut add); self.d.put(n, 1);",
+            ".for_each(&mutadd);",
+        ),
+        (
+            "let mut n = 0; let add = |k: &u64| n += k; m.items.iter().for_each(add); self.d.put(n, 1);",
+            ".for_each(add);",
+        ),
+        (
+            "let mut n = m.a; for _ in &m.items { let mut next = || n += 1; next(); } self.d.put(n, 1);",
+            "next();",
+        ),
+        (
             "let mut ks = m.items.clone(); for k in &mut ks { *k += 1; } for k in ks { self.d.put(k, 1); }",
             "forkin&mutks{__m.step();*k+=1;}",
         ),
@@ -70,8 +119,13 @@ fn what_the_map_cannot_repeat_is_refused() {
         "let mut v = vec![m.a]; self.grow(&mut v); self.d.put(v[0], 1); } fn grow(&mut self, v: &mut Vec<u64>) { v.push(self.d.get(&1).copied().unwrap_or(0));",
         "let mut v = vec![m.a]; Self::fill(&mut v); self.d.put(v[0], 1); } fn fill(v: &mut Vec<u64>) { v.push(now()); ",
         // kept for longer than the call
-        "let mut v = vec![m.a]; let p = Some(&mut v); if let Some(q) = p { q.push(2); } self.e.put(v[1], 1);",
-        "let mut v = vec![m.a]; let p = Pair { all: &mut v, n: 1 }; p.all.push(2); self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let p = Some(&mut v); if let Some(q) = p { if self.d.contains(&m.b) { q.push(2); } } self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let p = Pair { all: &mut v, n: 1 }; p.all.extend(self.d.get(&m.b)); self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let r = &mut v; if self.d.contains(&m.b) { r.push(2); } self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let r = &mut v; for _ in 0..3 { self.e.put(r[0], 1); r[0] = self.d.get(&m.b).copied().unwrap_or(1); }",
+        "let mut v = vec![m.a]; let mut add = |n: u64| v.push(n); if self.d.contains(&m.b) { add(2); } self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let mut add = |n: u64| v.push(n); add(*self.d.get(&m.b).unwrap()); self.e.put(v[1], 1);",
+        "let (mut v, n) = (vec![m.a], self.d.get(&m.b).copied()); let mut add = || v.extend(n); add(); self.e.put(v[1], 1);",
     ] {
         let found = errors(&handler(body));
         assert!(found.iter().any(|e| e.contains("is not a function of the message")), "{body}\n{found:?}");

@@ -52,6 +52,7 @@ fn a_change_through_a_reference_to_a_temporary_is_kept() {
         ("let ref mut e = [m.b, m.a]; let f = e; f.sort(); self.d.put(f[0], 1);", "f.sort();"),
         ("let e = &mut [m.b, m.a]; e.swap(0, 1); self.d.put(e[0], 1);", "e.swap(0,1);"),
         ("let e = &mut [m.b, m.a]; pure!(e.swap(0, 1)); self.d.put(e[0], 1);", "pure!(e.swap(0,1));"),
+        ("let e = &mut [m.b, m.a]; let mut f = || e.sort(); f(); self.d.put(e[0], 1);", "f();"),
         ("let e = &mut [m.b, m.a]; if m.flag { e.sort(); } self.d.put(e[0], 1);", "e.sort();"),
     ]);
 }
@@ -189,8 +190,8 @@ fn a_change_that_the_map_cannot_repeat_is_refused() {
         "let mut k = Some(m.a); if self.d.contains(&m.b) { note(match k { Some(ref mut k) => k, None => return }); } self.d.put(k.unwrap(), 1);",
         // in an expression that the map does not run
         "let it = &mut m.items.iter(); ctx.emit(it.next()); if let Some(k) = it.next() { self.d.put(*k, 1); }",
-        // in a closure that runs at another time
-        "let e = &mut [m.b, m.a]; let f = || e.sort(); f(); self.d.put(e[0], 1);",
+        // in a closure that runs under a condition on state
+        "let e = &mut [m.b, m.a]; let mut f = || e.sort(); if self.d.contains(&m.a) { f(); } self.d.put(e[0], 1);",
     ]);
 }
 
@@ -215,11 +216,16 @@ fn a_closure_may_use_what_the_method_hands_it() {
             "let mut n = 0; let it = m.items.iter().map(|x| { n += 1; x + n }); for k in it { self.d.put(k, 1); }",
             "n+=1;",
         ),
+        ("let mut n = 0; let mut f = |x: u64| { n += x; n }; f(m.a); self.e.put(n, 1);", "f(m.a);"),
+        (
+            "let mut n = 0; let mut f = || m.items.iter().map(|x| { n += x; n }).count(); f(); self.e.put(n, 1);",
+            "f();",
+        ),
     ]);
     refuses(&[
         "let mut n = 0; if self.d.contains(&m.a) { m.items.iter().for_each(|x| n += x); } self.e.put(n, 1);",
-        "let mut n = 0; let mut f = |x: u64| { n += x; n }; f(m.a); self.e.put(n, 1);",
-        "let mut n = 0; let mut f = || m.items.iter().map(|x| { n += x; n }).count(); f(); self.e.put(n, 1);",
+        "let mut n = 0; let mut f = |x: u64| { n += x; n }; f(*self.d.get(&m.a).unwrap()); self.e.put(n, 1);",
+        "let mut n = 0; let mut f = || m.items.iter().map(|x| { n += x; n }).count(); if self.d.contains(&m.a) { f(); } self.e.put(n, 1);",
         "let mut n = 0; self.d.get(&m.a).map(|x| { n += x; n }); self.e.put(n, 1);",
     ]);
 }

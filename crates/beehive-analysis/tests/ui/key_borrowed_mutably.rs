@@ -3,8 +3,11 @@ impl T {
     #[rcv]
     fn h(&mut self, m: &Msg) {
         let mut k = m.a;
-        let view = &mut k;
-        adjust(view);
+        self.adjust(&mut k);
         self.d.put(k, 1);
+    }
+
+    fn adjust(&mut self, k: &mut u64) {
+        *k += 1;
     }
 }
