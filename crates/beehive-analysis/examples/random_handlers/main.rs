@@ -1,14 +1,23 @@
 //! Writes test modules for `beehive-core/tests/maps`: random handlers that the analysis accepts, and maps
 //! that a faulty analysis derives.
 //!
-//! Usage: `random_handlers SEED COUNT > generated.rs`, or `random_handlers faults > seeded.rs`.
+//! Usage: `random_handlers SEED COUNT > generated.rs`, `random_handlers bodies SEED COUNT > bodies.rs`, or
+//! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs as many bodies as wanted on a
+//! stand-in for the runtime, about 2 000 a minute, and fails if a map is wrong.
 
+mod bodies;
 mod faults;
 mod writer;
 
 use beehive_analysis::derivation;
+use bodies::run::{judge, run, that_compile};
+use bodies::{Bodies, Body};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::process::ExitCode;
+
+/// Number of bodies that are compiled at a time.
+const BODIES_PER_PROGRAM: usize = 500;
 
 /// Number of handlers in one app.
 const HANDLERS_PER_APP: usize = 40;
@@ -18,11 +27,10 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = match arguments[..] {
         ["faults"] => faults::module(),
-        [seed, count] => match (seed.parse(), count.parse()) {
-            (Ok(seed), Ok(count)) => Ok(random(seed, count)),
-            _ => Err("SEED and COUNT are numbers".into()),
-        },
-        _ => Err("usage: random_handlers SEED COUNT | random_handlers faults".into()),
+        [seed, count] => numbers(seed, count).map(|(seed, count)| random(seed, count)),
+        ["bodies", seed, count] => numbers(seed, count).and_then(|(seed, count)| bodies(seed, count)),
+        ["check", seed, count] => numbers(seed, count).and_then(|(seed, count)| check(seed, count)),
+        _ => Err("usage: random_handlers [bodies | check] SEED COUNT | random_handlers faults".into()),
     };
 
     match text {
@@ -35,6 +43,111 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn numbers(seed: &str, count: &str) -> Result<(u64, usize), String> {
+    match (seed.parse(), count.parse()) {
+        (Ok(seed), Ok(count)) => Ok((seed, count)),
+        _ => Err(format!("SEED and COUNT are numbers, not `{seed}` and `{count}`")),
+    }
+}
+
+/// Returns bodies that compile, numbered from `first`.
+fn written(writer: &mut Bodies, first: usize, count: usize) -> Result<Vec<(usize, Body)>, String> {
+    that_compile((first..first + count).map(|n| (n, writer.handler(n))).collect())
+}
+
+/// Checks bodies on the stand-in for the runtime.
+fn check(seed: u64, count: usize) -> Result<String, String> {
+    let mut writer = Bodies::new(seed);
+    let (mut done, mut refused, mut wrong) = (0, vec![], vec![]);
+    let mut forms = BTreeMap::<&str, (usize, usize)>::new();
+    let mut each = Some(writer.of_each_form());
+    while done < count {
+        let bodies = match each.take() {
+            Some(each) => that_compile((1..).zip(each).collect())?,
+            None => written(&mut writer, 1, BODIES_PER_PROGRAM)?,
+        };
+        done += bodies.len();
+        let judged = judge(bodies)?;
+        for (form, (all, refused)) in judged.forms {
+            let counts = forms.entry(form).or_default();
+            counts.0 += all;
+            counts.1 += refused;
+        }
+
+        for line in run(&judged.accepted)? {
+            match line.starts_with("runs ") {
+                true => eprintln!("{line}"),
+                false => wrong.push(line),
+            }
+        }
+        refused.extend(judged.refused);
+        eprintln!("{done} bodies, {} refused, {} wrong", refused.len(), wrong.len());
+    }
+
+    let mut out = String::new();
+    for (error, text) in &refused {
+        let _ = writeln!(out, "REFUSED {error}\n{text}");
+    }
+    let mut forms: Vec<_> = forms.into_iter().collect();
+    forms.sort_by_key(|(_, (all, refused))| refused * 1_000 / all.max(&1));
+    for (form, (all, refused)) in forms.iter().filter(|f| f.1.1 > 0) {
+        let _ = writeln!(out, "FORM {refused} of {all} refused: {form}");
+    }
+    match wrong.is_empty() {
+        true => Ok(out),
+        false => Err(format!("{out}{}", wrong.join("\n"))),
+    }
+}
+
+/// Writes a test module of bodies that the analysis accepts.
+fn bodies(seed: u64, count: usize) -> Result<String, String> {
+    let mut writer = Bodies::new(seed);
+    let mut accepted = vec![];
+    while accepted.len() < count {
+        let bodies = written(&mut writer, accepted.len() + 1, count - accepted.len())?;
+        for (text, number) in judge(bodies)?.accepted.into_iter().map(|a| (a.text, a.number)) {
+            // the writer numbers what does not compile, too
+            let next = accepted.len() + 1;
+            accepted.push(renumbered(&text, number, next));
+        }
+    }
+
+    let mut out = format!(
+        "//! Written by `cargo run -p beehive-analysis --example random_handlers -- bodies {seed} {count}`: bodies of ordinary Rust.\n\n\
+         #![allow(warnings, clippy::all)]\n\
+         use crate::check_handlers;\nuse crate::message::{{Kind, Load, M, Note}};\n\
+         use beehive::{{App, Ctx, Dict, Result, handlers}};\nuse std::collections::BTreeSet;\nuse std::fmt::Write;\n",
+    );
+    let mut tests = String::new();
+    for (app, bodies) in accepted.chunks(HANDLERS_PER_APP).enumerate() {
+        let first = app * HANDLERS_PER_APP + 1;
+        let numbers: Vec<String> = (first..first + bodies.len()).map(|n| n.to_string()).collect();
+        let _ = write!(
+            out,
+            "\n#[derive(App)]\npub(crate) struct B{app} {{ d: Dict<u64, u64>, e: Dict<u64, u64> }}\n#[handlers]\nimpl B{app} {{\n\
+             #[rcv] fn load(&mut self, m: &Load) {{ for (k, v) in &m.d {{ self.d.put(*k, *v); }} for (k, v) in &m.e {{ self.e.put(*k, *v); }} }}\n{}}}\n",
+            bodies.concat(),
+        );
+        let _ = write!(
+            tests,
+            "\n#[test]\nfn maps_of_b{app}_cover_what_is_touched() {{\n    check_handlers!(B{app}, 200, exact in 1 of 4, [{}]);\n}}\n",
+            numbers.join(" "),
+        );
+    }
+    Ok(out + &tests)
+}
+
+/// Returns a body under another number.
+fn renumbered(text: &str, old: usize, new: usize) -> String {
+    let mut text = text.replace(&format!("M<{old}>"), &format!("M<{new}>"));
+    for name in ["g", "mix", "bump", "grow", "pick", "same", "view", "twice", "touch"] {
+        for end in ["(", "<", "::"] {
+            text = text.replace(&format!("{name}{old}{end}"), &format!("{name}{new}{end}"));
+        }
+    }
+    text
 }
 
 /// Checks that the analysis accepts a handler and finds cells; the error is the reason why not.
@@ -61,7 +174,7 @@ fn random(seed: u64, count: usize) -> String {
          use beehive::{{App, Ctx, Dict, Result, handlers}};\n\nfn note(_: u64) {{}}\n",
     );
 
-    let mut refused = std::collections::BTreeMap::<&str, usize>::new();
+    let mut refused = BTreeMap::<&str, usize>::new();
     let (mut done, mut tests) = (0, String::new());
     while done < count {
         let app = done / HANDLERS_PER_APP;

@@ -1,0 +1,147 @@
+//! Compiles and runs bodies and their maps on the stand-in runtime, with `rustc` alone.
+
+use super::Body;
+use beehive_analysis::derivation;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+const RUNTIME: &str = include_str!("stand_in.rs");
+
+/// Number of random messages for each handler.
+const RUNS: u32 = 100;
+
+/// A body that the analysis accepted.
+pub(crate) struct Accepted {
+    pub(crate) number: usize,
+    pub(crate) text: String,
+    map: String,
+    helpers: String,
+}
+
+/// What the analysis made of some bodies.
+#[derive(Default)]
+pub(crate) struct Judged {
+    pub(crate) accepted: Vec<Accepted>,
+    /// The refused bodies, with the error.
+    pub(crate) refused: Vec<(String, String)>,
+    /// For each form, in how many bodies it is, and how many of them were refused.
+    pub(crate) forms: BTreeMap<&'static str, (usize, usize)>,
+}
+
+/// Keeps the bodies that compile as they are, without a map.
+pub(crate) fn that_compile(bodies: Vec<(usize, Body)>) -> Result<Vec<(usize, Body)>, String> {
+    let mut program = RUNTIME.to_string();
+    let mut line = program.lines().count();
+    let mut lines = BTreeMap::new();
+    for (number, body) in &bodies {
+        let _ = write!(program, "impl A {{\n{}}}\n", plain(&body.text));
+        let next = program.lines().count();
+        lines.extend((line + 1..=next).map(|l| (l, *number)));
+        line = next;
+    }
+
+    program += "fn main() {}\n";
+    let (errors, _) = compile("plain", &program, &["--emit=metadata"])?;
+    let wrong: BTreeSet<usize> = errors.iter().filter_map(|(l, _)| lines.get(l).copied()).collect();
+    Ok(bodies.into_iter().filter(|(number, _)| !wrong.contains(number)).collect())
+}
+
+/// Derives the maps of bodies.
+pub(crate) fn judge(bodies: Vec<(usize, Body)>) -> Result<Judged, String> {
+    let mut judged = Judged::default();
+    for (number, body) in bodies {
+        let source =
+            format!("impl A {{ {} }}", body.text).parse().map_err(|e| format!("{e}: {}", body.text))?;
+        let derived = derivation(Default::default(), source).map_err(|e| format!("{e}: {}", body.text))?;
+        let refused = derived.errors.first().map(ToString::to_string);
+        if refused.is_some() && !body.derivable {
+            continue;
+        }
+        for form in body.forms.iter().collect::<BTreeSet<_>>() {
+            let counts = judged.forms.entry(form).or_default();
+            counts.0 += 1;
+            counts.1 += refused.is_some() as usize;
+        }
+
+        match refused {
+            Some(error) => judged.refused.push((error, body.text)),
+            None => {
+                let map = derived.handlers.first().map(|h| h.map.to_string()).unwrap_or_default();
+                let helpers = derived.helpers.to_string();
+                judged.accepted.push(Accepted { number, text: body.text, map, helpers })
+            }
+        }
+    }
+    Ok(judged)
+}
+
+/// Runs handlers beside their maps. Returns what went wrong.
+pub(crate) fn run(accepted: &[Accepted]) -> Result<Vec<String>, String> {
+    let mut program = RUNTIME.to_string();
+    let mut line = program.lines().count();
+    let mut lines = BTreeMap::new();
+    let mut checks = String::new();
+    for Accepted { number, text, map, helpers } in accepted {
+        let here = |text: &str| text.replace(":: beehive :: __private ::", "crate ::");
+        let (map, helpers) = (here(map), here(helpers));
+        let _ = write!(
+            program,
+            "impl A {{\n{}fn map{number}(m: &M<{number}>, __m: &mut Mapper) {{ {map} }}\n{helpers}\n}}\n",
+            plain(text)
+        );
+        let next = program.lines().count();
+        lines.extend((line + 1..=next).map(|l| (l, *number)));
+        line = next;
+        let _ = writeln!(checks, "check::<{number}>(A::g{number}, A::map{number}, {RUNS}, &mut tally);");
+    }
+
+    let _ = write!(
+        program,
+        "fn main() {{ std::panic::set_hook(Box::new(|_| {{}})); let mut tally = [0; 4];\n{checks}\
+         println!(\"runs {{}}, exact {{}}, handler panicked {{}}, unsound {{}}\", tally[0], tally[1], tally[2], tally[3]); }}\n"
+    );
+    let (errors, binary) = compile("maps", &program, &["-Copt-level=0", "-Cdebuginfo=0"])?;
+    if !errors.is_empty() {
+        let text_of = |l: &usize| accepted.iter().find(|a| lines.get(l) == Some(&a.number)).map(|a| &a.text);
+        let wrong = errors.iter().map(|(l, e)| format!("{e}\n{}", text_of(l).map_or("", |t| t.as_str())));
+        return Ok(wrong.collect());
+    }
+
+    let output = Command::new(binary).output().map_err(|e| e.to_string())?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(printed.lines().map(str::to_string).collect())
+}
+
+/// Returns a body without the attributes that only a macro understands.
+fn plain(text: &str) -> String {
+    text.replace("#[rcv] ", "")
+}
+
+/// Compiles a program. Returns the lines with errors, and the path of the result.
+fn compile(name: &str, program: &str, options: &[&str]) -> Result<(Vec<(usize, String)>, PathBuf), String> {
+    let folder = std::env::temp_dir().join(format!("random_handlers-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let (source, binary) = (folder.join(format!("{name}.rs")), folder.join(name));
+    std::fs::write(&source, program).map_err(|e| format!("{}: {e}", source.display()))?;
+
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
+        .args(["--edition=2024", "--error-format=short", "--cap-lints=allow", "-o"])
+        .arg(&binary)
+        .args(options)
+        .arg(&source)
+        .output()
+        .map_err(|e| format!("rustc: {e}"))?;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let errors: Vec<_> = printed
+        .lines()
+        .filter(|l| l.contains(": error"))
+        .filter_map(|l| Some((l.split(':').nth(1)?.parse().ok()?, l.to_string())))
+        .collect();
+    match errors.is_empty() && !output.status.success() {
+        true => Err(printed.into_owned()),
+        false => Ok((errors, binary)),
+    }
+}
