@@ -1,10 +1,10 @@
 //! How `#[derive(App)]` reports that a type cannot be the key of rows: one error, whatever it lacks.
 //!
 //! A bound on [`RowKey`] would be reported once for each missing trait. Instead the derived code calls
-//! `(&&&RowDerives::<R>::IT).row_key()`. The compiler takes the first of the three impls below that fits, and
+//! `(&&&RowDerives::of(&app.table)).row_key()`. The compiler takes the first of the three impls below that fits, and
 //! only then looks at the bound of the method, which is what it reports.
 
-use crate::state::RowKey;
+use crate::state::{RowKey, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::hash::Hash;
@@ -15,8 +15,10 @@ use std::marker::PhantomData;
 pub struct RowDerives<R>(PhantomData<R>);
 
 impl<R> RowDerives<R> {
-    /// The value that the derived code calls the check on.
-    pub const IT: RowDerives<R> = RowDerives(PhantomData);
+    /// Returns the value that the derived code calls the check on.
+    pub fn of<K, V>(_: &Table<K, R, V>) -> RowDerives<R> {
+        RowDerives(PhantomData)
+    }
 }
 
 /// The type is a row key.

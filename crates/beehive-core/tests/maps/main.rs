@@ -5,6 +5,8 @@ extern crate beehive_core as beehive;
 
 mod accepted_programs;
 mod attempts;
+#[rustfmt::skip]
+mod bodies;
 mod computed;
 mod derived_types;
 mod flow;
