@@ -51,6 +51,14 @@ const FOLLOWED: &[(&str, &[Form])] = &[
             ),
             ("`&mut` that is kept", "let e = &mut [m.a, m.b]; e.sort(); self.t.put((e[0], e[1]), 1);"),
             (
+                "views of locals, however they are held",
+                "let mut v = m.v.clone(); if let Some(r) = Some(&mut v) { r.sort(); } for k in v { self.d.put(k, 1); }",
+            ),
+            (
+                "closures that change what they capture",
+                "let mut v = vec![]; let mut add = |k: u64| v.push(k); add(m.a); add(m.b); for k in v { self.d.put(k, 1); }",
+            ),
+            (
                 "functions that fill a local",
                 "let mut v = vec![]; Self::fill(&mut v, m.a); for k in v { self.d.put(k, 1); } } fn fill(v: &mut Vec<u64>, x: u64) { v.push(x);",
             ),
