@@ -456,8 +456,11 @@ pub(super) const LEAVES: &[(Of, &str)] = &[
     (Of::Number, "let {v} = m.items.first().copied().ok_or_else(|| \"empty\".to_string())?;"),
 ];
 
-/// Matches: the head, and the patterns with the type of what `{b}` binds.
-pub(super) const MATCHES: &[(&str, &[(&str, Option<Of>)])] = &[
+/// A pattern, and the type of what `{b}` binds in it.
+type Arm = (&'static str, Option<Of>);
+
+/// Matches: the head and the arms.
+pub(super) const MATCHES: &[(&str, &[Arm])] = &[
     (
         "match {o}",
         &[("Some({b}) if {b} > 2", Some(Of::Number)), ("Some({b})", Some(Of::Number)), ("None", None)],
