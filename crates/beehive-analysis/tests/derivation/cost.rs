@@ -18,7 +18,7 @@ const RANDOM_MAX: f64 = 6.3;
 const PATHOLOGICAL_MAX: Duration = Duration::from_secs(5);
 
 /// Returns the processor time that this thread has used, which does not depend on the load of the machine.
-fn spent() -> Duration {
+pub(crate) fn spent() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
