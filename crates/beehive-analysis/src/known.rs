@@ -108,36 +108,78 @@ pub(crate) fn is_impure_method(method: &str) -> bool {
     IMPURE_METHODS.contains(&method)
 }
 
+/// Checks for a method of numbers: it takes a copy of the receiver, and the result is a number, too.
+fn is_number_method(method: &str) -> bool {
+    [
+        "wrapping_",
+        "checked_",
+        "saturating_",
+        "overflowing_",
+        "leading_",
+        "trailing_",
+        "is_positive",
+        "is_negative",
+    ]
+    .iter()
+    .any(|prefix| method.starts_with(prefix))
+        || NUMBER_METHODS.contains(&method)
+}
+
+pub(crate) const NUMBER_METHODS: &[&str] = &[
+    "abs",
+    "abs_diff",
+    "clamp",
+    "cmp",
+    "count_ones",
+    "count_zeros",
+    "div_ceil",
+    "div_euclid",
+    "ilog10",
+    "ilog2",
+    "is_power_of_two",
+    "isqrt",
+    "next_multiple_of",
+    "next_power_of_two",
+    "partial_cmp",
+    "pow",
+    "rem_euclid",
+    "reverse_bits",
+    "signum",
+    "swap_bytes",
+    "to_be",
+    "to_be_bytes",
+    "to_bits",
+    "to_le",
+    "to_le_bytes",
+    "unsigned_abs",
+];
+
 /// Methods whose result holds no reference into the receiver.
 pub(crate) fn owns_its_result(method: &str) -> bool {
-    matches!(
-        method,
-        "clone"
-            | "cloned"
-            | "copied"
-            | "to_owned"
-            | "to_string"
-            | "to_vec"
-            | "len"
-            | "count"
-            | "is_empty"
-            | "is_some"
-            | "is_none"
-            | "is_ok"
-            | "is_err"
-            | "contains"
-            | "contains_key"
-            | "sum"
-            | "product"
-            | "wrapping_add"
-            | "wrapping_sub"
-            | "wrapping_mul"
-            | "saturating_add"
-            | "saturating_sub"
-            | "any"
-            | "all"
-            | "position"
-    )
+    is_number_method(method)
+        || matches!(
+            method,
+            "clone"
+                | "cloned"
+                | "copied"
+                | "to_owned"
+                | "to_string"
+                | "to_vec"
+                | "len"
+                | "count"
+                | "is_empty"
+                | "is_some"
+                | "is_none"
+                | "is_ok"
+                | "is_err"
+                | "contains"
+                | "contains_key"
+                | "sum"
+                | "product"
+                | "any"
+                | "all"
+                | "position"
+        )
 }
 
 /// Methods that by convention take `&self` or a copy of the receiver.
@@ -160,20 +202,6 @@ pub(crate) const ONLY_READ: &[&str] = &[
     "as_str",
     "as_slice",
     "as_ref",
-    "wrapping_add",
-    "wrapping_sub",
-    "wrapping_mul",
-    "saturating_add",
-    "saturating_sub",
-    "checked_add",
-    "checked_sub",
-    "checked_div",
-    "checked_rem",
-    "abs",
-    "abs_diff",
-    "pow",
-    "saturating_mul",
-    "checked_mul",
     "chars",
     "trim",
     "trim_start",
@@ -193,8 +221,6 @@ pub(crate) const ONLY_READ: &[&str] = &[
     "is_subset",
     "is_disjoint",
     "octets",
-    "to_be_bytes",
-    "to_le_bytes",
     "is_multicast",
     "is_broadcast",
     "is_some_and",
@@ -203,12 +229,69 @@ pub(crate) const ONLY_READ: &[&str] = &[
 
 /// Checks for a method that by convention takes `&self` or a copy of the receiver.
 pub(crate) fn only_reads(method: &str) -> bool {
-    ONLY_READ.contains(&method)
+    ONLY_READ.contains(&method) || is_number_method(method)
 }
 
-/// Like [`only_reads`], with the number of arguments: `Iterator::min` and `Cell::get` take none.
+/// Methods that only read if they have this many arguments. With others, a method of that name may change its
+/// receiver: `Iterator::min`, `Cell::get`, `BytesMut::split`. What a closure among the arguments changes is
+/// found in the closure.
+pub(crate) const ONLY_READ_WITH: &[(usize, &[&str])] = &[
+    (
+        0,
+        &[
+            "bytes",
+            "char_indices",
+            "concat",
+            "keys",
+            "ok",
+            "parse",
+            "split_first",
+            "split_last",
+            "split_whitespace",
+            "unwrap",
+            "unwrap_or_default",
+            "values",
+        ],
+    ),
+    (
+        1,
+        &[
+            "chunks",
+            "chunks_exact",
+            "difference",
+            "expect",
+            "get",
+            "intersection",
+            "is_superset",
+            "join",
+            "max",
+            "min",
+            "ok_or",
+            "ok_or_else",
+            "range",
+            "rsplit",
+            "rsplit_once",
+            "split",
+            "split_once",
+            "strip_prefix",
+            "strip_suffix",
+            "symmetric_difference",
+            "trim_end_matches",
+            "trim_matches",
+            "trim_start_matches",
+            "union",
+            "unwrap_or",
+            "unwrap_or_else",
+            "windows",
+        ],
+    ),
+    (2, &["map_or", "map_or_else", "rsplitn", "splitn"]),
+];
+
+/// Like [`only_reads`], with the number of arguments.
 pub(crate) fn call_only_reads(method: &str, arguments: usize) -> bool {
-    only_reads(method) || arguments == 1 && matches!(method, "min" | "max" | "get")
+    only_reads(method)
+        || ONLY_READ_WITH.iter().any(|(number, methods)| *number == arguments && methods.contains(&method))
 }
 
 pub(crate) const PURE_ASSOCIATED: &[&str] = &[

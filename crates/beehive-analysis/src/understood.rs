@@ -1,8 +1,8 @@
 //! What the analysis knows by name, for the guide's chapter about it.
 
 use crate::known::{
-    FOREIGN_MACROS, IMPURE_METHODS, IMPURE_TYPES, MacroKind, ONLY_READ, PURE_ASSOCIATED, PURE_FREE,
-    STANDARD_MACROS,
+    FOREIGN_MACROS, IMPURE_METHODS, IMPURE_TYPES, MacroKind, NUMBER_METHODS, ONLY_READ, ONLY_READ_WITH,
+    PURE_ASSOCIATED, PURE_FREE, STANDARD_MACROS,
 };
 use crate::methods::{READS, VIEWS};
 use crate::pass::order::{FREE, OPEN};
@@ -32,13 +32,17 @@ pub fn understood() -> Vec<Understood> {
         all.filter(move |(of, _)| *of == kind).flat_map(|(_, names)| names.iter().copied())
     };
 
+    let with_arguments = ONLY_READ_WITH.iter().flat_map(|(_, methods)| *methods);
     vec![
         group("Types whose functions may compute a key", standard_types()),
         group("Functions of any other type that may compute a key", PURE_ASSOCIATED.iter().copied()),
         group("Functions of `std` modules that may compute a key", PURE_FREE.iter().copied()),
         group("Types whose functions may not", IMPURE_TYPES.iter().copied()),
         group("Methods that may not: they may read or change something else", IMPURE_METHODS.iter().copied()),
-        group("Methods that only read", ONLY_READ.iter().chain(READS).copied()),
+        group(
+            "Methods that only read, besides those of numbers such as `wrapping_add` and `checked_sub`",
+            ONLY_READ.iter().chain(NUMBER_METHODS).chain(READS).chain(with_arguments).copied(),
+        ),
         group(
             "Methods whose result may change what they are called on, besides all with `_mut`",
             VIEWS.iter().copied(),

@@ -4,13 +4,39 @@
 use super::Pass;
 use super::scope::{Kind, Known};
 use super::views::EXCLUSIVE;
+use crate::known::owns_its_result;
+use crate::methods::keeps_sharing;
 use crate::node::{Node, accumulate, is_pure, touches_state};
 use crate::syntax::peel;
-use crate::types::mentions_mutable_views;
+use crate::types::{is_frozen, mentions_mutable_views};
 use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprClosure, ItemFn, Pat};
+use syn::{Expr, ExprClosure, ItemFn, Pat, ReturnType, Stmt};
+
+/// Checks whether the result of a closure, by its form, is a value of its own.
+pub(super) fn yields_values(closure: &ExprClosure) -> bool {
+    if let ReturnType::Type(_, ty) = &closure.output {
+        return is_frozen(ty) && !mentions_mutable_views(ty.to_token_stream());
+    }
+
+    let mut result = peel(&closure.body);
+    while let Expr::Block(b) = result {
+        match b.block.stmts.last() {
+            Some(Stmt::Expr(e, None)) => result = peel(e),
+            _ => return true,
+        }
+    }
+
+    match result {
+        Expr::Binary(_) | Expr::Lit(_) | Expr::Cast(_) | Expr::Assign(_) => true,
+        Expr::MethodCall(c) => {
+            let method = c.method.to_string();
+            owns_its_result(&method) && !keeps_sharing(&method)
+        }
+        _ => false,
+    }
+}
 
 impl Pass<'_, '_> {
     /// Analyses a closure whose parameters are taken to depend on the message. A closure is `direct` if it is

@@ -16,6 +16,7 @@ use crate::words::words;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
+use syn::visit::{self, Visit};
 use syn::{Expr, Pat};
 
 /// The expression that an immutable local stands for in reports.
@@ -58,6 +59,7 @@ impl Variable {
             site: Site::of(&()),
             version: 0,
             views: Views::new(),
+            yields_values: false,
         }
     }
 }
@@ -91,6 +93,8 @@ pub(super) struct Variable {
     version: usize,
     /// The locals that it may be a mutable view into.
     pub views: Views,
+    /// Whether it is a closure whose result cannot be a view into what it has captured.
+    pub yields_values: bool,
 }
 
 #[derive(Debug)]
@@ -203,6 +207,7 @@ impl Pass<'_, '_> {
             site,
             version: 0,
             views: self.scopes.views.clone(),
+            yields_values: false,
         });
 
         self.add_stored(id, site);
@@ -447,11 +452,13 @@ impl Pass<'_, '_> {
     /// Returns an expression as a person would write it: without copies and references of the whole value,
     /// and with immutable locals replaced by what they stand for.
     pub(super) fn words(&self, e: &Expr) -> String {
-        self.words_of(peel_copies(e).to_token_stream())
+        let e = peel_copies(e);
+        self.words_of(e.to_token_stream(), &bound_inside(e))
     }
 
-    fn words_of(&self, tokens: TokenStream) -> String {
-        words(tokens, &|n| match self.find_name(n).map(|id| &self.variable(id).kind) {
+    fn words_of(&self, tokens: TokenStream, bound: &[String]) -> String {
+        let outer = |n: &str| self.find_name(n).filter(|_| bound.iter().all(|b| b != n));
+        words(tokens, &|n| match outer(n).map(|id| &self.variable(id).kind) {
             Some(Kind::Known(Known { alias: Some(a), .. })) => Some(a.words.clone()),
             _ => None,
         })
@@ -461,15 +468,19 @@ impl Pass<'_, '_> {
     /// their declaration and their number of changes; references, copies and aliases of a value count as that
     /// value.
     pub(super) fn identity(&self, e: &Expr) -> String {
-        self.identity_of(peel_copies(e).to_token_stream())
+        let e = peel_copies(e);
+        self.identity_of(e.to_token_stream(), &bound_inside(e))
     }
 
-    fn identity_of(&self, tokens: TokenStream) -> String {
+    fn identity_of(&self, tokens: TokenStream, bound: &[String]) -> String {
         words(tokens, &|n| {
             let id = self.find_name(n)?;
             let v = self.variable(id);
             Some(match &v.kind {
-                Kind::Known(Known { alias: Some(a), .. }) => a.identity.clone(),
+                // a name that is bound inside may mean the local in one place and not in another
+                Kind::Known(Known { alias: Some(a), .. }) if bound.iter().all(|b| b != n) => {
+                    a.identity.clone()
+                }
                 _ => format!("{n}#{id}.{}", v.version),
             })
         })
@@ -487,10 +498,27 @@ impl Pass<'_, '_> {
             return None;
         }
 
-        let tokens = peel_copies(e).to_token_stream();
-        let words = self.words_of(tokens.clone());
-        (words.len() <= 60).then(|| Alias { words, identity: self.identity_of(tokens) })
+        let e = peel_copies(e);
+        let (tokens, bound) = (e.to_token_stream(), bound_inside(e));
+        let words = self.words_of(tokens.clone(), &bound);
+        (words.len() <= 60).then(|| Alias { words, identity: self.identity_of(tokens, &bound) })
     }
+}
+
+/// Returns the names that an expression itself binds: parameters of its closures, and names in its patterns.
+fn bound_inside(e: &Expr) -> Vec<String> {
+    struct Bound(Vec<String>);
+
+    impl<'ast> Visit<'ast> for Bound {
+        fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+            self.0.push(p.ident.to_string());
+            visit::visit_pat_ident(self, p)
+        }
+    }
+
+    let mut bound = Bound(vec![]);
+    bound.visit_expr(e);
+    bound.0
 }
 
 /// Returns a name without the mark of a raw identifier. A format string captures `r#type` as `{type}`.

@@ -1,6 +1,7 @@
 //! Analyses statements: `let` in all its forms, items, and expressions whose value is discarded.
 
 use super::Pass;
+use super::closures::yields_values;
 use super::scope::{Kind, Known};
 use crate::known::{MacroKind, macro_kind};
 use crate::node::{Node, is_pure, touches_state};
@@ -421,6 +422,11 @@ impl Pass<'_, '_> {
 
         let views = self.bound_views(declared, initial);
         let defines = self.bind_views(declared, views, &known, refutable);
+        if let Expr::Closure(closure) = peel(initial)
+            && yields_values(closure)
+        {
+            defines.iter().for_each(|id| self.scopes.variables[*id].yields_values = true);
+        }
         let printed = declared.to_token_stream();
 
         if matches!(pattern, Pat::Wild(_)) && discards(initial) {

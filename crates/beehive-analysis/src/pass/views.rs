@@ -11,7 +11,7 @@ use super::Pass;
 use super::scope::{Kind, Variable};
 use crate::borrows::{borrowed_mutably, takes_mutable_references};
 use crate::faults::Fault;
-use crate::known::{is_primitive, is_upper, only_reads, owns_its_result};
+use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
 use crate::methods::{
     builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
 };
@@ -202,7 +202,7 @@ impl Pass<'_, '_> {
         }
 
         // nothing changes through a shared borrow
-        let mut out = self.views_of(&c.receiver, !only_reads(&method));
+        let mut out = self.views_of(&c.receiver, !call_only_reads(&method, c.args.len()));
         c.args.iter().for_each(|a| out.extend(self.views(a)));
         if returns_mutable_view(&method) {
             out.insert(EXCLUSIVE);
@@ -233,7 +233,9 @@ impl Pass<'_, '_> {
 
         if let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) {
             // a closure may return what it has captured
-            out.extend(Some(id).filter(|id| !self.variable_is_plain(*id)));
+            out.extend(
+                Some(id).filter(|id| !self.variable_is_plain(*id) && !self.variable(*id).yields_values),
+            );
             return;
         }
 

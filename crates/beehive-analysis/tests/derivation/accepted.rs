@@ -35,6 +35,15 @@ fn kinds_and_cells() {
             "let near = |n: u64| { let mut k = n; loop { if k % 3 == 0 { return k; } k += 1; } }; self.d.put(near(m.a), 1);",
             "sharded: d[near(m.a)]",
         ),
+        // a name that a closure or a pattern binds is not the local of that name
+        (
+            "let k = m.a; self.d.put(m.items.iter().fold(k, |p, k| p ^ k), 1);",
+            "sharded: d[m.items.iter().fold(k, |p, k |p ^ k)]",
+        ),
+        (
+            "let q = m.a; self.d.put(match m.opt { Some(q) => q, None => 1 }, q);",
+            "sharded: d[match m.opt { Some(q) => q, None => 1 }]",
+        ),
         ("ctx.emit(m.a);", "stateless: -"),
         ("m.reply.send(1);", "stateless: -"),
         ("let _ = m.reply.send(1);", "stateless: -"),

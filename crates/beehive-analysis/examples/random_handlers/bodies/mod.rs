@@ -112,6 +112,17 @@ impl Bodies {
         for (of, form) in VALUES {
             bodies.push((form, format!("let v = {form}; {}", key(*of, "v"))));
         }
+        // what only reads a local does not lose it, also where state decides
+        for (_, form) in VALUES {
+            let (mut declared, mut read, mut keys) = (String::new(), form.to_string(), String::new());
+            for of in ALL.iter().filter(|of| form.contains(of.placeholder())) {
+                let name = format!("{}9", of.prefix());
+                declared += &fresh(self, *of, &name);
+                read = read.replace(of.placeholder(), &name);
+                keys += &key(*of, &name);
+            }
+            bodies.push((form, format!("{declared}if self.e.contains(&m.a) {{ let _ = {read}; }} {keys}")));
+        }
         for (of, form) in CHANGES {
             let (v, w) = (fresh(self, *of, "v"), fresh(self, *of, "w"));
             let form_here = form.replace("{v}", "v").replace("{w}", "w");
