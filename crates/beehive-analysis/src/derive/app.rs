@@ -477,7 +477,7 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
 
 /// Generates the checks that the keys of rows are row keys. Which check reports an error depends on what the
 /// type lacks, and with generic parameters that is not known here. The type is taken from the field: written
-/// again in a function, a misspelt type would be reported again, with other advice.
+/// again in a function, a misspelled type would be reported again, with other advice.
 fn row_checks(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     let tables: Vec<(&Ident, &Type)> = fields
         .iter()
