@@ -222,6 +222,10 @@ impl Pass<'_, '_> {
             value.and(arguments);
             out.push(Node::Effect);
             value.taint.get_or_insert(Taint::new(Why::FunctionValue, c.func.span()));
+            // it may be a closure that a local holds: `(holder.run)()`
+            for id in self.place_views(&c.func) {
+                self.changed(id, &mut value, c.func.span());
+            }
             self.change_views_of_arguments(c, &mut value);
             return value;
         };

@@ -125,6 +125,10 @@ fn what_the_map_cannot_repeat_is_refused() {
         "let mut v = vec![m.a]; let r = &mut v; for _ in 0..3 { self.e.put(r[0], 1); r[0] = self.d.get(&m.b).copied().unwrap_or(1); }",
         "let mut v = vec![m.a]; let mut add = |n: u64| v.push(n); if self.d.contains(&m.b) { add(2); } self.e.put(v[1], 1);",
         "let mut v = vec![m.a]; let mut add = |n: u64| v.push(n); add(*self.d.get(&m.b).unwrap()); self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let add = || v.push(m.b); let mut all = [add]; all[0](); self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let add = || v.push(m.b); let mut h = Holder { run: add }; (h.run)(); self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let mut add = |k: u64| v.push(k); self.d.get(&m.a).map(|k| add(*k)); self.e.put(v[1], 1);",
+        "let mut v = vec![m.a]; let add = |k: u64| v.push(k); self.each(add); self.e.put(v[1], 1); } fn each(&mut self, mut add: impl FnMut(u64)) { add(*self.d.get(&1).unwrap());",
         "let (mut v, n) = (vec![m.a], self.d.get(&m.b).copied()); let mut add = || v.extend(n); add(); self.e.put(v[1], 1);",
     ] {
         let found = errors(&handler(body));
