@@ -23,6 +23,39 @@ pub enum Fault {
     LoopBodyLost,
     /// Ignores the changes that an expression which the map does not run makes to locals.
     DroppedChangesIgnored,
+    /// Does not treat a temporary behind a `&mut` as something that changes.
+    TemporariesAreFixed,
+    /// Does not treat the call of a closure as a change of what the closure has captured.
+    ClosuresChangeNothing,
+    /// Takes every method for one that only reads.
+    MethodsOnlyRead,
+    /// Takes the methods of statics for functions of the message.
+    StaticsAreFixed,
+    /// Lets a panic under a condition on state end the whole map.
+    PanicsEndTheMap,
+}
+
+impl Fault {
+    /// Returns the fault of this name.
+    #[cfg(feature = "faults")]
+    pub fn named(name: &str) -> Option<Fault> {
+        use Fault::*;
+        let all = [
+            ElseBranchLost,
+            ViewsIgnored,
+            AssignmentsUnderStateIgnored,
+            ExitsLeaveTheWholeMap,
+            JumpsUnderStateIgnored,
+            LoopBodyLost,
+            DroppedChangesIgnored,
+            TemporariesAreFixed,
+            ClosuresChangeNothing,
+            MethodsOnlyRead,
+            StaticsAreFixed,
+            PanicsEndTheMap,
+        ];
+        all.into_iter().find(|fault| format!("{fault:?}") == name)
+    }
 }
 
 /// The fault that is seeded into an analysis; by default none.

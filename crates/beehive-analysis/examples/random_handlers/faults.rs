@@ -59,6 +59,40 @@ pub(crate) fn seeded() -> Vec<Seeded> {
                 "let mut it = m.items.iter(); note(it.next()); if let Some(k) = it.next() { self.e.get(k); }",
             ],
         },
+        Seeded {
+            app: "TemporariesAreFixed",
+            faults: Faults::only(Fault::TemporariesAreFixed),
+            bodies: &[
+                "let e = &mut [m.b, m.a]; e.sort(); self.d.put(e[0], 1);",
+                "let it = &mut m.items.iter(); it.next(); if let Some(k) = it.next() { self.d.put(*k, 1); }",
+            ],
+        },
+        Seeded {
+            app: "ClosuresChangeNothing",
+            faults: Faults::only(Fault::ClosuresChangeNothing),
+            bodies: &[
+                "let mut v = vec![]; let mut add = |k: u64| v.push(k); add(m.a); add(m.b); for k in v { self.d.put(k, 1); }",
+                "let mut n = m.a; let mut next = || { n += 1; n }; next(); self.d.put(next(), 1);",
+            ],
+        },
+        Seeded {
+            app: "MethodsOnlyRead",
+            faults: Faults::only(Fault::MethodsOnlyRead),
+            bodies: &[
+                "let mut v = m.items.clone(); v.reverse(); if let Some(k) = v.first() { self.d.put(*k, 1); }",
+                "let mut v = vec![m.a]; if self.d.contains(&m.b) { v.push(m.b + 20); } for k in v { self.e.put(k, 1); }",
+            ],
+        },
+        Seeded {
+            app: "StaticsAreFixed",
+            faults: Faults::only(Fault::StaticsAreFixed),
+            bodies: &["let k = COUNT.fetch_add(1, Ordering::Relaxed); self.d.put(k, 1);"],
+        },
+        Seeded {
+            app: "PanicsEndTheMap",
+            faults: Faults::only(Fault::PanicsEndTheMap),
+            bodies: &["if self.d.contains(&m.a) { self.e.put(m.items[3], 1); } self.e.put(m.b, 1);"],
+        },
     ]
 }
 
@@ -81,7 +115,8 @@ pub(crate) fn module() -> Result<String, String> {
     let mut out = String::from(
         "//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.\n\n\
          #![allow(warnings, clippy::all)]\n\
-         use crate::message::{Load, M};\nuse beehive::{App, Ctx, Dict, Mapper};\n\n\
+         use crate::message::{Load, M};\nuse beehive::{App, Ctx, Dict, Mapper};\n\
+         use std::sync::atomic::{AtomicU64, Ordering};\n\nstatic COUNT: AtomicU64 = AtomicU64::new(0);\n\n\
          fn note(_: Option<&u64>) {}\n",
     );
 

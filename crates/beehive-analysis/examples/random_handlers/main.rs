@@ -3,13 +3,14 @@
 //!
 //! Usage: `random_handlers SEED COUNT > generated.rs`, `random_handlers bodies SEED COUNT > bodies.rs`, or
 //! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs as many bodies as wanted on a
-//! stand-in for the runtime, about 2 000 a minute, and fails if a map is wrong.
+//! stand-in for the runtime, about 1 500 a minute, and fails if a map is wrong. With the name of a fault, which
+//! is then seeded into the analysis, it shows that the bodies find it.
 
 mod bodies;
 mod faults;
 mod writer;
 
-use beehive_analysis::derivation;
+use beehive_analysis::{Fault, Faults, derivation};
 use bodies::run::{judge, run, that_compile};
 use bodies::{Bodies, Body};
 use std::collections::BTreeMap;
@@ -29,8 +30,16 @@ fn main() -> ExitCode {
         ["faults"] => faults::module(),
         [seed, count] => numbers(seed, count).map(|(seed, count)| random(seed, count)),
         ["bodies", seed, count] => numbers(seed, count).and_then(|(seed, count)| bodies(seed, count)),
-        ["check", seed, count] => numbers(seed, count).and_then(|(seed, count)| check(seed, count)),
-        _ => Err("usage: random_handlers [bodies | check] SEED COUNT | random_handlers faults".into()),
+        ["check", seed, count] => {
+            numbers(seed, count).and_then(|(seed, count)| check(seed, count, Faults::default()))
+        }
+        ["check", seed, count, fault] => numbers(seed, count).and_then(|(seed, count)| {
+            let fault =
+                Fault::named(fault).ok_or(format!("`{fault}` is no fault of beehive_analysis::Fault"))?;
+            check(seed, count, Faults::only(fault))
+        }),
+        _ => Err("usage: random_handlers SEED COUNT | bodies SEED COUNT | check SEED COUNT [FAULT] | faults"
+            .into()),
     };
 
     match text {
@@ -58,7 +67,7 @@ fn written(writer: &mut Bodies, first: usize, count: usize) -> Result<Vec<(usize
 }
 
 /// Checks bodies on the stand-in for the runtime.
-fn check(seed: u64, count: usize) -> Result<String, String> {
+fn check(seed: u64, count: usize, faults: Faults) -> Result<String, String> {
     let mut writer = Bodies::new(seed);
     let (mut done, mut refused, mut wrong) = (0, vec![], vec![]);
     let mut forms = BTreeMap::<&str, (usize, usize)>::new();
@@ -69,7 +78,7 @@ fn check(seed: u64, count: usize) -> Result<String, String> {
             None => written(&mut writer, 1, BODIES_PER_PROGRAM)?,
         };
         done += bodies.len();
-        let judged = judge(bodies)?;
+        let judged = judge(bodies, faults)?;
         for (form, (all, refused)) in judged.forms {
             let counts = forms.entry(form).or_default();
             counts.0 += all;
@@ -107,7 +116,9 @@ fn bodies(seed: u64, count: usize) -> Result<String, String> {
     let mut accepted = vec![];
     while accepted.len() < count {
         let bodies = written(&mut writer, accepted.len() + 1, count - accepted.len())?;
-        for (text, number) in judge(bodies)?.accepted.into_iter().map(|a| (a.text, a.number)) {
+        for (text, number) in
+            judge(bodies, Faults::default())?.accepted.into_iter().map(|a| (a.text, a.number))
+        {
             // the writer numbers what does not compile, too
             let next = accepted.len() + 1;
             accepted.push(renumbered(&text, number, next));

@@ -4,6 +4,7 @@
 use super::scope::Kind;
 use super::views::GLOBAL;
 use super::{Pass, typed_parameters};
+use crate::faults::Fault;
 use crate::known::{
     Callee, call_only_reads, callee, is_impure_method, is_upper, only_reads, owns_its_result,
 };
@@ -60,7 +61,8 @@ impl Pass<'_, '_> {
         let counts = closures.any(|(_, of)| !of.changes.is_empty());
         arguments.into_iter().for_each(|a| value.and(a));
         if of_message {
-            let impure = is_impure_method(&method) && !swaps_elements(c);
+            let fixed = self.unit.faults.has(Fault::StaticsAreFixed);
+            let impure = is_impure_method(&method) && !swaps_elements(c) && !fixed;
             let acts = impure || self.acts_on_global(c, &views);
             if self.trust == 0 && acts && !self.unit.trusted.contains(&method) {
                 out.push(Node::Effect);
@@ -73,7 +75,7 @@ impl Pass<'_, '_> {
         let filled = Value { unordered: value.unordered.clone(), ..Value::default() };
         value.unordered = of_receiver.or(value.unordered.take());
         self.order_of_result(c, &mut value, counts);
-        if call_only_reads(&method, c.args.len()) {
+        if call_only_reads(&method, c.args.len()) || self.unit.faults.has(Fault::MethodsOnlyRead) {
             return value;
         }
 
@@ -379,7 +381,7 @@ impl Pass<'_, '_> {
         let clean = closure.taint.is_none() && value.taint.is_none();
         value.and(closure);
         // the closure may change what it has captured
-        if !self.variable_is_plain(id) {
+        if !self.variable_is_plain(id) && !self.unit.faults.has(Fault::ClosuresChangeNothing) {
             self.changed(id, &mut value, c.func.span());
         }
         if !clean {

@@ -4,6 +4,7 @@
 use super::Pass;
 use super::scope::Kind;
 use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
+use crate::faults::Fault;
 use crate::known::{Callee, callee, is_upper};
 use crate::node::Node;
 use crate::syntax::{find_name, is_quiet, is_self, last_name, names, peel, peel_references};
@@ -81,7 +82,7 @@ impl Pass<'_, '_> {
 
                 let index = self.expression(&i.index, out);
                 value.and(index);
-                value.panics = true;
+                value.panics = !self.unit.faults.has(Fault::PanicsEndTheMap);
                 value
             }
             Expr::Range(r) => self.all(r.start.as_deref().into_iter().chain(r.end.as_deref()), out),

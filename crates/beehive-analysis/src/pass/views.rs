@@ -292,6 +292,10 @@ impl Pass<'_, '_> {
     /// Checks whether a method may act on a static, given the views of its receiver and of its arguments. It
     /// may then do so once in the map and again in the handler.
     pub(super) fn acts_on_global(&self, c: &syn::ExprMethodCall, views: &Views) -> bool {
+        if self.unit.faults.has(Fault::StaticsAreFixed) {
+            return false;
+        }
+
         let global = |views: &Views| views.iter().any(|id| self.reaches(*id, |v, _| v == GLOBAL));
         let method = c.method.to_string();
         // a constant is passed by value, a static by reference
@@ -323,7 +327,8 @@ impl Pass<'_, '_> {
     /// Checks whether a local, or a local that it is a view into, may change other than by interior
     /// mutability.
     pub(super) fn is_exclusive(&self, id: VariableId) -> bool {
-        self.reaches(id, |id, v| id == EXCLUSIVE || v.mutable)
+        let fixed = self.unit.faults.has(Fault::TemporariesAreFixed);
+        self.reaches(id, |id, v| id == EXCLUSIVE && !fixed || v.mutable)
     }
 
     /// Checks whether a local or any local that it is a view into fulfils a condition.

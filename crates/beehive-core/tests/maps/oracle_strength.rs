@@ -28,6 +28,14 @@ fn every_seeded_bug_is_caught() {
         ("loop body lost", is_caught::<seeded::LoopBodyLost, 1>()),
         ("dropped changes ignored, in a value", is_caught::<seeded::DroppedChangesIgnored, 1>()),
         ("dropped changes ignored, in a call", is_caught::<seeded::DroppedChangesIgnored, 2>()),
+        ("temporaries are fixed, an array", is_caught::<seeded::TemporariesAreFixed, 1>()),
+        ("temporaries are fixed, an iterator", is_caught::<seeded::TemporariesAreFixed, 2>()),
+        ("closures change nothing, a list", is_caught::<seeded::ClosuresChangeNothing, 1>()),
+        ("closures change nothing, a number", is_caught::<seeded::ClosuresChangeNothing, 2>()),
+        ("methods only read, and are left out", is_caught::<seeded::MethodsOnlyRead, 1>()),
+        ("methods only read, also where state decides", is_caught::<seeded::MethodsOnlyRead, 2>()),
+        ("statics are fixed", is_caught::<seeded::StaticsAreFixed, 1>()),
+        ("panics end the map", is_caught::<seeded::PanicsEndTheMap, 1>()),
     ];
 
     let survived: Vec<&str> = caught.iter().filter(|c| !c.1).map(|c| c.0).collect();

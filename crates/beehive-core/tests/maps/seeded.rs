@@ -3,6 +3,9 @@
 #![allow(warnings, clippy::all)]
 use crate::message::{Load, M};
 use beehive::{App, Ctx, Dict, Mapper};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn note(_: Option<&u64>) {}
 
@@ -244,6 +247,177 @@ impl < __T : ? Sized > __Undeclared for __T { }
 # [automatically_derived] impl :: beehive :: Handles < M < 2 > > for DroppedChangesIgnored { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut it = m . items . iter () ; __m . effect () ; if let Some (k) = it . next () { :: beehive :: __private :: At (Self :: __bh_e , & (k)) . cell (__m) ; }
 }
 # [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct TemporariesAreFixed { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl TemporariesAreFixed { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl TemporariesAreFixed { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[[m.b, m.a][0]]`."] fn h1 (& mut self , m : & M < 1 >) { let e = & mut [m . b , m . a] ; e . sort () ; self . d . put (e [0] , 1) ; }
+# [doc = "**Map:** sharded, `d[k]`."] fn h2 (& mut self , m : & M < 2 >) { let it = & mut m . items . iter () ; it . next () ; if let Some (k) = it . next () { self . d . put (* k , 1) ; }
+}
+}
+const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl TemporariesAreFixed { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for TemporariesAreFixed { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[[m.b, m.a][0]]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[k]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 2 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for TemporariesAreFixed { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for TemporariesAreFixed { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let e = & mut [m . b , m . a] ; __m . effect () ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (e [0])) . cell (__m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for TemporariesAreFixed { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let it = & mut m . items . iter () ; __m . effect () ; if let Some (k) = it . next () { :: beehive :: __private :: AtValue (Self :: __bh_d , & (* k)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct ClosuresChangeNothing { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl ClosuresChangeNothing { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl ClosuresChangeNothing { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[k] for k in v`. **Joins:** `d[k] for k in v`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut v = vec ! [] ; let mut add = | k : u64 | v . push (k) ; add (m . a) ; add (m . b) ; for k in v { self . d . put (k , 1) ; }
+}
+# [doc = "**Map:** sharded, `d[next()]`."] fn h2 (& mut self , m : & M < 2 >) { let mut n = m . a ; let mut next = | | { n += 1 ; n }
+; next () ; self . d . put (next () , 1) ; }
+}
+const _ : () = { # [deprecated (note = "a message ties d[k] for k in v together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (warnings , clippy :: all , clippy :: pedantic)] fn __macros () { use :: beehive :: __private :: macros :: * ; let _ = || { let _ : :: std :: vec :: Vec < () > = vec ! [] ; }
+; }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl ClosuresChangeNothing { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for ClosuresChangeNothing { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[k] for k in v" , joins : "d[k] for k in v" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[next()]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 2 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for ClosuresChangeNothing { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for ClosuresChangeNothing { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = vec ! [] ; let mut add = | k : u64 | v . push (k) ; __m . effect () ; for k in v { __m . step () ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (k)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for ClosuresChangeNothing { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut n = m . a ; let mut next = | | { n += 1 ; n }
+; __m . effect () ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (next ())) . cell (__m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct MethodsOnlyRead { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl MethodsOnlyRead { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl MethodsOnlyRead { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[k]`."] fn h1 (& mut self , m : & M < 1 >) { let mut v = m . items . clone () ; v . reverse () ; if let Some (k) = v . first () { self . d . put (* k , 1) ; }
+}
+# [doc = "**Map:** sharded, `d[m.b], e[k] for k in v`. **Joins:** `e[k] for k in v; d[m.b] with e[k]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = vec ! [m . a] ; if self . d . contains (& m . b) { v . push (m . b + 20) ; }
+for k in v { self . e . put (k , 1) ; }
+}
+}
+const _ : () = { # [deprecated (note = "a message ties e[k] for k in v; d[m.b] with e[k] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
+; const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (warnings , clippy :: all , clippy :: pedantic)] fn __macros () { use :: beehive :: __private :: macros :: * ; let _ = || { let _ : :: std :: vec :: Vec < () > = vec ! [] ; }
+; }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl MethodsOnlyRead { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for MethodsOnlyRead { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[k]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[m.b], e[k] for k in v" , joins : "e[k] for k in v; d[m.b] with e[k]" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 2 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for MethodsOnlyRead { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for MethodsOnlyRead { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = m . items . clone () ; __m . effect () ; if let Some (k) = v . first () { :: beehive :: __private :: AtValue (Self :: __bh_d , & (* k)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for MethodsOnlyRead { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = vec ! [m . a] ; :: beehive :: __private :: At (Self :: __bh_d , & (& m . b)) . cell (__m) ; for k in v { __m . step () ; :: beehive :: __private :: AtValue (Self :: __bh_e , & (k)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct StaticsAreFixed { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl StaticsAreFixed { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl StaticsAreFixed { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** centralized, `d[COUNT.fetch_add(1, Ordering::Relaxed)]`. **Why:** the key of `d[COUNT.fetch_add(1, Ordering::Relaxed)]` (line 1) is the same for every message. **Note:** give every message a key of its own, or, if a single bee is intended, write `#[rcv(centralized)]`."] fn h1 (& mut self , m : & M < 1 >) { let k = COUNT . fetch_add (1 , Ordering :: Relaxed) ; self . d . put (k , 1) ; }
+}
+const _ : () = { # [deprecated (note = "the key of `d[COUNT.fetch_add(1, Ordering::Relaxed)]` (line 1) is the same for every message, so one bee gets all of these messages; if that is intended, write #[rcv(centralized)] (more: beehive::guide::errors::centralized)")] # [allow (non_upper_case_globals)] const h1_is_centralized : () = () ; let () = h1_is_centralized ; }
+; const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl StaticsAreFixed { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for StaticsAreFixed { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "centralized" , cells : "d[COUNT.fetch_add(1, Ordering::Relaxed)]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "the key of `d[COUNT.fetch_add(1, Ordering::Relaxed)]` (line 1) is the same for every message" , reason_line : 1u32 , note : "give every message a key of its own, or, if a single bee is intended, write #[rcv(centralized)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for StaticsAreFixed { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for StaticsAreFixed { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let k = COUNT . fetch_add (1 , Ordering :: Relaxed) ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (k)) . cell (__m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct PanicsEndTheMap { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl PanicsEndTheMap { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl PanicsEndTheMap { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a], e[m.items[3]], e[m.b]`. **Joins:** `d[m.a] with e[m.items[3]]; d[m.a] with e[m.b]; e[m.items[3]] with e[m.b]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { if self . d . contains (& m . a) { self . e . put (m . items [3] , 1) ; }
+self . e . put (m . b , 1) ; }
+}
+const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.items[3]]; d[m.a] with e[m.b]; e[m.items[3]] with e[m.b] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl PanicsEndTheMap { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for PanicsEndTheMap { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a], e[m.items[3]], e[m.b]" , joins : "d[m.a] with e[m.items[3]]; d[m.a] with e[m.b]; e[m.items[3]] with e[m.b]" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for PanicsEndTheMap { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for PanicsEndTheMap { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { :: beehive :: __private :: At (Self :: __bh_d , & (& m . a)) . cell (__m) ; { :: beehive :: __private :: AtValue (Self :: __bh_e , & (m . items [3])) . cell (__m) ; }
+:: beehive :: __private :: AtValue (Self :: __bh_e , & (m . b)) . cell (__m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
 }
 }
 ;

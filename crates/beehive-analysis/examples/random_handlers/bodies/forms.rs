@@ -516,4 +516,7 @@ pub(super) const ACCESSES: &[&str] = &[
     "if let Some(q) = self.{d}.get(&({k})).copied() { self.{d}.put({k}, q); }",
     "ctx.emit(Note(self.{d}.get(&({k})).copied().unwrap_or(1)));",
     "self.touch{i}({k});",
+    // never true, but the map has to evaluate the key
+    "if self.{d}.get(&({k})).is_some_and(|q| *q > 90) { self.{d}.put(m.items[7], {n}); }",
+    "if let Some(q @ 91..) = self.{d}.get(&({k})).copied() { self.{d}.put(m.opt.unwrap() - 9, q); }",
 ];

@@ -1,7 +1,7 @@
 //! Compiles and runs bodies and their maps on the stand-in runtime, with `rustc` alone.
 
 use super::Body;
-use beehive_analysis::derivation;
+use beehive_analysis::{Faults, faulty_derivation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -48,13 +48,14 @@ pub(crate) fn that_compile(bodies: Vec<(usize, Body)>) -> Result<Vec<(usize, Bod
     Ok(bodies.into_iter().filter(|(number, _)| !wrong.contains(number)).collect())
 }
 
-/// Derives the maps of bodies.
-pub(crate) fn judge(bodies: Vec<(usize, Body)>) -> Result<Judged, String> {
+/// Derives the maps of bodies, by an analysis with these faults.
+pub(crate) fn judge(bodies: Vec<(usize, Body)>, faults: Faults) -> Result<Judged, String> {
     let mut judged = Judged::default();
     for (number, body) in bodies {
         let source =
             format!("impl A {{ {} }}", body.text).parse().map_err(|e| format!("{e}: {}", body.text))?;
-        let derived = derivation(Default::default(), source).map_err(|e| format!("{e}: {}", body.text))?;
+        let derived = faulty_derivation(Default::default(), source, faults)
+            .map_err(|e| format!("{e}: {}", body.text))?;
         let refused = derived.errors.first().map(ToString::to_string);
         if refused.is_some() && !body.derivable {
             continue;
