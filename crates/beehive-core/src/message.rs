@@ -271,8 +271,8 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
 #[diagnostic::on_unimplemented(
     message = "the error of this message is `{F}`, and `{Self}` does not convert into it",
     label = "not a `{F}`",
-    note = "return a `Result` with the error `{F}`, or write `impl From<{Self}> for {F}`",
-    note = "the type of the error is declared on the message with `#[message(error = ..)]`; the default is `beehive::Error`, into which every error and text converts",
+    note = "declare it on the message: `#[message(error = {Self})]`",
+    note = "or return a `Result` with the error `{F}`, or write `impl From<{Self}> for {F}`",
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait Fails<F> {

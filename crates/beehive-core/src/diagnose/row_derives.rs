@@ -57,7 +57,7 @@ impl<R> RowOtherwise<R> for RowDerives<R> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows, because it is not `Hash`",
     label = "not `Hash`",
-    note = "add `Hash` to its derives: one of many rows is found by its hash",
+    note = "add `Hash` to its derives, or to those of the types in it: one of many rows is found by its hash",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait HashedRow {}
