@@ -506,6 +506,19 @@ pub(super) const MOVES: &[&str] = &[
     "let moved = move || {v}.len() as u64; self.touch{i}(moved());",
 ];
 
+/// Bodies with a key that state decides, which are refused.
+pub(super) const UNDERIVABLE: &[&str] = &[
+    "let mut n = m.a; ctx.emit(Note({ n = n.wrapping_add(9); n })); self.d.put(n, 1);",
+    "let mut l = m.items.clone(); self.e.put(m.a, l.pop().unwrap_or(1)); for k in l { self.d.put(k, 1); }",
+    "let mut it = m.items.iter(); self.d.put(m.a, it.next().copied().unwrap_or(0)); if let Some(k) = it.next() { self.e.put(*k, 1); }",
+    "let mut n = m.a; if self.e.contains(&m.b) { n = n.wrapping_add(9); } self.d.put(n, 1);",
+    "let mut l = vec![m.a]; if let Some(q) = self.e.get(&m.b) { l.push(*q ^ 16); } for k in l { self.d.put(k, 1); }",
+    "let mut n = m.a; for q in &m.items { if self.e.contains(q) { break; } n = n.wrapping_add(9); } self.d.put(n, 1);",
+    "let mut n = m.a; let r = &mut n; if self.e.contains(&m.b) { *r = r.wrapping_add(9); } self.d.put(n, 1);",
+    "let mut n = m.a; let mut add = |q: u64| n = n.wrapping_add(q); if self.e.contains(&m.b) { add(9); } self.d.put(n, 1);",
+    "let n = self.e.get(&m.b).copied().unwrap_or(30); self.d.put(n, 1);",
+];
+
 /// Accesses of state. `{d}` is a dictionary, `{k}` a key, `{n}` any number.
 pub(super) const ACCESSES: &[&str] = &[
     "self.{d}.put({k}, {n});",

@@ -10,8 +10,8 @@ mod forms;
 pub(crate) mod run;
 
 use forms::{
-    ACCESSES, ALL, BINDINGS, CHANGES, CONDITIONS, DECLARED_BY_CHANGE, LEAVES, MATCHES, MOVES, Of, VALUES,
-    VIEWS,
+    ACCESSES, ALL, BINDINGS, CHANGES, CONDITIONS, DECLARED_BY_CHANGE, LEAVES, MATCHES, MOVES, Of,
+    UNDERIVABLE, VALUES, VIEWS,
 };
 
 /// A local in scope.
@@ -171,6 +171,10 @@ impl Bodies {
             let number = written.len() + 1;
             let text = self.filled(&text, true, 0).0.replace("{i}", &number.to_string());
             written.push(Body { text: with_helpers(number, &text), forms: vec![form], derivable: true });
+        }
+        for form in UNDERIVABLE {
+            let text = with_helpers(written.len() + 1, form);
+            written.push(Body { text, forms: vec![form], derivable: false });
         }
         written
     }
@@ -504,6 +508,31 @@ impl Bodies {
         self.filled(&form, true, 1).0 + " "
     }
 
+    /// Returns a statement that the map leaves out, and that changes a number.
+    fn left_out(&mut self) -> String {
+        let numbers: Vec<usize> = self
+            .visible()
+            .into_iter()
+            .filter(|i| self.locals[*i].mutable && self.locals[*i].of == Of::Number)
+            .collect();
+        if numbers.is_empty() {
+            return self.local();
+        }
+
+        let changed = self.one_of(&numbers);
+        if self.would_surprise(&self.locals[changed], false) {
+            if !self.bold {
+                return String::new();
+            }
+            self.derivable = false;
+        }
+        let local = &mut self.locals[changed];
+        local.clean = false;
+        let (name, loops) = (local.name.clone(), local.loops);
+        self.loops.iter_mut().skip(loops).for_each(|l| l.changes = true);
+        format!("ctx.emit(Note({{ {name} = {name}.wrapping_add(9); {name} }})); ")
+    }
+
     fn statement(&mut self, depth: usize) -> String {
         let nested = if depth == 0 { 11 } else { 15 };
         match self.below(nested) {
@@ -513,6 +542,7 @@ impl Bodies {
             7 => self.read_state(),
             8 => self.declared_by(DECLARED_BY_CHANGE),
             9 if self.one_in(3) => self.declared_by(LEAVES),
+            9 if self.one_in(3) => self.left_out(),
             9 => {
                 let (text, _) = self.value(Of::Text, false, 1);
                 format!("tracing::trace!(\"{{}}\", {text}); ")
