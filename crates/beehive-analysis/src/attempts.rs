@@ -1,8 +1,8 @@
 //! `attempt! { .. }`: a block whose changes are rolled back when it yields an error.
 //!
 //! The analysis treats an attempt as a labeled block that the handler may leave at any `?`; the code after
-//! it counts in either case. The code that the compiler receives passes the macro what it cannot find by
-//! itself: the app and the context.
+//! the attempt is analyzed in either case. The code that the compiler receives passes two things to the macro
+//! that it cannot find by itself: the app and the context.
 
 use crate::diagnostics::Diagnostics;
 use crate::pass::typed_parameters;
@@ -101,7 +101,7 @@ fn yields_as(output: &ReturnType) -> TokenStream {
     match path.path.segments.last() {
         Some(last) if last.ident == "Result" => match &last.arguments {
             PathArguments::AngleBracketed(arguments) => match arguments.args.iter().nth(1) {
-                // no type of an expression can be written with `impl`
+                // the type of an expression cannot be written with `impl`
                 Some(GenericArgument::Type(Type::ImplTrait(_))) | None => any,
                 Some(GenericArgument::Type(error)) => quote!(::core::result::Result<_, #error>),
                 Some(_) => any,
@@ -281,7 +281,7 @@ impl<'ast> Visit<'ast> for Leaving {
         };
 
         match e {
-            // `return` inside a closure or an async block leaves only that
+            // `return` inside a closure or an async block leaves only the closure or the block
             Expr::Closure(_) | Expr::Async(_) => return,
             // a nested attempt has already been checked
             Expr::Block(b) if is_label(b.label.as_ref()) => return,

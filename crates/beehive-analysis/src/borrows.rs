@@ -23,14 +23,14 @@ struct Borrows {
 }
 
 impl Borrows {
-    /// Notes the names in something whose use is not understood.
+    /// Records the names in code whose effect on them the analysis does not know.
     fn all(&mut self, of: impl ToTokens) {
         let mut mentioned = vec![];
         names(of.to_token_stream(), &mut mentioned);
         self.names.extend(mentioned);
     }
 
-    /// Notes the name at the root of a place.
+    /// Records the name at the root of a place.
     fn root(&mut self, place: &Expr) {
         match peel(place) {
             Expr::Path(_) => self.all(place),
@@ -40,7 +40,7 @@ impl Borrows {
             Expr::Reference(r) => self.root(&r.expr),
             Expr::Try(t) => self.root(&t.expr),
             Expr::Tuple(t) => t.elems.iter().for_each(|e| self.root(e)),
-            // what the method borrows is found at the method
+            // the names that a method borrows are found at the method call itself
             Expr::MethodCall(_) => {}
             other => self.all(other),
         }

@@ -33,6 +33,12 @@ pub enum Fault {
     StaticsAreFixed,
     /// Lets a panic under a condition on state end the whole map.
     PanicsEndTheMap,
+    /// Follows only the first of the `#[cfg]` versions of a method.
+    OtherVersionsIgnored,
+    /// Treats the order of a hash set or a hash map as known.
+    HashOrderIsFixed,
+    /// Does not apply what is learned late in a loop to the code before it.
+    LateFactsIgnored,
 }
 
 impl Fault {
@@ -53,6 +59,9 @@ impl Fault {
             MethodsOnlyRead,
             StaticsAreFixed,
             PanicsEndTheMap,
+            OtherVersionsIgnored,
+            HashOrderIsFixed,
+            LateFactsIgnored,
         ];
         all.into_iter().find(|fault| format!("{fault:?}") == name)
     }

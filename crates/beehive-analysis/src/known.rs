@@ -1,6 +1,6 @@
 //! What the analysis knows by name: the methods of dictionaries, and the calls that may appear in a key.
 
-use crate::types::is_standard_type;
+use crate::types::{is_standard, is_standard_type};
 
 /// Returns whether a keyed access takes its key by reference, or `None` if the method is not a keyed access.
 pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
@@ -232,9 +232,9 @@ pub(crate) fn only_reads(method: &str) -> bool {
     ONLY_READ.contains(&method) || is_number_method(method)
 }
 
-/// Methods that only read if they have this many arguments. With others, a method of that name may change its
-/// receiver: `Iterator::min`, `Cell::get`, `BytesMut::split`. What a closure among the arguments changes is
-/// found in the closure.
+/// Methods that only read if they have this many arguments. With a different number, a method of that name
+/// may change its receiver: `Iterator::min`, `Cell::get`, `BytesMut::split`. Changes that a closure among the
+/// arguments makes are found in the closure.
 pub(crate) const ONLY_READ_WITH: &[(usize, &[&str])] = &[
     (
         0,
@@ -457,6 +457,21 @@ pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     }
 
     Callee::Unknown
+}
+
+/// Like [`callee`], for a path that may begin with a type: `<[u64]>::to_vec`.
+pub(crate) fn callee_of(path: &syn::ExprPath, trusted: &[String]) -> Callee {
+    let of_standard_type = path.qself.as_ref().is_some_and(|of| {
+        let name = path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        of.as_token.is_none()
+            && path.path.segments.len() == 1
+            && is_standard(&of.ty)
+            && !is_impure_method(&name)
+    });
+    match of_standard_type {
+        true => Callee::Pure,
+        false => callee(&path.path, trusted),
+    }
 }
 
 /// What is known about a macro from its name.

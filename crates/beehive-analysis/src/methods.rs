@@ -63,6 +63,25 @@ pub(crate) fn takes_itself(method: &str) -> bool {
         )
 }
 
+/// Checks for a method of `Option` that takes its receiver by value.
+pub(crate) fn takes_option(method: &str) -> bool {
+    matches!(
+        method,
+        "map"
+            | "filter"
+            | "and"
+            | "and_then"
+            | "or"
+            | "or_else"
+            | "xor"
+            | "zip"
+            | "flatten"
+            | "inspect"
+            | "ok_or"
+            | "ok_or_else"
+    )
+}
+
 /// Checks whether a method or function of the standard library never panics, whatever its arguments. A closure
 /// that is passed to it is judged by itself. A name that is missing here costs the map a few nanoseconds where
 /// a condition on state encloses the call, and nothing else.
@@ -251,8 +270,8 @@ pub(crate) const READS: &[&str] = &[
     "is_err_and",
 ];
 
-/// Checks whether a method only reads a constant. `direct` says that the receiver is the constant itself and
-/// not, say, an iterator over it.
+/// Checks whether a method only reads a constant. `direct` is set if the receiver is the constant itself
+/// rather than, for example, an iterator over it.
 pub(crate) fn reads_constant(method: &str, arguments: usize, direct: bool) -> bool {
     match method {
         "min" | "max" | "clamp" | "midpoint" | "rotate_left" | "rotate_right" | "ilog2" | "ilog10"

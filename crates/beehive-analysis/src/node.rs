@@ -52,9 +52,9 @@ pub(crate) enum Node {
     OrElse {
         /// Whether the handler certainly takes the first branch.
         flag: Ident,
-        /// Whether it then has certainly left what encloses the branches.
+        /// Whether the handler has then certainly left the code that encloses the branches.
         left: Ident,
-        /// The code that leaves what encloses the branches.
+        /// The jump or exit that leaves the code around the branches.
         leave: TokenStream,
         condition: TokenStream,
         value: Value,

@@ -49,7 +49,7 @@ pub(crate) fn self_field(e: &Expr) -> Option<&Ident> {
     }
 }
 
-/// Checks for the value of `return;`, `return Ok(())` and `return None`, which answer the sender nothing.
+/// Checks for the value of `return;`, `return Ok(())` and `return None`, which give the sender no answer.
 pub(crate) fn is_quiet(e: Option<&Expr>) -> bool {
     match e.map(peel) {
         None => true,
@@ -107,7 +107,7 @@ pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
             TokenTree::Group(g) => names(g.stream(), out),
             TokenTree::Literal(l) => {
                 let l = l.to_string();
-                // a string, also a raw one; parsing every number would be dear
+                // a string, raw or not; parsing every number would be slow
                 if l.starts_with(['"', 'r'])
                     && let Ok(s) = syn::parse_str::<syn::LitStr>(&l)
                 {

@@ -48,7 +48,19 @@ pub(crate) fn is_standard_type(name: &str) -> bool {
     is_frozen_name(name) && !matches!(name, "HashMap" | "HashSet" | "Box" | "Iterator" | "PathBuf")
 }
 
-/// Returns the types of the standard library all of whose functions are deterministic, but for numbers.
+/// Checks for a type of the standard library, or a slice or an array, all of whose functions are deterministic.
+pub(crate) fn is_standard(t: &Type) -> bool {
+    match t {
+        Type::Slice(_) | Type::Array(_) => is_frozen(t),
+        Type::Path(p) if p.qself.is_none() => {
+            let standard = |s: &syn::PathSegment| is_standard_type(&s.ident.to_string());
+            is_frozen(t) && p.path.segments.last().is_some_and(standard)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the types of the standard library all of whose functions are deterministic, except numbers.
 pub(crate) fn standard_types() -> Vec<&'static str> {
     FROZEN.iter().copied().chain(["char", "str"]).filter(|name| is_standard_type(name)).collect()
 }

@@ -7,7 +7,7 @@
 //! rounds end. The nodes that are printed come from the last round, in which all the assumed facts held; this
 //! is the induction that the crate's documentation refers to.
 
-use crate::faults::Faults;
+use crate::faults::{Fault, Faults};
 use crate::node::FunctionMap;
 use crate::pass::Pass;
 use crate::pass::arguments::Arguments;
@@ -25,14 +25,14 @@ use syn::{Block, ExprClosure, ImplItemFn, Macro};
 pub(crate) struct Facts {
     /// Locals that are not functions of the message although their initial values are.
     pub poisoned: BTreeMap<Site, Taint>,
-    /// Loops, blocks and matches whose course depends on state.
+    /// Loops, blocks and matches whose control flow depends on state.
     pub undecided: BTreeSet<Site>,
     /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
-    /// What decides how often those loops run.
+    /// The sources that decide how often those loops run.
     pub decided_by: BTreeMap<Site, Sources>,
-    /// Locals in which views are stored after their declaration, with the declarations of what those are views
-    /// into. 0 to 2 in the other set are views that no local denotes.
+    /// Locals in which views are stored after their declaration, with the declarations of the locals that the
+    /// views point into. The numbers 0 to 2 in the second set stand for the views that belong to no local.
     pub stored: BTreeMap<Site, (BTreeSet<Site>, Variables)>,
     /// Locals that may change through a shared reference to them, by interior mutability.
     pub touched: BTreeSet<Site>,
@@ -66,7 +66,8 @@ impl Facts {
     }
 }
 
-/// What the text of a function alone decides, so that the first round which asks for it finds it out for all.
+/// Properties that depend only on the text of a function. The first round that needs one computes it for all
+/// rounds.
 #[derive(Default)]
 pub(crate) struct Once {
     /// Every name in the function, as often as it is mentioned.
@@ -165,12 +166,16 @@ impl<'a> Unit<'a> {
         self.known.borrow().values().cloned().collect()
     }
 
-    /// Analyses all versions of a helper for one pattern of parameters that depend on state.
+    /// Analyzes all versions of a helper for one pattern of parameters that depend on state.
     pub(crate) fn helper(&self, name: &str, mask: &[bool]) -> Result<Vec<Rc<FunctionMap>>, Unavailable> {
-        (0..self.versions(name).len()).map(|version| self.version(name, version, mask)).collect()
+        let versions = match self.faults.has(Fault::OtherVersionsIgnored) {
+            true => self.versions(name).len().min(1),
+            false => self.versions(name).len(),
+        };
+        (0..versions).map(|version| self.version(name, version, mask)).collect()
     }
 
-    /// Analyses one version of a helper. The result is cached.
+    /// Analyzes one version of a helper. The result is cached.
     fn version(&self, name: &str, version: usize, mask: &[bool]) -> Result<Rc<FunctionMap>, Unavailable> {
         let key = (name.to_string(), version, mask.to_vec());
         if let Some(known) = self.known.borrow().get(&key) {
@@ -187,7 +192,7 @@ impl<'a> Unit<'a> {
         Ok(map)
     }
 
-    /// Analyses a handler, all of whose parameters depend on the message alone.
+    /// Analyzes a handler, all of whose parameters depend on the message alone.
     pub(crate) fn handler(&self, item: &ImplItemFn) -> FunctionMap {
         self.fixpoint(item, &[], true)
     }
@@ -199,7 +204,7 @@ impl<'a> Unit<'a> {
             let mut pass = Pass::new(self, item, &once, &facts);
             let map = pass.function(mask, handler);
             let learned = pass.into_learned();
-            if learned.is_empty() {
+            if learned.is_empty() || self.faults.has(Fault::LateFactsIgnored) {
                 break map;
             }
 

@@ -17,6 +17,10 @@ type Bought = std::result::Result<u64, String>;
 struct BuyAll;
 
 #[derive(Message)]
+#[message(reply = Option<Result<u64, No>>)] // a mistake
+struct BuyIfOpen;
+
+#[derive(Message)]
 #[message(reply = Result<u64, No>, commits_errors)]
 struct TryToBuy(u64);
 

@@ -93,6 +93,29 @@ pub(crate) fn seeded() -> Vec<Seeded> {
             faults: Faults::only(Fault::PanicsEndTheMap),
             bodies: &["if self.d.contains(&m.a) { self.e.put(m.items[3], 1); } self.e.put(m.b, 1);"],
         },
+        Seeded {
+            app: "OtherVersionsIgnored",
+            faults: Faults::only(Fault::OtherVersionsIgnored),
+            bodies: &[
+                "self.visit(m.a); } #[cfg(any())] fn visit(&mut self, x: u64) { self.d.put(x, 1); } #[cfg(not(any()))] fn visit(&mut self, x: u64) { self.e.put(x, 1);",
+            ],
+        },
+        Seeded {
+            app: "HashOrderIsFixed",
+            faults: Faults::only(Fault::HashOrderIsFixed),
+            bodies: &[
+                "let s: std::collections::HashSet<u64> = m.items.iter().copied().collect(); for k in s.into_iter().take(1) { self.d.put(k, 1); }",
+                "let mut v = m.items.iter().copied().collect::<std::collections::HashSet<u64>>().into_iter().collect::<Vec<u64>>(); if let Some(k) = v.pop() { self.d.put(k, 1); }",
+            ],
+        },
+        Seeded {
+            app: "LateFactsIgnored",
+            faults: Faults::only(Fault::LateFactsIgnored),
+            bodies: &[
+                "let mut k = m.a; for q in &m.items { self.e.put(k, 1); if self.d.contains(q) { k = q + 20; } }",
+                "let mut n = 0; for q in &m.items { n += 1; self.e.put(n, 1); if self.d.contains(q) { n += 20; } }",
+            ],
+        },
     ]
 }
 

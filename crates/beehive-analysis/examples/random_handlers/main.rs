@@ -3,15 +3,17 @@
 //!
 //! Usage: `random_handlers SEED COUNT > generated.rs`, `random_handlers bodies SEED COUNT > bodies.rs`, or
 //! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs as many bodies as wanted on a
-//! stand-in for the runtime, about 1 500 a minute, and fails if a map is wrong. With the name of a fault, which
-//! is then seeded into the analysis, it shows that the bodies find it.
+//! stand-in for the runtime, about 1 500 a minute. It fails if a map is wrong, or if the analysis does not report
+//! exactly one error for a body with one mistake. With the name of a fault, which is then seeded into the analysis,
+//! it shows that the bodies find it.
 
 mod bodies;
 mod faults;
+mod mistakes;
 mod writer;
 
 use beehive_analysis::{Fault, Faults, derivation};
-use bodies::run::{judge, run, that_compile};
+use bodies::run::{judge, miscounted, run, that_compile};
 use bodies::{Bodies, Body};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -72,6 +74,11 @@ fn check(seed: u64, count: usize, faults: Faults) -> Result<String, String> {
     let (mut done, mut refused, mut wrong) = (0, vec![], vec![]);
     let mut forms = BTreeMap::<&str, (usize, usize)>::new();
     let mut each = Some(writer.of_each_form());
+    let mut mistaken = 0;
+    for text in mistakes::handlers() {
+        mistaken += 1;
+        wrong.extend(miscounted(&text)?);
+    }
     while done < count {
         let bodies = match each.take() {
             Some(each) => that_compile((1..).zip(each).collect())?,
@@ -79,6 +86,8 @@ fn check(seed: u64, count: usize, faults: Faults) -> Result<String, String> {
         };
         done += bodies.len();
         let judged = judge(bodies, faults)?;
+        mistaken += judged.mistaken;
+        wrong.extend(judged.miscounted);
         for (form, (all, refused)) in judged.forms {
             let counts = forms.entry(form).or_default();
             counts.0 += all;
@@ -92,7 +101,11 @@ fn check(seed: u64, count: usize, faults: Faults) -> Result<String, String> {
             }
         }
         refused.extend(judged.refused);
-        eprintln!("{done} bodies, {} refused, {} wrong", refused.len(), wrong.len());
+        eprintln!(
+            "{done} bodies, {} refused, {} wrong; {mistaken} with a mistake",
+            refused.len(),
+            wrong.len()
+        );
     }
 
     let mut out = String::new();
@@ -153,7 +166,7 @@ fn bodies(seed: u64, count: usize) -> Result<String, String> {
 /// Returns a body under another number.
 fn renumbered(text: &str, old: usize, new: usize) -> String {
     let mut text = text.replace(&format!("M<{old}>"), &format!("M<{new}>"));
-    for name in ["g", "mix", "bump", "grow", "pick", "same", "view", "twice", "touch"] {
+    for name in ["g", "mix", "bump", "grow", "pick", "same", "view", "twice", "touch", "raise", "either"] {
         for end in ["(", "<", "::"] {
             text = text.replace(&format!("{name}{old}{end}"), &format!("{name}{new}{end}"));
         }

@@ -113,7 +113,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 }
 
 /// Generates an app without dictionaries after an error. It still defines the constants that maps refer to,
-/// so that the macros report nothing further.
+/// so that the macros report no further errors.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let mut fields: Vec<Field> = vec![];
     if let Data::Struct(data) = &input.data {
@@ -190,12 +190,11 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             }
 
             if m.path.is_ident("replication") {
-                let replication: LitInt = m.value()?.parse()?;
-                if !(1..=15).contains(&replication.base10_parse::<u32>()?) {
-                    return Err(Error::new(
-                        replication.span(),
-                        "replication is a number of hives from 1 to 15",
-                    ));
+                const EXPECTED: &str = "replication is a number of hives from 1 to 15";
+                let replication = m.value().and_then(|number| number.parse::<LitInt>());
+                let replication = replication.map_err(|error| Error::new(error.span(), EXPECTED))?;
+                if !replication.base10_parse::<u32>().is_ok_and(|number| (1..=15).contains(&number)) {
+                    return Err(Error::new(replication.span(), EXPECTED));
                 }
 
                 options.replication = Some(replication);
@@ -325,13 +324,16 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
     let (mut max, mut evict) = (None, Ident::new("Nothing", a.span()));
     let parsed = a.parse_nested_meta(|m| {
         if m.path.is_ident("max") {
-            let rows: LitInt = m.value()?.parse()?;
-            max = Some(rows.base10_parse::<u32>()?);
+            let rows = m.value().and_then(|rows| rows.parse::<LitInt>()?.base10_parse());
+            max = Some(rows.map_err(|error| Error::new(error.span(), EXPECTED))?);
             return Ok(());
         }
 
         if m.path.is_ident("evict") {
-            let which: Ident = m.value()?.parse()?;
+            let which: Ident = m
+                .value()
+                .and_then(|which| which.parse())
+                .map_err(|error| Error::new(error.span(), EXPECTED))?;
             evict = match which.to_string().as_str() {
                 "first" => Ident::new("First", which.span()),
                 "last" => Ident::new("Last", which.span()),
@@ -516,7 +518,7 @@ fn as_argument(ty: &Type) -> TokenStream {
 }
 
 /// Returns the generics of the `State` impl. Without type parameters it has no bounds: [`with_bounds`] has
-/// already reported their violations, and the type is to count as an app even then.
+/// already reported their violations, and the type should count as an app even then.
 fn state_generics(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     match is_generic(input) {
         true => with_key_bounds(input, fields),

@@ -5,8 +5,10 @@ use super::parts::Whole;
 use super::{mirror, stable_name};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parse;
 use syn::spanned::Spanned;
-use syn::{DeriveInput, LitBool, LitStr, Type};
+use syn::{DeriveInput, Error, Lit, LitBool, LitStr, Path, Token, Type};
 
 struct Options {
     types: Types,
@@ -14,7 +16,7 @@ struct Options {
     own_serde: bool,
 }
 
-/// What the handlers of a message return.
+/// The types that the handlers of a message return.
 struct Types {
     reply: Type,
     error: Type,
@@ -81,7 +83,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
 /// Generates a message with an empty encoding, as a stand-in after an error. The error type is that of the
 /// option `error`; the reply type is any other type found in the attribute, even under a misspelled option.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
-    // the option may be what was refused
+    // the option itself may have been refused
     let mut types = Types { commits_errors: true, ..Types::default() };
     for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
         // errors in the attribute have already been reported
@@ -90,10 +92,18 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
                 return Ok(());
             }
             let value = m.value()?;
-            match value.peek(syn::Lit) {
-                true => drop(value.parse::<syn::Lit>()?),
-                false if m.path.is_ident("error") => types.error = value.parse()?,
-                false => types.reply = value.parse()?,
+            let meant = match value.peek(syn::Lit) {
+                // a type in quotes
+                true => match value.parse()? {
+                    Lit::Str(quoted) if !m.path.is_ident("name") => quoted.parse().ok(),
+                    _ => None,
+                },
+                false => Some(value.parse()?),
+            };
+            match meant {
+                Some(meant) if m.path.is_ident("error") => types.error = meant,
+                Some(meant) => types.reply = meant,
+                None => {}
             }
             Ok(())
         });
@@ -104,38 +114,54 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     quote!(#message #serde)
 }
 
+/// What `#[message(..)]` may contain.
+const EXPECTED: &str =
+    "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`";
+
+/// Parses the value of an option.
+fn value<T: Parse>(option: &ParseNestedMeta) -> syn::Result<T> {
+    let value = option.value().and_then(|value| value.parse());
+    value.map_err(|error| Error::new(error.span(), EXPECTED))
+}
+
 fn options(input: &DeriveInput) -> syn::Result<Options> {
     let mut options = Options { types: Types::default(), name: None, own_serde: false };
+    let mut given: Vec<Path> = vec![];
+
     for a in input.attrs.iter().filter(|a| a.path().is_ident("message")) {
         a.parse_nested_meta(|m| {
+            if given.contains(&m.path) {
+                let text = format!("the same option is given twice\nhelp: {EXPECTED}, each at most once");
+                return Err(m.error(text));
+            }
+            given.push(m.path.clone());
+
             if m.path.is_ident("reply") {
-                options.types.reply = m.value()?.parse()?;
+                options.types.reply = value(&m)?;
                 return Ok(());
             }
 
             if m.path.is_ident("error") {
-                options.types.error = m.value()?.parse()?;
+                options.types.error = value(&m)?;
                 return Ok(());
             }
 
-            if m.path.is_ident("commits_errors") {
+            if m.path.is_ident("commits_errors") && !m.input.peek(Token![=]) {
                 options.types.commits_errors = true;
                 return Ok(());
             }
 
             if m.path.is_ident("name") {
-                options.name = Some(m.value()?.parse()?);
+                options.name = Some(value(&m)?);
                 return Ok(());
             }
 
             if m.path.is_ident("serde") {
-                options.own_serde = !m.value()?.parse::<LitBool>()?.value;
+                options.own_serde = !value::<LitBool>(&m)?.value;
                 return Ok(());
             }
 
-            Err(m.error(
-                "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`",
-            ))
+            Err(m.error(EXPECTED))
         })?;
     }
 

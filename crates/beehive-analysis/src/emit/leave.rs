@@ -1,4 +1,4 @@
-//! Decides what a map leaves where its handler leaves.
+//! Decides what a map leaves at a point where its handler leaves: the whole map, or only the current branch.
 //!
 //! If the handler returns under a condition on state, the map cannot know whether it has returned, so the map
 //! leaves only the current branch, by its label. Under a `pure || state` condition the map has a flag that
@@ -17,7 +17,7 @@ use syn::{Block, Expr, Item, Stmt, Token};
 /// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// Says when the handler certainly takes the branch; `None` if that is never certain.
+    /// The cases in which the handler certainly takes the branch; `None` if that is never certain.
     pub certain: Option<Certain>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Control {
 pub(crate) struct Certain {
     /// Whether the handler certainly takes the branch.
     pub flag: Ident,
-    /// Set where the handler then leaves more than the branch. The code behind the branch reads it, because a
+    /// Set where the handler then leaves more than the branch. The code after the branch reads it, because a
     /// branch may be a closure, which a `break` cannot leave.
     pub left: Ident,
 }
@@ -71,7 +71,7 @@ pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
     quote!(break #label)
 }
 
-/// What printing needs to know about locals, by name.
+/// The properties of locals, by name, that printing depends on.
 pub(crate) struct Locals<'l> {
     /// Whether a local is cloned where an expression would move it.
     pub shared: &'l dyn Fn(&Ident) -> bool,
@@ -90,8 +90,8 @@ pub(crate) fn moved(e: &Expr, control: &[Control], locals: &Locals<'_>, faults: 
     e.into_token_stream()
 }
 
-/// Checks for an expression that neither leaves the function nor moves a local, as most keys are. It is
-/// printed as it stands, which is much cheaper than to change a copy of it.
+/// Checks for an expression that neither leaves the function nor moves a local, which is true of most keys.
+/// It is printed as it stands, which is much cheaper than changing a copy of it.
 fn stands(e: &Expr) -> bool {
     match e {
         Expr::Path(_) | Expr::Lit(_) => true,

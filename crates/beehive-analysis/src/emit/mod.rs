@@ -1,4 +1,5 @@
-//! Turns nodes into a map function: removes what no key depends on, then checks and prints the rest.
+//! Turns nodes into a map function: removes the nodes that no key depends on, then checks and prints the
+//! rest.
 
 pub(crate) mod effects;
 pub(crate) mod helper;

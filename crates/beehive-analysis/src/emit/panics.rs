@@ -1,8 +1,9 @@
 //! Decides where a map catches a panic.
 //!
 //! A condition on state may guard `msg.items[0]` in the handler, but the map evaluates that expression
-//! regardless. A panic there says nothing about the handler, which may not get to this point: the map leaves
-//! the branch and goes on behind it. If the handler does get there, it panics itself.
+//! regardless. A panic there does not mean that the handler panics, because the handler may never reach this
+//! point. The map therefore leaves the branch and continues after it. If the handler does reach the point, it
+//! panics, too.
 //!
 //! Elsewhere the rest of the map is not needed: the handler has returned before that point, or panics at it.
 
@@ -30,20 +31,20 @@ pub(crate) fn may_panic(nodes: &[Node], needs: &Variables) -> bool {
         Node::Helper(h) => {
             h.arguments.iter().any(|a| a.value.panics) || helper_may_panic(&h.map) && !is_caught(h)
         }
-        // each branch catches its own
+        // each branch catches its own panics
         Node::Either(..) => false,
         _ => false,
     })
 }
 
 /// Checks whether a panic of a loop's iterator is caught around the loop: the handler may have left the loop
-/// before that iteration, and then goes on behind it.
+/// before that iteration, and then continues after the loop.
 pub(crate) fn is_caught_around(n: &Node) -> bool {
     matches!(n, Node::For { value, body, .. } if value.panics && matches!(body.as_slice(), [Node::Either(..)]))
 }
 
 /// Checks whether the call of a helper catches a panic of the helper's map: the helper may return before that
-/// point, and the handler then goes on behind the call.
+/// point, and the handler then continues after the call.
 pub(crate) fn is_caught(h: &HelperCall) -> bool {
     leaves(&h.map.nodes) && helper_may_panic(&h.map)
 }

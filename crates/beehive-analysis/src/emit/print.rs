@@ -119,8 +119,8 @@ fn effect() -> TokenStream {
     quote!(#mapper.effect();)
 }
 
-/// Checks for a local that the map does not need and whose type it could not infer. The handler may leave at its
-/// declaration; the map goes on.
+/// Checks for a local that the map does not need and whose type it could not infer. The handler may leave at
+/// its declaration; the map continues.
 fn is_left_out(value: &Value, defines: &Variables, needs: &Variables) -> bool {
     value.open && !meets(defines, needs) && !meets(&value.changes, needs)
 }

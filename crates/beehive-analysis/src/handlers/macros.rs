@@ -3,7 +3,7 @@
 //!
 //! The check calls each macro where all of them are imported from the standard library. If the name has
 //! another meaning for the user, by `macro_rules!` or by an import, it is ambiguous there, which is an error
-//! at the user's own call. If it has not, both meanings are the same macro.
+//! at the user's own call. Otherwise both meanings are the same macro.
 
 use crate::emit::allowances;
 use proc_macro2::{Ident, TokenStream};

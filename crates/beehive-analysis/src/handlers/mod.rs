@@ -118,7 +118,7 @@ pub fn derivation(attribute: TokenStream, item: TokenStream) -> syn::Result<Deri
     Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, Faults::default()))
 }
 
-/// Like [`derivation`], by an analysis with a seeded fault.
+/// Like [`derivation`], but with a fault seeded into the analysis.
 #[cfg(feature = "faults")]
 #[doc(hidden)]
 pub fn faulty_derivation(
@@ -460,7 +460,7 @@ fn derive_map(
     (print::print(&nodes, &needed::needed(&nodes)), summary)
 }
 
-/// Checks what the handler's attribute asserts, and warns about what is probably not intended.
+/// Checks the assertions in the handler's attribute, and warns about results that are probably not intended.
 fn judge(
     h: &Handler,
     verdict: Verdict,
@@ -507,7 +507,7 @@ fn judge(
             let help = match kind {
                 "centralized" => "give every message a key of its own, or, if a single bee is intended, write `centralized`".into(),
                 "drop" => "is something missing in its body? it touches no dictionary, emits nothing and answers nothing".into(),
-                kind => format!("write `{kind}`, or change what it touches"),
+                kind => format!("write `{kind}`, or change which cells it touches"),
             };
 
             let text = match kind {

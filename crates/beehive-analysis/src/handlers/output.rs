@@ -1,5 +1,5 @@
-//! Prints the code that replaces the block: the block itself, the map functions, the implementations for the
-//! runtime, and the errors and warnings.
+//! Prints the code that replaces a `#[handlers]` block: the block itself, the map functions, the
+//! implementations for the runtime, and the errors and warnings.
 
 use super::{Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
 use crate::diagnostics::Diagnostics;
@@ -176,7 +176,7 @@ impl Output<'_> {
             ReturnType::Default => declared_at(h),
         };
 
-        // a type that is no message is reported where it is written; the hygiene is that of the handler's
+        // a type that is not a message is reported where it is written; the hygiene is that of the handler's
         // name, because the type may come from a macro
         let written = h.signature.message.as_ref().map_or(declared_at(h), |(ty, _)| ty.span());
         let message = written.resolved_at(declared_at(h));
@@ -218,8 +218,8 @@ impl Output<'_> {
     }
 }
 
-/// Collects the names that follow `self.` in tokens. Besides fields these are methods, for which an unused
-/// constant does no harm.
+/// Collects the names that follow `self.` in tokens. They are fields and methods; an unused constant for a
+/// method does no harm.
 fn fields_named(tokens: TokenStream, found: &mut BTreeMap<String, Ident>) {
     let mut before = [false; 2];
     for t in tokens {

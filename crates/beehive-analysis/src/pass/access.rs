@@ -1,4 +1,4 @@
-//! Analyses accesses of dictionaries, and reports keys that are not functions of the message.
+//! Analyzes accesses of dictionaries, and reports keys that are not functions of the message.
 
 use super::Pass;
 use super::scope::Kind;
@@ -38,7 +38,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyses a method call on a field. Returns `None` if the receiver is not a field.
+    /// Analyzes a method call on a field. Returns `None` if the receiver is not a field.
     pub(super) fn field_method(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Option<Value> {
         let field = self.named_field(&c.receiver)?;
         let method = c.method.to_string();
@@ -48,7 +48,7 @@ impl Pass<'_, '_> {
             let value = self.expression(key, out);
             self.access(&field, &method, by_reference, key, value, out);
             for a in c.args.iter().skip(1) {
-                let argument = self.value_argument(a, out);
+                let argument = self.value_argument(a, None, out);
                 self.dropped(&argument, a.span());
             }
 
@@ -70,9 +70,9 @@ impl Pass<'_, '_> {
                 }
 
                 for a in &c.args {
-                    let argument = self.value_argument(a, out);
+                    let argument = self.value_argument(a, None, out);
                     self.dropped(&argument, a.span());
-                    // the method of a configuration may change what it is given
+                    // a method of a configuration may change its arguments
                     for id in self.handed_views(a) {
                         if self.is_exclusive(id) {
                             let why = Why::MutableBorrow(self.variable(id).name.clone());
@@ -139,18 +139,7 @@ impl Pass<'_, '_> {
             return;
         }
 
-        if taint.why == Why::Refused {
-            return;
-        }
-
-        // report one error per mistake: the same value may be a key in several places
-        let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
-        if let Some(known) = self.key_errors.iter_mut().find(same) {
-            // an expression may be analyzed twice; an unknown name is shown once, at its first use
-            let is_name = matches!(known.taint.why, Why::Name(_, Some(_)));
-            if !is_name && !known.keys.iter().any(|k| extent(*k) == extent(key.span())) {
-                known.keys.push(key.span());
-            }
+        if self.is_reported(&taint, key.span()) {
             return;
         }
 
@@ -169,6 +158,41 @@ impl Pass<'_, '_> {
         let line = taint.span.start().line;
         let notes = format!("note: {}\n{}", taint.why.note(line), way_out(f, method, key, &taint));
         self.key_errors.push(KeyError { taint, keys: vec![key.span()], message, notes });
+    }
+
+    /// Refuses an argument that becomes a key in the method `name`, where `access` is that access.
+    pub(super) fn refuse_argument(&mut self, name: &str, access: &str, argument: &Expr, taint: Taint) {
+        if self.is_reported(&taint, argument.span()) {
+            return;
+        }
+
+        let message = format!(
+            "this argument becomes a key in `{name}` (`{access}`), but it is not a function of the message"
+        );
+        let notes = format!(
+            "note: {}\nhelp: emit a message that carries it, and handle that message in its own `#[rcv]` method",
+            taint.why.note(taint.span.start().line)
+        );
+        self.key_errors.push(KeyError { taint, keys: vec![argument.span()], message, notes });
+    }
+
+    /// Checks whether the mistake that makes a key unknown is already reported, and adds the key to that error.
+    /// The same value may be a key in several places, and each mistake is one error.
+    fn is_reported(&mut self, taint: &Taint, key: Span) -> bool {
+        if taint.why == Why::Refused {
+            return true;
+        }
+
+        // an unknown name is shown once, at its first use
+        let is_name = matches!(taint.why, Why::Name(_, Some(_)));
+        let same = |e: &&mut KeyError| e.taint.why == taint.why && extent(e.taint.span) == extent(taint.span);
+        let Some(known) = self.key_errors.iter_mut().find(same) else { return false };
+
+        // an expression may be analyzed twice
+        if !is_name && !known.keys.iter().any(|k| extent(*k) == extent(key)) {
+            known.keys.push(key);
+        }
+        true
     }
 
     /// Turns the refused keys into errors at the end of a function.

@@ -1,4 +1,4 @@
-//! Analyses `if` in all its forms, lazy operators and blocks.
+//! Analyzes `if` in all its forms, lazy operators and blocks.
 //!
 //! A condition is split into its operands. Operands before the first one that depends on state stay
 //! conditions of the map; from that one on, the map visits all sides. For `pure && state` the pure operand
@@ -24,7 +24,7 @@ enum Segment {
 }
 
 impl Pass<'_, '_> {
-    /// Analyses control flow as a statement or as a value. The nodes of a statement always go to `out`; those
+    /// Analyzes control flow as a statement or as a value. The nodes of a statement always go to `out`; those
     /// of a value only if they do more than compute it.
     pub(super) fn control_flow(&mut self, e: &Expr, out: &mut Vec<Node>, statement: bool) -> Value {
         let mut nodes = vec![];
@@ -131,7 +131,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyses the operands of a chain of `&&`. Everything after the first operand that depends on state is
+    /// Analyzes the operands of a chain of `&&`. Everything after the first operand that depends on state is
     /// analyzed as being under that condition.
     fn condition(&mut self, condition: &Expr) -> (Vec<Segment>, Option<Taint>) {
         let mut segments: Vec<Segment> = vec![];
@@ -200,7 +200,7 @@ impl Pass<'_, '_> {
         (nodes, value)
     }
 
-    /// Analyses `if pure || state { .. }`. Returns `None` if the first operand depends on state, or if none
+    /// Analyzes `if pure || state { .. }`. Returns `None` if the first operand depends on state, or if none
     /// does.
     fn if_or(
         &mut self,
@@ -268,7 +268,7 @@ impl Pass<'_, '_> {
         Some(value)
     }
 
-    /// Analyses `left && right` and `left || right` as values.
+    /// Analyzes `left && right` and `left || right` as values.
     pub(super) fn lazy(&mut self, b: &syn::ExprBinary, out: &mut Vec<Node>) -> Value {
         let mut left_nodes = vec![];
         let mut value = self.expression(&b.left, &mut left_nodes);
@@ -335,7 +335,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyses an unsafe block: its accesses count, but the value it computes is not trusted.
+    /// Analyzes an unsafe block: its accesses count, but the value it computes is not trusted.
     fn unsafe_block(&mut self, u: &syn::ExprUnsafe, out: &mut Vec<Node>) -> Value {
         let taint = Taint::new(crate::value::Why::Other("it is computed in an unsafe block"), u.span());
         self.under();

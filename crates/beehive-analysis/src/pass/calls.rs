@@ -1,4 +1,4 @@
-//! Analyses calls: methods of values, methods of the app (*helpers*, which the analysis follows), and
+//! Analyzes calls: methods of values, methods of the app (*helpers*, which the analysis follows), and
 //! functions.
 
 use super::scope::Kind;
@@ -6,15 +6,14 @@ use super::views::GLOBAL;
 use super::{Pass, typed_parameters};
 use crate::faults::Fault;
 use crate::known::{
-    Callee, call_only_reads, callee, is_impure_method, is_upper, only_reads, owns_its_result,
+    Callee, call_only_reads, callee_of, is_impure_method, is_upper, only_reads, owns_its_result,
 };
-use crate::methods::{cannot_panic, reads_by_convention};
+use crate::methods::{cannot_panic, reads_by_convention, takes_option};
 use crate::missing::Missing;
 use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
 use crate::syntax::{
     conditions, is_context, is_self, last_name, pattern_name, peel, peel_references, self_field,
 };
-use crate::types::is_hashed;
 use crate::unit::Unavailable;
 use crate::value::{Taint, Value, VariableId, Why};
 use crate::words::plain_words;
@@ -49,7 +48,7 @@ impl Pass<'_, '_> {
             c.args
                 .iter()
                 .map(|a| match peel(a) {
-                    _ if !of_message => pass.value_argument(a, out),
+                    _ if !of_message => pass.value_argument(a, value.taint.as_ref(), out),
                     Expr::Closure(closure) => pass.closure(closure, true, out),
                     _ => pass.lent(a, out),
                 })
@@ -75,7 +74,8 @@ impl Pass<'_, '_> {
         let filled = Value { unordered: value.unordered.clone(), ..Value::default() };
         value.unordered = of_receiver.or(value.unordered.take());
         self.order_of_result(c, &mut value, counts);
-        if call_only_reads(&method, c.args.len()) || self.unit.faults.has(Fault::MethodsOnlyRead) {
+        let reads = call_only_reads(&method, c.args.len()) || self.copies_option(c, &method);
+        if reads || self.unit.faults.has(Fault::MethodsOnlyRead) {
             return value;
         }
 
@@ -94,6 +94,15 @@ impl Pass<'_, '_> {
 
         value.unordered = result;
         value
+    }
+
+    /// Recognizes a method that takes an `Option` by value, called on a local. If the local is used later, it is
+    /// `Copy`, and the method had a copy.
+    fn copies_option(&self, c: &ExprMethodCall, method: &str) -> bool {
+        let Expr::Path(p) = peel(&c.receiver) else { return false };
+        let local = p.path.get_ident().and_then(|i| self.find(i));
+        let is_option = |id: VariableId| self.variable(id).is_option && self.variable_is_plain(id);
+        takes_option(method) && local.is_some_and(is_option)
     }
 
     /// Recognizes `ctx.origin()`: the envelope is part of the message, not of the state.
@@ -175,26 +184,12 @@ impl Pass<'_, '_> {
             let (Some(a), Some(Some(taint))) = (c.args.get(*i), taints.get(*i)) else { continue };
 
             match taint.why {
-                Why::Parameter(outer) => {
-                    self.parameter_keys.push((outer, access.clone()));
-                    continue;
-                }
-                Why::Refused => continue,
-                _ => {}
+                Why::Parameter(outer) => self.parameter_keys.push((outer, access.clone())),
+                _ => self.refuse_argument(&name, access, a, taint.clone()),
             }
-
-            let note = taint.why.note(taint.span.start().line);
-            self.error(
-                a,
-                format!(
-                    "this argument becomes a key in `{name}` (`{access}`), but it is not a function of the message\n\
-                     note: {note}\n\
-                     help: emit a message that carries it, and handle that message in its own `#[rcv]` method"
-                ),
-            );
         }
 
-        // the map of the helper may not run what the helper does to a local of the caller
+        // the map of the helper might not run the changes that the helper makes to a local of the caller
         for (i, a) in c.args.iter().enumerate() {
             for id in self.handed_views(a) {
                 let borrows = matches!(peel(a), Expr::Reference(_));
@@ -222,10 +217,23 @@ impl Pass<'_, '_> {
             let mut value = self.expression(&c.func, out);
             let arguments = self.all(c.args.iter(), out);
             value.and(arguments);
-            out.push(Node::Effect);
-            value.taint.get_or_insert(Taint::new(Why::FunctionValue, c.func.span()));
-            // it may be a closure that a local holds: `(holder.run)()`
-            for id in self.place_views(&c.func) {
+            // what a local holds is a closure of this function or a part of the message: `(holder.run)()`
+            let held = self
+                .place(&c.func)
+                .is_some_and(|id| self.read(id).is_some() && !self.reaches(id, |view, _| view == GLOBAL));
+            if !held {
+                value.taint.get_or_insert(Taint::new(Why::FunctionValue, c.func.span()));
+            }
+            if value.taint.is_some() {
+                out.push(Node::Effect);
+            }
+            value.panics = true;
+
+            let views = match self.unit.faults.has(Fault::ClosuresChangeNothing) {
+                true => Default::default(),
+                false => self.place_views(&c.func),
+            };
+            for id in views {
                 self.changed(id, &mut value, c.func.span());
             }
             self.change_views_of_arguments(c, &mut value);
@@ -236,7 +244,7 @@ impl Pass<'_, '_> {
         let open = std::mem::take(&mut self.order_open);
         for a in &c.args {
             let next = match is_upper(&last_name(&p.path)) {
-                // a constructor keeps what it is given
+                // a constructor stores its arguments
                 true => {
                     self.order_open = open;
                     self.expression(a, out)
@@ -262,7 +270,7 @@ impl Pass<'_, '_> {
             return value;
         }
 
-        let known = callee(&p.path, &self.unit.trusted);
+        let known = callee_of(p, &self.unit.trusted);
         if value.taint.is_some() {
             if !matches!(known, Callee::Pure) {
                 out.push(Node::Effect);
@@ -290,11 +298,12 @@ impl Pass<'_, '_> {
                         ),
                     );
 
+                    value.taint = Some(Taint::new(Why::Refused, c.func.span()));
                     false
                 }
                 Some(item) => {
                     if let syn::ReturnType::Type(_, ty) = &item.sig.output
-                        && is_hashed(ty, false)
+                        && self.is_unordered_type(ty, false)
                     {
                         value.unordered = Some(Taint::new(Why::Unordered, c.func.span()));
                     }
@@ -312,7 +321,7 @@ impl Pass<'_, '_> {
                 true => Why::Unordered,
                 false => Why::Call(plain_words(p.path.to_token_stream())),
             };
-            value.taint = Some(Taint::new(why, c.func.span()));
+            value.taint.get_or_insert(Taint::new(why, c.func.span()));
         }
 
         self.change_views_of_arguments(c, &mut value);
@@ -355,7 +364,7 @@ impl Pass<'_, '_> {
         versions.is_empty() || versions.iter().any(|item| handles(item, index))
     }
 
-    /// Analyses a closure that is called where it is written: `(|x| x + 1)(m.a)`.
+    /// Analyzes a closure that is called where it is written: `(|x| x + 1)(m.a)`.
     fn closure_call(&mut self, closure: &ExprClosure, c: &ExprCall, out: &mut Vec<Node>) -> Value {
         let mut value = Value::default();
         for a in &c.args {
@@ -371,7 +380,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyses a call of a closure held by a local. The result depends on the arguments and on the captured
+    /// Analyzes a call of a closure held by a local. The result depends on the arguments and on the captured
     /// values.
     fn local_call(&mut self, id: VariableId, c: &ExprCall, mut value: Value, out: &mut Vec<Node>) -> Value {
         let Some(closure) = self.read(id) else {
@@ -380,7 +389,7 @@ impl Pass<'_, '_> {
 
         let clean = closure.taint.is_none() && value.taint.is_none();
         value.and(closure);
-        // the closure may change what it has captured
+        // the closure may change the values that it has captured
         if !self.variable_is_plain(id) && !self.unit.faults.has(Fault::ClosuresChangeNothing) {
             self.changed(id, &mut value, c.func.span());
         }

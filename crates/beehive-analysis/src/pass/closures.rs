@@ -1,4 +1,4 @@
-//! Analyses closures. The map does not know when or how often a closure runs, so a closure may not access
+//! Analyzes closures. The map does not know when or how often a closure runs, so a closure may not access
 //! state, and locals that it assigns are poisoned, unless the closure is an argument of a method.
 
 use super::Pass;
@@ -39,7 +39,7 @@ pub(super) fn yields_values(closure: &ExprClosure) -> bool {
 }
 
 impl Pass<'_, '_> {
-    /// Analyses a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
+    /// Analyzes a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
     /// an argument of a method: then it runs in the map exactly as in the handler if the map runs the call,
     /// so that its changes of locals are changes by the call.
     pub(super) fn closure(&mut self, c: &ExprClosure, direct: bool, out: &mut Vec<Node>) -> Value {
@@ -47,9 +47,10 @@ impl Pass<'_, '_> {
         self.direct_closures += direct as usize;
         let diverged = std::mem::take(&mut self.diverged);
         let (nodes, mut value) = self.closure_body(c, &known);
+        let of_state = touches_state(&nodes);
         value.panics |= std::mem::replace(&mut self.diverged, diverged);
         self.direct_closures -= direct as usize;
-        if touches_state(&nodes) {
+        if of_state {
             self.error(
                 c,
                 "state is accessed inside a closure, so Beehive cannot tell with which keys\n\
@@ -57,10 +58,13 @@ impl Pass<'_, '_> {
             );
         }
 
-        // also what a closure with an effect changes
+        // including the changes that a closure with an effect makes
         accumulate(&nodes, &mut value);
         value.exits = false;
         value.jumps = false;
+        if of_state {
+            value.taint = Some(Taint::new(Why::Refused, c.span()));
+        }
         if !is_pure(&nodes) {
             out.push(Node::Effect);
             value.taint.get_or_insert(Taint::new(Why::Other("its closure has an effect"), c.span()));
@@ -92,7 +96,7 @@ impl Pass<'_, '_> {
         (nodes, value)
     }
 
-    /// Analyses a function that is declared in the body. If it is a function of its arguments, its name denotes
+    /// Analyzes a function that is declared in the body. If it is a function of its arguments, its name denotes
     /// a known local.
     pub(super) fn nested_function(&mut self, f: &ItemFn) {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
@@ -119,12 +123,13 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyses an argument whose value the map does not need but whose accesses it does. The parameters of a
-    /// closure here depend on state.
-    pub(super) fn value_argument(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
+    /// Analyzes an argument whose value the map does not need but whose accesses it does. The parameters of a
+    /// closure here depend on state; `of` is the taint of the value that the closure is called for.
+    pub(super) fn value_argument(&mut self, e: &Expr, of: Option<&Taint>, out: &mut Vec<Node>) -> Value {
         let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
 
-        let taint = Taint::new(Why::Other("it is a closure's view of state"), c.span());
+        let view = || Taint::new(Why::Other("it is a closure's view of state"), c.span());
+        let taint = of.cloned().unwrap_or_else(view);
         let (nodes, value) = self.closure_body(c, &Kind::Tainted(taint));
         if touches_state(&nodes) {
             out.push(Node::Either(self.control.len() + 1, vec![nodes]));

@@ -1,14 +1,14 @@
-//! Analyses expressions: computes where each value comes from, and refuses syntax that the analysis does not
+//! Analyzes expressions: computes where each value comes from, and refuses syntax that the analysis does not
 //! support.
 
 use super::Pass;
 use super::scope::Kind;
 use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
 use crate::faults::Fault;
-use crate::known::{Callee, callee, is_upper};
+use crate::known::{Callee, callee_of, is_upper};
 use crate::node::Node;
 use crate::syntax::{find_name, is_quiet, is_self, last_name, names, peel, peel_references};
-use crate::value::{Value, Why};
+use crate::value::{Taint, Value, VariableId, Why};
 use crate::words::plain_words;
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -164,7 +164,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyses a path that is not a local: a constant, or a function that may be called later with values of
+    /// Analyzes a path that is not a local: a constant, or a function that may be called later with values of
     /// the message.
     fn function_value(&mut self, p: &syn::ExprPath, out: &mut Vec<Node>) -> Value {
         let last = crate::syntax::last_name(&p.path);
@@ -172,7 +172,7 @@ impl Pass<'_, '_> {
             return Value::default();
         }
 
-        let pure = match callee(&p.path, &self.unit.trusted) {
+        let pure = match callee_of(p, &self.unit.trusted) {
             Callee::Pure => true,
             Callee::Own(name) => self.own_function_is_pure(&name),
             Callee::Unknown => false,
@@ -239,7 +239,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyses an expression that is lent to a call or to a loop, where `&mut local` ends with the call or the
+    /// Analyzes an expression that is lent to a call or to a loop, where `&mut local` ends with the call or the
     /// loop. These record what changes through it, so the local does not become unknown.
     pub(super) fn lent(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
         match peel(e) {
@@ -262,23 +262,22 @@ impl Pass<'_, '_> {
             let place = matches!(peel(left), Expr::Path(_));
             let of = self.expression(left, out);
             let tainted = of.taint.clone();
+            // the map declares the local, also if it is unknown from here on
+            value.uses.extend(tainted.is_none().then_some(root));
             if compound || !place {
                 // an index or a receiver that depends on state taints the assigned local
                 value.and(of);
             }
 
             match place && !compound {
-                // what it was a view into does not change
+                // the local that it was a view into does not change
                 true => self.changed_itself(root, &mut value, left.span()),
                 false => self.changed(root, &mut value, left.span()),
             }
             let views = self.views(right);
             self.stores(root, views);
-            if matches!(self.variable(root).kind, Kind::Known(_)) {
-                return value;
-            }
-
-            return Value { taint: tainted.or(value.taint), changes: value.changes, ..Value::default() };
+            value.taint = tainted.or(value.taint).or_else(|| self.lost_before_its_value(root));
+            return value;
         }
 
         if matches!(peel(left), Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) | Expr::Call(_)) {
@@ -289,9 +288,11 @@ impl Pass<'_, '_> {
             // the map has no local that is unknown, so it cannot assign the others together with it
             let unknown = ids.iter().find_map(|id| self.read(*id)?.taint);
             value.taint = value.taint.or(unknown);
-            for id in ids {
-                self.changed(id, &mut value, left.span());
+            value.uses.extend(&ids);
+            for id in &ids {
+                self.changed(*id, &mut value, left.span());
             }
+            value.taint = value.taint.or_else(|| ids.iter().find_map(|id| self.lost_before_its_value(*id)));
             if find_name(left.to_token_stream(), "self").is_none() {
                 return value;
             }
@@ -312,11 +313,18 @@ impl Pass<'_, '_> {
         }
 
         out.push(Node::Effect);
-        Value { taint: value.taint, changes: value.changes, ..Value::default() }
+        value
+    }
+
+    /// Returns the taint of a local that is declared without a value. Where state decides which assignment gives
+    /// it one, the map runs all of them, which the compiler does not allow.
+    fn lost_before_its_value(&self, id: VariableId) -> Option<Taint> {
+        self.read(id).filter(|_| self.variable(id).late)?.taint
     }
 }
 
-/// Checks for expressions whose value has the order of what they are made of. The others must know it.
+/// Checks for an expression that merely passes on the order of its parts. All other expressions need parts
+/// whose order is known.
 fn passes_order_on(e: &Expr) -> bool {
     match peel(e) {
         Expr::MethodCall(_) | Expr::Reference(_) | Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) => true,

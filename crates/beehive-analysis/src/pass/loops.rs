@@ -1,4 +1,4 @@
-//! Analyses loops and jumps.
+//! Analyzes loops and jumps.
 //!
 //! A loop over the message is a loop of the map. If state decides how the loop continues (a `break` under a
 //! condition on state, or a loop condition that depends on state), the loop is *undecided*: locals that it
@@ -61,7 +61,7 @@ impl Pass<'_, '_> {
         });
     }
 
-    /// Records that the number of iterations of the innermost loop comes from there.
+    /// Records that the number of iterations of the innermost loop depends on these sources.
     fn decided_by(&mut self, sources: &Sources) {
         if let Some(innermost) = self.enclosing.last_mut() {
             innermost.decided_by.and(sources)
@@ -90,7 +90,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Analyses `break` with or without a value.
+    /// Analyzes `break` with or without a value.
     pub(super) fn break_(&mut self, b: &syn::ExprBreak, out: &mut Vec<Node>) -> Value {
         let mut value = Value::default();
         if let Some(x) = &b.expr {
@@ -129,7 +129,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyses `break` or `continue`. The value of a certain jump is not tainted, so that an expression
+    /// Analyzes `break` or `continue`. The value of a certain jump is not tainted, so that an expression
     /// around it may be printed unchanged.
     /// `printed` is the jump without the value that it may carry.
     pub(super) fn jump(
@@ -167,7 +167,7 @@ impl Pass<'_, '_> {
             Some(field) => {
                 self.error(&f.expr, ALL_CELLS);
                 head.push(Node::Effect);
-                Value::tainted(Why::Field(field.to_string()), field.span())
+                Value::tainted(Why::Refused, field.span())
             }
             None => {
                 let mut value = self.lent(&f.expr, &mut head);
@@ -208,7 +208,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyses a loop over a function of the message.
+    /// Analyzes a loop over a function of the message.
     #[allow(clippy::too_many_arguments)]
     fn for_loop(
         &mut self,
@@ -267,7 +267,7 @@ impl Pass<'_, '_> {
         out.push(Node::For { label, pattern: pattern.to_token_stream(), iterator, words, value, body });
     }
 
-    /// Analyses `iterator.for_each(|x| body)` as a loop. Returns `false` if the call cannot be treated as
+    /// Analyzes `iterator.for_each(|x| body)` as a loop. Returns `false` if the call cannot be treated as
     /// one.
     pub(super) fn for_each(&mut self, c: &syn::ExprMethodCall, out: &mut Vec<Node>) -> bool {
         let (Some(Expr::Closure(closure)), 1) = (c.args.first(), c.args.len()) else { return false };

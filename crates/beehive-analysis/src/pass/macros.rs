@@ -1,4 +1,4 @@
-//! Analyses macro calls: looks into macros that it knows, and assumes the worst of all others.
+//! Analyzes macro calls: looks into macros that it knows, and assumes the worst of all others.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -110,7 +110,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Analyses the arguments of a macro, including the locals that a format string captures.
+    /// Analyzes the arguments of a macro, including the locals that a format string captures.
     fn arguments(&mut self, arguments: &super::arguments::Arguments, out: &mut Vec<Node>) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
         self.captured(arguments, &mut value);
@@ -131,7 +131,7 @@ impl Pass<'_, '_> {
         Self::decide(value);
     }
 
-    /// Analyses `write!(text, ..)`, which expands to `text.write_fmt(format_args!(..))` and so changes `text`
+    /// Analyzes `write!(text, ..)`, which expands to `text.write_fmt(format_args!(..))` and so changes `text`
     /// without a visible borrow.
     fn write_macro(
         &mut self,
@@ -205,6 +205,7 @@ impl Pass<'_, '_> {
                         guard,
                         "state is used in the guard of `matches!`\nhelp: write a `match` or an `if let`",
                     );
+                    value.taint = Some(Taint::new(Why::Refused, guard.span()));
                 }
 
                 value.and(of_guard);
@@ -219,8 +220,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Handles a macro that looks like one of a crate for logs or errors, and may be one of the user's: what it
-    /// mentions may change, and it may return, or not.
+    /// Handles a macro that looks like one of a crate for logs or errors, and may be one of the user's: the
+    /// locals that it mentions may change, and it may or may not return.
     fn distrust(&mut self, m: &Macro, name: &str, span: Span) {
         let mut mentioned = vec![];
         names(m.tokens.clone(), &mut mentioned);
@@ -246,18 +247,23 @@ impl Pass<'_, '_> {
     fn opaque(&mut self, m: &Macro, name: &str, span: Span, out: &mut Vec<Node>, statement: bool) -> Value {
         let help = "help: read the state into a local first, and pass the local to the macro";
         let message = format!("state is used inside `{name}!`, which Beehive cannot see into\n{help}");
-        if let Some(s) = find_name(m.tokens.clone(), "self") {
-            self.error_at(s, &message);
-        }
-
         let mut mentioned = vec![];
         names(m.tokens.clone(), &mut mentioned);
-        for id in mentioned.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
-            if matches!(self.variable(id).kind, Kind::Field(_)) {
-                self.error_at(span, &message);
-            }
+        let mentioned: Vec<_> = mentioned.iter().filter_map(|n| self.find_name(n)).collect();
+        let alias = mentioned.iter().find(|id| matches!(self.variable(**id).kind, Kind::Field(_)));
+        let of_state = find_name(m.tokens.clone(), "self").or(alias.map(|_| span));
+        if let Some(span) = of_state {
+            self.error_at(span, message);
+            self.blind |= statement;
+        }
+
+        let why = match of_state {
+            Some(_) => Why::Refused,
+            None => Why::Macro(name.into()),
+        };
+        for id in mentioned {
             if statement || self.variable(id).mutable || !self.variable_is_plain(id) {
-                self.poison(id, Taint::new(Why::Macro(name.into()), span));
+                self.poison(id, Taint::new(why.clone(), span));
             }
         }
 
@@ -266,7 +272,7 @@ impl Pass<'_, '_> {
         self.undecide_all();
         out.push(Node::Maybe);
 
-        Value::tainted(Why::Macro(name.into()), span)
+        Value::tainted(why, span)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Analyses `match`.
+//! Analyzes `match`.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -55,8 +55,9 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyses the guard of an arm, which may bind names: `Some(a) if let Some(b) = a.next`. The map prints
-    /// no guards (and so none of these names) if `on_state` says that state decides between the arms.
+    /// Analyzes the guard of an arm, which may bind names: `Some(a) if let Some(b) = a.next`. The map prints
+    /// no guards (and so none of these names) if `on_state` is set, because state then decides between the
+    /// arms.
     fn guard(&mut self, guard: &Expr, on_state: bool, out: &mut Vec<Node>) -> Value {
         let mut all = Value::default();
         for c in conjuncts(guard) {

@@ -1,5 +1,5 @@
-//! One pass over one function: what depends only on the message is kept as nodes, and what depends on state
-//! is tainted.
+//! One pass over one function: code that depends only on the message is kept as nodes, and values that depend
+//! on state are tainted.
 
 mod access;
 pub(crate) mod arguments;
@@ -37,11 +37,11 @@ struct Enclosing {
     /// Number of conditions on state around it. Leaving it from a greater depth is not certain.
     depth: usize,
     is_loop: bool,
-    /// Whether its value is computed for an expression, and not as a statement.
+    /// Whether its value is used by an expression, rather than discarded by a statement.
     is_value: bool,
     /// What is known about the values that `break` gives it.
     yields: Value,
-    /// What decides how often it runs, as far as the pass has got.
+    /// The sources that decide how often it runs, as far as the pass has found them.
     decided_by: Sources,
     /// Number of conditions on the message around it.
     conditions: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Pass<'u, 'a> {
     closures: usize,
     /// Number of those closures that are arguments of methods.
     direct_closures: usize,
-    /// Whether the closure under analysis has a macro that ends the handler by a panic.
+    /// Whether the closure under analysis has a macro that ends the handler with a panic.
     diverged: bool,
     /// Number of `pure!` macros around the current point.
     trust: usize,
@@ -89,7 +89,7 @@ pub(crate) struct Pass<'u, 'a> {
     macros: Vec<Ident>,
     /// The function under analysis.
     item: &'u ImplItemFn,
-    /// What all rounds find out about the function only once.
+    /// The facts about the function that are found once for all rounds.
     once: &'u Once,
     /// Types and traits that the function itself declares.
     own_types: Vec<Ident>,
@@ -136,7 +136,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         self.learned
     }
 
-    /// Analyses the function. `mask` holds for each parameter whether it depends on state.
+    /// Analyzes the function. `mask` holds for each parameter whether it depends on state.
     pub(crate) fn function(&mut self, mask: &[bool], handler: bool) -> FunctionMap {
         let item = self.item;
         self.refuse_conditional_compilation(item);

@@ -1,18 +1,19 @@
-//! Finds what depends on the order of a hash set or a hash map, which differs from run to run: the map and
-//! the handler would see different orders.
+//! Finds the values that depend on the order of a hash set or a hash map, which differs from run to run: the
+//! map and the handler would see different orders.
 //!
 //! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and
 //! it is known again after `sort()`. Everything else that is computed from it is tainted.
 
 use super::Pass;
 use super::scope::{Kind, Known};
+use crate::faults::Fault;
 use crate::syntax::peel;
 use crate::types::is_hashed;
 use crate::value::{Taint, Value, Why};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprMethodCall, GenericArgument, Pat, Type};
 
-/// What a method makes of a receiver or an argument without a known order.
+/// How the result of a method depends on a receiver or an argument whose order is unknown.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     /// The result does not depend on the order.
@@ -30,9 +31,9 @@ impl Pass<'_, '_> {
         self.expression(e, out)
     }
 
-    /// Merges the value of an argument into that of a method call, and decides whether the order of either
-    /// reaches the result. `changes` says that closures among the arguments change locals, so that the order
-    /// of their calls matters.
+    /// Merges the value of an argument into the value of a method call, and decides whether the order of
+    /// either one affects the result. `changes` is set if closures among the arguments change locals, so that
+    /// the order of their calls matters.
     pub(super) fn order_of_result(&self, c: &ExprMethodCall, value: &mut Value, changes: bool) {
         let types = c.turbofish.iter().flat_map(|t| &t.args);
         let mut types = types.filter_map(|a| match a {
@@ -53,9 +54,14 @@ impl Pass<'_, '_> {
             }
         }
 
-        if types.any(|t| is_hashed(t, c.method == "collect")) {
+        if types.any(|t| self.is_unordered_type(t, c.method == "collect")) {
             value.unordered.get_or_insert(Taint::new(Why::Unordered, c.method.span()));
         }
+    }
+
+    /// Checks for a type whose values may have an unknown order, like [`is_hashed`].
+    pub(super) fn is_unordered_type(&self, t: &Type, aliases: bool) -> bool {
+        !self.unit.faults.has(Fault::HashOrderIsFixed) && is_hashed(t, aliases)
     }
 
     /// Taints a value that depends on an unknown order.
@@ -69,7 +75,7 @@ impl Pass<'_, '_> {
     pub(super) fn declared_order(&self, p: &Pat, of: &Expr, value: &mut Value) {
         let Pat::Type(t) = p else { return };
         let collects = matches!(peel(of), Expr::MethodCall(c) if c.method == "collect");
-        if is_hashed(&t.ty, collects) {
+        if self.is_unordered_type(&t.ty, collects) {
             value.unordered.get_or_insert(Taint::new(Why::Unordered, t.ty.span()));
         } else if is_ordered_set(&t.ty) {
             value.unordered = None;
@@ -165,8 +171,8 @@ fn order(c: &ExprMethodCall) -> Order {
     }
 }
 
-/// Checks for a type whose order is that of its elements, and which keeps no other trace of the order in
-/// which it was filled. Of two equal keys a map keeps the last, so a map is not such a type.
+/// Checks for a collection that depends only on which elements were inserted, and not on the order of
+/// insertion. A map is not such a type, because of two values for the same key it keeps the last.
 fn is_ordered_set(t: &Type) -> bool {
     matches!(t, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "BTreeSet"))
 }

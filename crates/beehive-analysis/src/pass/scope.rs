@@ -1,4 +1,5 @@
-//! Tracks locals: scopes by name, variables by declaration, and the consequences of a change of a variable.
+//! Tracks locals: which variable a name denotes, and what a change of a variable means for the values that
+//! are known.
 //!
 //! A variable is *known* while its value in the map equals its value in the handler. Some changes make it
 //! *poisoned* in all later rounds of the fixpoint: by a value that depends on state, under a condition that
@@ -60,6 +61,8 @@ impl Variable {
             version: 0,
             views: Views::new(),
             yields_values: false,
+            late: false,
+            is_option: false,
         }
     }
 }
@@ -95,6 +98,10 @@ pub(super) struct Variable {
     pub views: Views,
     /// Whether it is a closure whose result cannot be a view into what it has captured.
     pub yields_values: bool,
+    /// Whether it is declared without a value.
+    pub late: bool,
+    /// Whether it is certainly an `Option`.
+    pub is_option: bool,
 }
 
 #[derive(Debug)]
@@ -172,7 +179,7 @@ impl Pass<'_, '_> {
             })
     }
 
-    /// Declares a local; `site` tells its declaration from all others.
+    /// Declares a local; `site` identifies its declaration.
     pub(super) fn declare(
         &mut self,
         name: &Ident,
@@ -208,6 +215,8 @@ impl Pass<'_, '_> {
             version: 0,
             views: self.scopes.views.clone(),
             yields_values: false,
+            late: false,
+            is_option: false,
         });
 
         self.add_stored(id, site);
@@ -218,7 +227,8 @@ impl Pass<'_, '_> {
         defines.insert(id);
     }
 
-    /// Adds the views that are stored after the declaration: those of this local, and this one to others.
+    /// Adds the views that are stored after the declaration: those that this local will hold, and those that
+    /// other locals will hold into this one.
     fn add_stored(&mut self, id: VariableId, site: Site) {
         if self.facts.stored.is_empty() {
             return;
@@ -427,7 +437,7 @@ impl Pass<'_, '_> {
         known.sources.and(&value.sources);
         self.conditions.iter().skip(v.conditions).for_each(|sources| known.sources.and(sources));
         if !loops.is_empty() {
-            // the value also comes from where the number of iterations does
+            // the value also depends on the sources that decide the number of iterations
             for l in self.enclosing.iter().filter(|l| loops.contains(&l.site)) {
                 known.sources.and(&l.decided_by);
                 self.facts.decided_by.get(&l.site).into_iter().for_each(|sources| known.sources.and(sources));
@@ -443,10 +453,7 @@ impl Pass<'_, '_> {
             }
         }
 
-        // two temporaries behind `&mut` share nothing; a local that leads to one of them is in the set itself
-        if id != EXCLUSIVE {
-            value.changes.insert(id);
-        }
+        value.changes.insert(id);
     }
 
     /// Returns an expression as a person would write it: without copies and references of the whole value,

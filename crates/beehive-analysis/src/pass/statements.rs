@@ -1,4 +1,4 @@
-//! Analyses statements: `let` in all its forms, items, and expressions whose value is discarded.
+//! Analyzes statements: `let` in all its forms, items, and expressions whose value is discarded.
 
 use super::Pass;
 use super::closures::yields_values;
@@ -8,6 +8,7 @@ use crate::node::{Node, is_pure, touches_state};
 use crate::syntax::{
     discards, is_quiet, is_self, last_name, names, pattern_name, peel, peel_references, self_field,
 };
+use crate::types::is_frozen;
 use crate::value::{Taint, Value, Why};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -22,7 +23,7 @@ impl Pass<'_, '_> {
         (out, value)
     }
 
-    /// Analyses the statements of a block. `statement` says that the value of the last expression is not
+    /// Analyzes the statements of a block. `statement` is set if the value of the last expression is not
     /// used.
     pub(super) fn statements(&mut self, statements: &[Stmt], out: &mut Vec<Node>, statement: bool) -> Value {
         let mut tail = Value::default();
@@ -62,7 +63,7 @@ impl Pass<'_, '_> {
         tail
     }
 
-    /// Analyses a macro call whose value is not used. What it changes is kept: `pure!(keys.swap(0, 1));`.
+    /// Analyzes a macro call whose value is not used. Its changes are kept: `pure!(keys.swap(0, 1));`.
     fn macro_statement(&mut self, m: &syn::Macro, out: &mut Vec<Node>) {
         let mut nodes = vec![];
         let value = self.macro_call(m, &mut nodes, true);
@@ -167,7 +168,7 @@ impl Pass<'_, '_> {
                     return;
                 }
 
-                // in a function that has no state, a change of a local is all the effect that it has
+                // in a function that has no state, a change of a local is its only effect
                 let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
                 let discards = discards(e) && !within;
                 if discards && self.computing > 0 && self.closures == 0 && !value.changes.is_empty() {
@@ -179,10 +180,11 @@ impl Pass<'_, '_> {
                 }
 
                 if value.exits && value.changes.is_empty() && is_inferred(e) {
-                    // the map lacks what decides the type
+                    // the map lacks the code that determines the type
                     out.push(Node::Effect);
                     out.push(Node::Maybe);
-                } else if value.exits || !value.changes.is_empty() {
+                } else if value.exits || !value.changes.is_empty() || self.computing > 0 {
+                    // the map repeats it inside the value, and so declares the locals that it mentions
                     let tokens = self.printed(e);
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
                 }
@@ -213,6 +215,7 @@ impl Pass<'_, '_> {
     fn local(&mut self, l: &Local, out: &mut Vec<Node>) {
         let Some(init) = &l.init else {
             let defines = self.bind(&l.pat, &Kind::Known(Known::default()), false);
+            defines.iter().for_each(|id| self.scopes.variables[*id].late = true);
             let pattern = &l.pat;
             out.push(Node::Let { tokens: quote!(let #pattern;), defines, value: Value::default() });
             return;
@@ -342,7 +345,7 @@ impl Pass<'_, '_> {
         true
     }
 
-    /// Analyses a local; `pattern` is the declared pattern without its type.
+    /// Analyzes a local; `pattern` is the declared pattern without its type.
     fn ordinary_local(
         &mut self,
         declared: &Pat,
@@ -354,9 +357,9 @@ impl Pass<'_, '_> {
         let refutable = diverge.is_some();
         let mut nodes = vec![];
         let one = pattern_name(declared).is_some() && !refutable;
-        let mut value = match peel(initial) {
-            // what it has captured changes where it is called
-            Expr::Closure(closure) if one => self.closure(closure, true, &mut nodes),
+        let mut value = match held_closure(initial) {
+            // the captured locals change where the closure is called
+            Some(closure) if one => self.closure(closure, true, &mut nodes),
             _ if one => self.unordered(initial, &mut nodes),
             _ => self.expression(initial, &mut nodes),
         };
@@ -382,13 +385,13 @@ impl Pass<'_, '_> {
             self.statement(diverge, &mut nodes);
             self.conditions.pop();
             if ends_in_macro(diverge) {
-                // whatever the macro is, it does not go on here
+                // whatever the macro is, the code after it does not run
                 self.exit(false, &mut nodes);
             } else if clean
                 && !jumps(diverge)
                 && !matches!(nodes.last(), Some(Node::Exit { certain: true, .. }))
             {
-                // also if state decides how it ends
+                // even if state decides how the block ends
                 self.exit(true, &mut nodes);
             }
             if !clean {
@@ -426,6 +429,9 @@ impl Pass<'_, '_> {
             && yields_values(closure)
         {
             defines.iter().for_each(|id| self.scopes.variables[*id].yields_values = true);
+        }
+        if one && is_option(declared, initial) {
+            defines.iter().for_each(|id| self.scopes.variables[*id].is_option = true);
         }
         let printed = declared.to_token_stream();
 
@@ -482,6 +488,34 @@ fn is_inferred(e: &Expr) -> bool {
         }
         Expr::Tuple(t) => t.elems.iter().any(is_inferred),
         _ => false,
+    }
+}
+
+/// Checks whether a local is an `Option`, by its type or by its value.
+fn is_option(declared: &Pat, initial: &Expr) -> bool {
+    match (declared, peel(initial)) {
+        (Pat::Type(t), _) => {
+            is_frozen(&t.ty) && matches!(&*t.ty, syn::Type::Path(p) if last_name(&p.path) == "Option")
+        }
+        (_, Expr::Call(c)) => matches!(peel(&c.func), Expr::Path(p) if p.path.is_ident("Some")),
+        (_, Expr::Path(p)) => p.path.is_ident("None"),
+        _ => false,
+    }
+}
+
+/// Returns the closure that an expression makes or puts into a box.
+fn held_closure(e: &Expr) -> Option<&syn::ExprClosure> {
+    match peel(e) {
+        Expr::Closure(closure) => Some(closure),
+        Expr::Call(c) if c.args.len() == 1 => {
+            let boxes = matches!(peel(&c.func), Expr::Path(p) if p.path.segments.len() == 2
+                && p.path.segments.first().is_some_and(|s| s.ident == "Box") && last_name(&p.path) == "new");
+            match c.args.first().map(peel) {
+                Some(Expr::Closure(closure)) if boxes => Some(closure),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Decides which locals may change through a value, from where the value comes.
+//! Decides which locals may change through a value, given the origin of the value.
 //!
 //! A local holds a *view* of each local that may change through it. Three views are of no local:
 //! [`EXCLUSIVE`], of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`, `Some(x).iter_mut()`);
@@ -32,7 +32,7 @@ pub(super) const INTERIOR: VariableId = 1;
 /// The view of a static, or of a constant, which has the same form.
 pub(super) const GLOBAL: VariableId = 2;
 
-/// Returns the variables that the views of no local denote.
+/// Returns the pseudo-variables for the three views that belong to no local.
 pub(super) fn pseudo_variables() -> Vec<Variable> {
     (0..=GLOBAL).map(|_| Variable::nameless()).collect()
 }
@@ -88,8 +88,8 @@ impl Pass<'_, '_> {
         self.views_of(e, true)
     }
 
-    /// Returns the locals that may change through a value that is passed to a call. What methods inside the
-    /// argument change is counted where they are called.
+    /// Returns the locals that may change through a value that is passed to a call. Changes by methods inside
+    /// the argument are recorded where these methods are called.
     pub(super) fn handed_views(&self, argument: &Expr) -> Views {
         match peel(argument) {
             Expr::MethodCall(_) | Expr::Closure(_) => Views::new(),
@@ -107,7 +107,7 @@ impl Pass<'_, '_> {
 
         match peel(e) {
             Expr::Path(p) => {
-                // a local that is moved is no view; a local that is a view stays one
+                // a local that is moved is not a view into itself; a local that is a view stays one
                 let id = p.path.get_ident().and_then(|i| self.find(i));
                 if id.is_none() && names_global(&p.path) {
                     out.insert(GLOBAL);
@@ -145,7 +145,8 @@ impl Pass<'_, '_> {
                 .chain(s.rest.as_deref())
                 .for_each(|a| out.extend(self.views(a))),
             Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => {}
-            // branches, blocks, closures and macros: any local that may change inside
+            // branches, blocks, closures and macros may hold a view into any local that may change inside
+            // them
             other => {
                 let borrowed = borrowed_mutably(other);
                 let tokens = other.to_token_stream();
@@ -176,7 +177,7 @@ impl Pass<'_, '_> {
         self.mentions().iter().any(|name| name == "Box") || self.unit.returns_boxes()
     }
 
-    /// Returns what a copy of a place shares with the place, given the views of the place. A `&mut` cannot be
+    /// Returns the views that a copy of a place still holds, given the views of the place. A `&mut` cannot be
     /// copied, but a reference to a `Cell` can.
     fn copied(&self, views: Views, in_place: bool) -> Views {
         match in_place {
@@ -228,11 +229,15 @@ impl Pass<'_, '_> {
         let p = match peel(&c.func) {
             Expr::Path(p) => p,
             closure @ Expr::Closure(_) => return out.extend(self.views(closure)),
-            _ => return out.extend([EXCLUSIVE, INTERIOR]),
+            // a closure that a local holds may return what it has captured
+            held => {
+                out.extend(self.place_views(held));
+                return out.extend([EXCLUSIVE, INTERIOR]);
+            }
         };
 
         if let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) {
-            // a closure may return what it has captured
+            // a closure may return the values that it has captured
             out.extend(
                 Some(id).filter(|id| !self.variable_is_plain(*id) && !self.variable(*id).yields_values),
             );
@@ -331,7 +336,7 @@ impl Pass<'_, '_> {
         self.reaches(id, |id, v| id == EXCLUSIVE && !fixed || v.mutable)
     }
 
-    /// Checks whether a local or any local that it is a view into fulfils a condition.
+    /// Checks whether a local or any local that it is a view into meets a condition.
     pub(super) fn reaches(&self, id: VariableId, fulfils: impl Fn(VariableId, &Variable) -> bool) -> bool {
         let (mut todo, mut seen) = (vec![id], Views::new());
         while let Some(id) = todo.pop() {

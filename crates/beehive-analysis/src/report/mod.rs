@@ -1,5 +1,4 @@
-//! Describes the result in words: the cells of a handler, the kind that makes it, and the cells that it
-//! joins.
+//! Describes the result in words: the cells of a handler, its kind, and the cells that it joins.
 
 mod flow;
 mod verdict;
@@ -42,7 +41,7 @@ impl Cell {
     }
 }
 
-/// What a function may touch.
+/// The cells that a function may touch, and its effects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     pub cells: Vec<Cell>,

@@ -12,6 +12,7 @@ mod hash_order;
 mod kept_items;
 mod lent;
 mod macros;
+mod mistakes;
 mod panics;
 mod refused;
 mod seeded;

@@ -19,6 +19,10 @@ fn functions_of_standard_types_are_known_by_their_path() {
             "if m.items.first().is_some_and(u64::is_power_of_two) { self.d.put(m.a, 1); }",
             "u64::is_power_of_two",
         ),
+        ("for c in m.items.chunks(2).map(<[u64]>::to_vec) { self.d.put(c[0], 1); }", "<[u64]>::to_vec"),
+        ("let v = <[u64; 2]>::as_slice(&m.two); self.d.put(v[0], 1);", "<[u64;2]>::as_slice(&m.two)"),
+        ("let k = <str>::len(&m.text) as u64; self.d.put(k, 1);", "<str>::len(&m.text)"),
+        ("let mut v = vec![m.b, m.a]; <[u64]>::sort(&mut v); self.d.put(v[0], 1);", "<[u64]>::sort(&mutv);"),
         ("let e = Vec::leak(vec![m.b, m.a]); e.sort(); self.d.put(e[0], 1);", "e.sort();"),
         ("let e = &mut vec![m.b]; Vec::push(e, m.a); self.d.put(e[1], 1);", "Vec::push(e,m.a);"),
     ] {
@@ -40,6 +44,14 @@ fn a_function_by_path_changes_like_the_method() {
             "let mut o = m.opt; if self.d.contains(&m.a) { Option::take(&mut o); } self.e.put(o.unwrap_or(0), 1);",
             "is not a function of the message",
         ),
+        (
+            "let mut v = vec![m.b, m.a]; if self.d.contains(&m.a) { <[u64]>::sort(&mut v); } self.e.put(v[0], 1);",
+            "is not a function of the message",
+        ),
+        ("let k = <Thing>::to_vec(&m.items); self.e.put(k[0], 1);", "is not a function of the message"),
+        ("let k = <[Thing]>::to_vec(&m.items); self.e.put(k[0], 1);", "is not a function of the message"),
+        ("let k = <u64 as Chance>::random(m.a); self.e.put(k, 1);", "is not a function of the message"),
+        ("let k = <HashSet<u64>>::len(&m.set); self.e.put(k, 1);", "is not a function of the message"),
         ("let s = HashSet::from([m.a]); self.e.put(HashSet::len(&s) as u64, 1);", "the order of a hash map"),
         ("self.e.put(Box::leak(m.ids()).next(), 1);", "is not a function of the message"),
     ] {

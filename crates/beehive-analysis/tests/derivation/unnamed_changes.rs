@@ -229,3 +229,113 @@ fn a_closure_may_use_what_the_method_hands_it() {
         "let mut n = 0; self.d.get(&m.a).map(|x| { n += x; n }); self.e.put(n, 1);",
     ]);
 }
+
+#[test]
+fn a_closure_that_is_called_through_a_place_is_followed() {
+    keeps(&[
+        (
+            "let mut v = m.items.clone(); let turn = || v.reverse(); let mut all = [turn]; all[0](); self.d.put(v[0], 1);",
+            "all[0]();",
+        ),
+        (
+            "let mut v = m.items.clone(); let mut turn = || v.reverse(); let both = (&mut turn, 1); (both.0)(); self.d.put(v[0], 1);",
+            "(both.0)();",
+        ),
+        (
+            "let mut v = vec![m.a]; let add = || v.push(m.b); let mut h = Holder { run: add }; (h.run)(); self.d.put(v[1], 1);",
+            "(h.run)();",
+        ),
+        (
+            "let mut v = m.items.clone(); let mut view = || &mut v; let both = (&mut view, 1); (both.0)().reverse(); self.d.put(v[0], 1);",
+            "(both.0)().reverse();",
+        ),
+        (
+            "let mut v = m.items.clone(); let mut turn: Box<dyn FnMut()> = Box::new(|| v.reverse()); turn(); self.d.put(v[0], 1);",
+            "turn();",
+        ),
+        (
+            "let mut v = m.items.clone(); let turn = Box::new(|_| v.reverse()); m.items.iter().for_each(turn); self.d.put(v[0], 1);",
+            "m.items.iter().for_each(turn);",
+        ),
+    ]);
+    refuses(&[
+        "let mut v = m.items.clone(); let turn = || v.reverse(); let mut all = [turn]; if self.e.contains(&m.a) { all[0](); } self.d.put(v[0], 1);",
+        "let mut v = m.items.clone(); let mut turn = || v.reverse(); let both = (&mut turn, 1); if self.e.contains(&m.a) { (both.0)(); } self.d.put(v[0], 1);",
+        "let mut v = m.items.clone(); let mut view = || &mut v; let both = (&mut view, 1); let r = (both.0)(); if self.e.contains(&m.a) { r.reverse(); } self.d.put(v[0], 1);",
+        "let mut v = m.items.clone(); let mut turn: Box<dyn FnMut()> = Box::new(|| v.reverse()); if self.e.contains(&m.a) { turn(); } self.d.put(v[0], 1);",
+        "let mut v = m.items.clone(); let mut turn: Box<dyn FnMut()> = Box::new(|| v.reverse()); self.e.put(m.a, { turn(); 1 }); self.d.put(v[0], 1);",
+        "let k = (self.pick)(m.a); self.d.put(k, 1);",
+        "let k = (ctx.pick)(m.a); self.d.put(k, 1);",
+        "let k = (TABLE.pick)(m.a); self.d.put(k, 1);",
+        "let k = TABLE[0](m.a); self.d.put(k, 1);",
+        "let k = pick(m.a)(m.b); self.d.put(k, 1);",
+        "let by = TABLE; let k = (by[0])(m.a); self.d.put(k, 1);",
+        "let by = (self.pick, 1); let k = (by.0)(m.a); self.d.put(k, 1);",
+    ]);
+}
+
+/// State makes the assigned local unknown, but the value that it is assigned still runs in the map.
+#[test]
+fn a_jump_in_an_assigned_value_is_kept_or_refused() {
+    refuses(&[
+        "let mut n = 0; let mut k = 0; for q in &m.items { n = self.d.get(q).copied().unwrap_or(1); n = if *q > 3 { break } else { 3 }; k += 1; } self.e.put(k, n);",
+        "let mut n = 0; let mut k = 0; if self.d.contains(&m.a) { n = 4; } for q in &m.items { n = if *q > 3 { break } else { 3 }; k += 1; } self.e.put(k, n);",
+        "let mut n = *self.d.get(&m.a).unwrap(); let mut k = 0; for q in &m.items { n = if *q > 3 { break } else { 3 }; k += 1; } self.e.put(k, n);",
+        "let mut n = *self.d.get(&m.a).unwrap(); let mut k = 0; for q in &m.items { n += match q { 3 => continue, q => *q }; k += 1; } self.e.put(k, n);",
+        "let mut k = 0; for q in &m.items { self.total = if *q > 3 { break } else { 3 }; k += 1; } self.e.put(k, 1);",
+    ]);
+}
+
+#[test]
+fn a_local_that_the_map_still_assigns_is_declared_in_it() {
+    keeps(&[
+        (
+            "let mut n = 0; if self.d.contains(&m.a) { let mut k = m.a; n = { k += 1; k }; self.e.put(k, n); }",
+            "let mut n = 0;",
+        ),
+        (
+            "let mut n = 0; if self.d.contains(&m.a) { let k = { n = 4; m.a }; self.e.put(k, n); }",
+            "let mut n = 0;",
+        ),
+        (
+            "let mut n = (0, 1); if self.d.contains(&m.a) { let mut k = m.a; (n.0, k) = (1, m.b); self.e.put(k, n.0); }",
+            "let mut n = (0, 1);",
+        ),
+        (
+            "let mut n = Default::default(); n = (m.a, 1); if self.d.contains(&m.a) { (n.0, n.1) = (1, 'v: { if m.flag { break 'v 2; } 3 }); self.e.put(m.a, n.0); }",
+            "let mut n = Default::default();",
+        ),
+    ]);
+    // the map cannot give a value to a local in each of two branches
+    let d = handler(
+        "let n; if self.d.contains(&m.a) { n = m.opt.ok_or(1)?; } else { n = 3; } self.e.put(m.a, n);",
+    );
+    let map = d.handlers[0].map.to_string();
+    assert!(d.errors.is_empty() && !map.contains("n ="), "{map}");
+}
+
+#[test]
+fn a_method_that_takes_an_option_by_value_does_not_change_the_local() {
+    for method in
+        ["map(|x| x + 1)", "filter(|x| *x > 2)", "or(m.opt)", "and_then(|x| x.checked_sub(1))", "zip(m.opt)"]
+    {
+        for local in
+            ["let mut o: Option<u64> = m.opt;", "let mut o = Some(m.a);", "let mut o = None; o = m.opt;"]
+        {
+            let d = handler(&format!(
+                "{local} if self.e.contains(&m.a) {{ let _ = o.{method}; }} self.d.put(o.unwrap_or(1), 1);"
+            ));
+            assert!(d.errors.is_empty(), "{local} {method}\n{:?}", errors(&d));
+        }
+    }
+    refuses(&[
+        "let mut o: Option<u64> = m.opt; if self.e.contains(&m.a) { o.take(); } self.d.put(o.unwrap_or(1), 1);",
+        "let mut o = Some(m.a); if self.e.contains(&m.a) { o.insert(3); } self.d.put(o.unwrap_or(1), 1);",
+        // an iterator may be moved into `map` by reference
+        "let mut o = m.items.iter(); if self.e.contains(&m.a) { o.map(|x| x + 1).count(); } self.d.put(*o.next().unwrap(), 1);",
+        // a view is changed through the copy
+        "let mut v = m.a; let mut o = Some(&mut v); if self.e.contains(&m.a) { o.map(|x| *x = 9); } self.d.put(v, 1);",
+        "let mut v = m.a; let mut o: Option<&mut u64> = Some(&mut v); if self.e.contains(&m.a) { o.map(|x| *x = 9); } self.d.put(v, 1);",
+        "let mut o: Option<u64> = m.opt; let r = &mut o; if self.e.contains(&m.a) { r.map(|x| x + 1).insert(2); r.take(); } self.d.put(o.unwrap_or(1), 1);",
+    ]);
+}

@@ -36,6 +36,11 @@ fn every_seeded_bug_is_caught() {
         ("methods only read, also where state decides", is_caught::<seeded::MethodsOnlyRead, 2>()),
         ("statics are fixed", is_caught::<seeded::StaticsAreFixed, 1>()),
         ("panics end the map", is_caught::<seeded::PanicsEndTheMap, 1>()),
+        ("other versions ignored", is_caught::<seeded::OtherVersionsIgnored, 1>()),
+        ("hash order is fixed, the first element", is_caught::<seeded::HashOrderIsFixed, 1>()),
+        ("hash order is fixed, the last of a list", is_caught::<seeded::HashOrderIsFixed, 2>()),
+        ("late facts ignored, a local", is_caught::<seeded::LateFactsIgnored, 1>()),
+        ("late facts ignored, a counter", is_caught::<seeded::LateFactsIgnored, 2>()),
     ];
 
     let survived: Vec<&str> = caught.iter().filter(|c| !c.1).map(|c| c.0).collect();

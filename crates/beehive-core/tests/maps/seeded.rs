@@ -421,3 +421,110 @@ impl < __T : ? Sized > __Undeclared for __T { }
 }
 }
 ;
+
+#[derive(App)]
+pub(crate) struct OtherVersionsIgnored { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl OtherVersionsIgnored { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl OtherVersionsIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a]`."] fn h1 (& mut self , m : & M < 1 >) { self . visit (m . a) ; }
+# [cfg (any ())] fn visit (& mut self , x : u64) { self . d . put (x , 1) ; }
+# [cfg (not (any ()))] fn visit (& mut self , x : u64) { self . e . put (x , 1) ; }
+}
+const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_visit : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl OtherVersionsIgnored { # [doc (hidden)] # [allow (warnings , clippy :: all , clippy :: pedantic)] # [cfg (any ())] fn __bh_map_visit_m < > (x : u64 , __m : & mut :: beehive :: __private :: Mapper) { :: beehive :: __private :: AtValue (Self :: __bh_d , & (x)) . cell (__m) ; }
+}
+# [automatically_derived] impl :: beehive :: __private :: Handlers for OtherVersionsIgnored { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for OtherVersionsIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for OtherVersionsIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { # [cfg (any ())] Self :: __bh_map_visit_m (m . a , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct HashOrderIsFixed { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl HashOrderIsFixed { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl HashOrderIsFixed { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[k] for k in m.items.iter().copied().collect().into_iter().take(1)`. **Joins:** `d[k] for k in m.items.iter().copied().collect().into_iter().take(1)`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let s : std :: collections :: HashSet < u64 > = m . items . iter () . copied () . collect () ; for k in s . into_iter () . take (1) { self . d . put (k , 1) ; }
+}
+# [doc = "**Map:** sharded, `d[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = m . items . iter () . copied () . collect :: < std :: collections :: HashSet < u64 > > () . into_iter () . collect :: < Vec < u64 > > () ; if let Some (k) = v . pop () { self . d . put (k , 1) ; }
+}
+}
+const _ : () = { # [deprecated (note = "a message ties d[k] for k in m.items.iter().copied().collect().into_iter().take(1) together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl HashOrderIsFixed { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for HashOrderIsFixed { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[k] for k in m.items.iter().copied().collect().into_iter().take(1)" , joins : "d[k] for k in m.items.iter().copied().collect().into_iter().take(1)" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[k]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 2 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for HashOrderIsFixed { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for HashOrderIsFixed { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let s : std :: collections :: HashSet < u64 > = m . items . iter () . copied () . collect () ; for k in s . into_iter () . take (1) { __m . step () ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (k)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for HashOrderIsFixed { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut v = m . items . iter () . copied () . collect :: < std :: collections :: HashSet < u64 > > () . into_iter () . collect :: < Vec < u64 > > () ; if let Some (k) = v . pop () { :: beehive :: __private :: AtValue (Self :: __bh_d , & (k)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct LateFactsIgnored { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl LateFactsIgnored { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl LateFactsIgnored { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `e[k] for q in m.items, d[q] for q in m.items`. **Joins:** `d[q] for q in m.items; e[k] with d[q]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut k = m . a ; for q in & m . items { self . e . put (k , 1) ; if self . d . contains (q) { k = q + 20 ; }
+}
+}
+# [doc = "**Map:** sharded, `e[n] for q in m.items, d[q] for q in m.items`. **Joins:** `e[n] for q in m.items; d[q] for q in m.items; e[n] with d[q]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h2 (& mut self , m : & M < 2 >) { let mut n = 0 ; for q in & m . items { n += 1 ; self . e . put (n , 1) ; if self . d . contains (q) { n += 20 ; }
+}
+}
+}
+const _ : () = { # [deprecated (note = "a message ties d[q] for q in m.items; e[k] with d[q] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
+; const _ : () = { # [deprecated (note = "a message ties e[n] for q in m.items; d[q] for q in m.items; e[n] with d[q] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h2_joins_cells : () = () ; let () = h2_joins_cells ; }
+; const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl LateFactsIgnored { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for LateFactsIgnored { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "e[k] for q in m.items, d[q] for q in m.items" , joins : "d[q] for q in m.items; e[k] with d[q]" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "e[n] for q in m.items, d[q] for q in m.items" , joins : "e[n] for q in m.items; d[q] for q in m.items; e[n] with d[q]" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "one handler, one key: carry the other key in a message of its own, or write #[rcv(joins)]" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 2 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for LateFactsIgnored { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for LateFactsIgnored { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let mut k = m . a ; for q in & m . items { __m . step () ; :: beehive :: __private :: AtValue (Self :: __bh_e , & (k)) . cell (__m) ; :: beehive :: __private :: At (Self :: __bh_d , & (q)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for LateFactsIgnored { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut n = 0 ; for q in & m . items { __m . step () ; n += 1 ; :: beehive :: __private :: AtValue (Self :: __bh_e , & (n)) . cell (__m) ; :: beehive :: __private :: At (Self :: __bh_d , & (q)) . cell (__m) ; }
+}
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;

@@ -261,7 +261,7 @@ pub(super) const CHANGES: &[(Of, &str)] = &[
     (Of::Maybe, "{v}.replace({n});"),
     (Of::Maybe, "{v}.get_or_insert({n});"),
     (Of::Maybe, "*{v}.get_or_insert(1) ^= {n};"),
-    (Of::Maybe, "{v}.insert({n});"),
+    (Of::Maybe, "let _ = {v}.insert({n});"),
     (Of::Maybe, "if let Some(q) = &mut {v} { *q ^= {n}; }"),
     (Of::Maybe, "if let Some(q) = {v}.as_mut() { *q = {n}; }"),
     (Of::Maybe, "if let Some(ref mut q) = {v} { *q ^= {n}; }"),
@@ -506,7 +506,7 @@ pub(super) const MOVES: &[&str] = &[
     "let moved = move || {v}.len() as u64; self.touch{i}(moved());",
 ];
 
-/// Bodies with a key that state decides, which are refused.
+/// Bodies that are refused, most because state decides a key. `{i}` is the number of the handler.
 pub(super) const UNDERIVABLE: &[&str] = &[
     "let mut n = m.a; ctx.emit(Note({ n = n.wrapping_add(9); n })); self.d.put(n, 1);",
     "let mut l = m.items.clone(); self.e.put(m.a, l.pop().unwrap_or(1)); for k in l { self.d.put(k, 1); }",
@@ -517,6 +517,12 @@ pub(super) const UNDERIVABLE: &[&str] = &[
     "let mut n = m.a; let r = &mut n; if self.e.contains(&m.b) { *r = r.wrapping_add(9); } self.d.put(n, 1);",
     "let mut n = m.a; let mut add = |q: u64| n = n.wrapping_add(q); if self.e.contains(&m.b) { add(9); } self.d.put(n, 1);",
     "let n = self.e.get(&m.b).copied().unwrap_or(30); self.d.put(n, 1);",
+    "let mut k = m.a; for q in &m.items { self.e.put(k, 1); if self.d.contains(q) { k = q ^ 16; } }",
+    "let mut n = m.a; self.raise{i}(&mut n); self.d.put(n, 1);",
+    "let s = m.items.iter().copied().collect::<std::collections::HashSet<u64>>(); if let Some(k) = s.into_iter().next() { self.d.put(k, 1); }",
+    // the map cannot assign a local that it does not know, so it would miss the jump
+    "let mut n = 0; let mut k = 20; for q in &m.items { n = self.d.get(q).copied().unwrap_or(1); n = if *q > 3 { break } else { n ^ 1 }; k += 1; } self.e.put(k, n);",
+    "let mut n = self.d.get(&m.a).copied().unwrap_or(1); let mut k = 20; for q in &m.items { n = if *q > 3 { break } else { 3 }; k += 1; } self.e.put(k, n);",
 ];
 
 /// Accesses of state. `{d}` is a dictionary, `{k}` a key, `{n}` any number.
@@ -529,6 +535,7 @@ pub(super) const ACCESSES: &[&str] = &[
     "if let Some(q) = self.{d}.get(&({k})).copied() { self.{d}.put({k}, q); }",
     "ctx.emit(Note(self.{d}.get(&({k})).copied().unwrap_or(1)));",
     "self.touch{i}({k});",
+    "self.either{i}({k});",
     // never true, but the map has to evaluate the key
     "if self.{d}.get(&({k})).is_some_and(|q| *q > 90) { self.{d}.put(m.items[7], {n}); }",
     "if let Some(q @ 91..) = self.{d}.get(&({k})).copied() { self.{d}.put(m.opt.unwrap() - 9, q); }",

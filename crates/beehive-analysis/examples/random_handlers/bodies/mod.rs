@@ -9,6 +9,7 @@
 mod forms;
 pub(crate) mod run;
 
+use crate::mistakes::{AROUND, MISTAKES};
 use forms::{
     ACCESSES, ALL, BINDINGS, CHANGES, CONDITIONS, DECLARED_BY_CHANGE, LEAVES, MATCHES, MOVES, Of,
     UNDERIVABLE, VALUES, VIEWS,
@@ -63,6 +64,8 @@ pub(crate) struct Body {
     pub(crate) forms: Vec<&'static str>,
     /// Whether a person could write its map.
     pub(crate) derivable: bool,
+    /// A derivable handler with one mistake in it.
+    pub(crate) mistaken: Option<String>,
 }
 
 impl Bodies {
@@ -88,14 +91,23 @@ impl Bodies {
         self.derivable = true;
         self.bold = self.one_in(3);
         let statements = 3 + self.below(5);
-        let mut body: String = (0..statements).map(|_| self.statement(2)).collect();
+        let mut statements: Vec<String> = (0..statements).map(|_| self.statement(2)).collect();
         // what the statements have left in the locals decides which cells these are
-        body += &self.access();
-        body += &self.access();
-        let body = body.replace("{i}", &n.to_string());
+        statements.extend([self.access(), self.access()]);
+        let text = with_helpers(n, &statements.concat());
+        let mistaken = self.derivable.then(|| self.mistaken(n, statements));
+        Body { text, forms: std::mem::take(&mut self.used), derivable: self.derivable, mistaken }
+    }
 
-        let text = with_helpers(n, &body);
-        Body { text, forms: std::mem::take(&mut self.used), derivable: self.derivable }
+    /// Inserts a mistake into a handler.
+    fn mistaken(&mut self, n: usize, mut statements: Vec<String>) -> String {
+        let chance = self.chance;
+        let mistake = &MISTAKES[self.below(MISTAKES.len())];
+        let statement = self.one_of(AROUND).replace("{x}", mistake.statement);
+        statements.insert(self.below(statements.len()), statement + " ");
+        // the next handlers are the same as without mistakes
+        self.chance = chance;
+        with_helpers(n, &statements.concat()) + &mistake.helper.replace("{i}", &n.to_string())
     }
 
     /// Returns a handler for each form alone, whose keys depend on what the form computes or changes.
@@ -169,12 +181,12 @@ impl Bodies {
         let mut written = vec![];
         for (form, text) in bodies {
             let number = written.len() + 1;
-            let text = self.filled(&text, true, 0).0.replace("{i}", &number.to_string());
-            written.push(Body { text: with_helpers(number, &text), forms: vec![form], derivable: true });
+            let text = with_helpers(number, &self.filled(&text, true, 0).0);
+            written.push(Body { text, forms: vec![form], derivable: true, mistaken: None });
         }
         for form in UNDERIVABLE {
             let text = with_helpers(written.len() + 1, form);
-            written.push(Body { text, forms: vec![form], derivable: false });
+            written.push(Body { text, forms: vec![form], derivable: false, mistaken: None });
         }
         written
     }
@@ -558,6 +570,7 @@ impl Bodies {
 
 /// Returns a handler with this body, and the helpers that it calls.
 fn with_helpers(n: usize, body: &str) -> String {
+    let body = body.replace("{i}", &n.to_string());
     let mut text =
         format!("#[rcv] fn g{n}(&mut self, m: &M<{n}>, ctx: &mut Ctx) -> Result {{ {body} Ok(()) }}\n");
     for helper in helpers(n) {
@@ -571,7 +584,7 @@ fn with_helpers(n: usize, body: &str) -> String {
 }
 
 /// Returns the helpers of a handler.
-fn helpers(n: usize) -> [String; 8] {
+fn helpers(n: usize) -> [String; 10] {
     [
         format!("fn mix{n}(x: u64, y: u64) -> u64 {{ if x > y {{ x ^ 1 }} else {{ y }} }}\n"),
         format!("fn bump{n}(v: &mut u64, x: u64) {{ *v ^= x; }}\n"),
@@ -581,5 +594,10 @@ fn helpers(n: usize) -> [String; 8] {
         format!("fn view{n}<T>(v: &mut T) -> &mut T {{ v }}\n"),
         format!("fn twice{n}(mut run: impl FnMut()) {{ run(); run(); }}\n"),
         format!("fn touch{n}(&mut self, x: u64) {{ self.e.put(x, 1); }}\n"),
+        format!("fn raise{n}(&mut self, x: &mut u64) {{ *x ^= self.e.get(&3).copied().unwrap_or(16); }}\n"),
+        format!(
+            "#[cfg(any())] fn either{n}(&mut self, x: u64) {{ self.d.put(x, 1); }} \
+             #[cfg(not(any()))] fn either{n}(&mut self, x: u64) {{ self.e.put(x, 1); }}\n"
+        ),
     ]
 }

@@ -1,7 +1,7 @@
 //! Compiles and runs bodies and their maps on the stand-in runtime, with `rustc` alone.
 
 use super::Body;
-use beehive_analysis::{Faults, faulty_derivation};
+use beehive_analysis::{Faults, derivation, faulty_derivation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -26,6 +26,10 @@ pub(crate) struct Judged {
     pub(crate) accepted: Vec<Accepted>,
     /// The refused bodies, with the error.
     pub(crate) refused: Vec<(String, String)>,
+    /// Number of bodies with one mistake.
+    pub(crate) mistaken: usize,
+    /// The bodies with one mistake for which the analysis did not report exactly one error.
+    pub(crate) miscounted: Vec<String>,
     /// For each form, in how many bodies it is, and how many of them were refused.
     pub(crate) forms: BTreeMap<&'static str, (usize, usize)>,
 }
@@ -66,6 +70,11 @@ pub(crate) fn judge(bodies: Vec<(usize, Body)>, faults: Faults) -> Result<Judged
             counts.1 += refused.is_some() as usize;
         }
 
+        if let Some(text) = body.mistaken.filter(|_| refused.is_none()) {
+            judged.mistaken += 1;
+            judged.miscounted.extend(miscounted(&text)?);
+        }
+
         match refused {
             Some(error) => judged.refused.push((error, body.text)),
             None => {
@@ -76,6 +85,15 @@ pub(crate) fn judge(bodies: Vec<(usize, Body)>, faults: Faults) -> Result<Judged
         }
     }
     Ok(judged)
+}
+
+/// Returns a body with one mistake, and its errors, unless there is exactly one error.
+pub(crate) fn miscounted(text: &str) -> Result<Option<String>, String> {
+    let source = format!("impl A {{ {text} }}").parse().map_err(|e| format!("{e}: {text}"))?;
+    let derived = derivation(Default::default(), source).map_err(|e| format!("{e}: {text}"))?;
+    let errors: Vec<String> = derived.errors.iter().map(|e| e.to_string()).collect();
+    Ok((errors.len() != 1)
+        .then(|| format!("{} errors for one mistake: {text}{}", errors.len(), errors.join("\n"))))
 }
 
 /// Runs handlers beside their maps. Returns what went wrong.
