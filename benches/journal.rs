@@ -11,7 +11,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
@@ -48,6 +48,8 @@ struct AtOnce {
     last: AtomicU64,
     entries: AtomicU64,
     bytes: AtomicU64,
+    /// The encoded entry, as a journal would write it to a file.
+    buffer: Mutex<Vec<u8>>,
     appended: Notify,
     events: OnceLock<Arc<dyn JournalEvents>>,
 }
@@ -69,9 +71,12 @@ impl AtOnce {
 }
 
 impl Journal for AtOnce {
-    fn append(&self, entry: Entry) {
+    fn append(&self, entry: Arc<Entry>) {
         self.entries.fetch_add(1, Relaxed);
-        self.bytes.fetch_add(entry.encode().len() as u64, Relaxed);
+        let mut buffer = self.buffer.lock().unwrap();
+        buffer.clear();
+        entry.encode_into(&mut buffer);
+        self.bytes.fetch_add(buffer.len() as u64, Relaxed);
         self.last.store(entry.number.0, Relaxed);
         self.appended.notify_one()
     }
@@ -101,6 +106,17 @@ struct Forwarded {
     key: u64,
 }
 
+#[derive(Message)]
+struct Look;
+#[derive(Message)]
+struct Pass {
+    key: u64,
+}
+#[derive(Message)]
+struct Passed {
+    key: u64,
+}
+
 #[derive(App)]
 struct Store {
     values: Dict<u64, Vec<u8>>,
@@ -116,6 +132,10 @@ impl Store {
     fn get(&mut self, msg: &Get) -> u64 {
         self.values.get(&msg.key).map_or(0, |value| value.len() as u64)
     }
+    #[rcv(each = values)]
+    fn look(&mut self, key: &u64, _: &Look) {
+        std::hint::black_box(self.values.get(key));
+    }
 }
 #[derive(App)]
 struct First {
@@ -128,6 +148,11 @@ impl First {
         *self.seen.entry(msg.key).or_default() += 1;
         ctx.emit(Forwarded { key: msg.key })
     }
+    #[rcv(sharded)]
+    fn pass(&mut self, msg: &Pass, ctx: &mut Ctx) {
+        *self.seen.entry(msg.key).or_default() += 1;
+        ctx.emit(Passed { key: msg.key })
+    }
 }
 #[derive(App)]
 struct Second {
@@ -138,6 +163,10 @@ impl Second {
     #[rcv(sharded)]
     fn forwarded(&mut self, msg: &Forwarded) {
         *self.seen.entry(msg.key).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn passed(&mut self, msg: &Passed) {
+        std::hint::black_box(self.seen.get(&msg.key));
     }
 }
 
@@ -157,6 +186,10 @@ fn next(state: &mut u64) -> u64 {
 fn put(key: u64) -> Put {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     Put { key, value: NEXT.fetch_add(1, Relaxed).to_le_bytes().repeat(8) }
+}
+
+fn forward(key: u64) -> Forward {
+    Forward { key }
 }
 
 /// Emits batches of messages and waits for the answers. `run` consecutive messages have one key.
@@ -187,17 +220,34 @@ async fn answered<M: Message>(
 }
 
 /// Keeps as many batches in flight as there are credits for.
-async fn forwarded(hive: Hive, batches: u64) -> Duration {
+async fn forwarded<M: Message>(hive: Hive, batches: u64, of: fn(u64) -> M) -> Duration {
     let mut io = hive.io();
     io.run_here();
     let (all, mut state, began) = (io.credits(), 1, Instant::now());
 
     for _ in 0..batches {
-        (0..BATCH).for_each(|_| io.emit(Forward { key: next(&mut state) % KEYS }));
+        (0..BATCH).for_each(|_| io.emit(of(next(&mut state) % KEYS)));
         io.flush().await
     }
     while io.credits() < all {
         tokio::task::yield_now().await
+    }
+
+    began.elapsed()
+}
+
+/// Visits every key, one sweep after the other.
+async fn swept(hive: Hive, sweeps: u64) -> Duration {
+    let mut io = hive.io();
+    io.run_here();
+    let (all, began) = (io.credits(), Instant::now());
+
+    for _ in 0..sweeps {
+        io.emit(Look);
+        io.flush().await;
+        while io.credits() < all {
+            tokio::task::yield_now().await
+        }
     }
 
     began.elapsed()
@@ -222,7 +272,7 @@ where
                 hive.request(put(key)).await.unwrap();
             }
         });
-        runtime.block_on(runtime.spawn(forwarded(hive.clone(), 40))).unwrap();
+        runtime.block_on(runtime.spawn(forwarded(hive.clone(), 40, forward))).unwrap();
     }
 
     let mut group = c.benchmark_group(name);
@@ -256,7 +306,9 @@ fn journal(c: &mut Criterion) {
     row(c, "put/one-under-way", 1, |hive, messages| answered(hive, messages, (1, 1), put));
     row(c, "get/random-key", BATCH, |hive, batches| answered(hive, batches, (BATCH, 1), |key| Get { key }));
     row(c, "get/one-under-way", 1, |hive, messages| answered(hive, messages, (1, 1), |key| Get { key }));
-    row(c, "chain-of-two", BATCH, forwarded);
+    row(c, "chain-of-two", BATCH, |hive, batches| forwarded(hive, batches, forward));
+    row(c, "chain-to-a-reader", BATCH, |hive, batches| forwarded(hive, batches, |key| Pass { key }));
+    row(c, "sweep/idle", KEYS, swept);
 }
 
 criterion_group!(benches, journal);

@@ -1,6 +1,6 @@
 //! `attempt!`: a block inside a transaction that can be rolled back on its own.
 
-use crate::context::Ctx;
+use crate::context::{self, Ctx};
 use crate::hive::dispatch::outputs;
 use crate::state::State;
 use crate::state::column::{ColumnMark, Columns};
@@ -53,8 +53,10 @@ use crate::time::Time;
 /// # assert_eq!(kit.look::<Shop, _>(|shop| shop.refused.get(&1).copied()), Some(1));
 /// ```
 ///
-/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. What the block emits is
-/// rolled back only where the method has a parameter of type `&mut Ctx`, without which it could not emit.
+/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. To roll back what a block
+/// emits, it needs the context as a parameter of the method, `ctx: &mut Ctx`. If a block fails after it has
+/// emitted through a context that is hidden, for example in a field or behind a type alias, the handler
+/// panics, so that the whole transaction is rolled back.
 #[macro_export]
 macro_rules! attempt {
     (@in $app:ident, $context:expr, $yields:ty, $($body:tt)*) => {{
@@ -72,6 +74,10 @@ macro_rules! attempt {
     };
 }
 
+/// Text of the panic if the effects of a failed block cannot be rolled back.
+const HIDDEN_CONTEXT: &str = "an `attempt!` that failed has emitted through a context that it does not know; \
+    pass the context to the method around it as a parameter of type `&mut Ctx`";
+
 /// Calls `block`. Gives `?` inside the block a closure to return from.
 #[inline(always)]
 pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
@@ -88,6 +94,8 @@ pub fn refused() -> crate::Result<()> {
 pub struct Attempt {
     columns: Vec<ColumnMark>,
     outputs: Option<(outputs::Savepoint, Option<Time>)>,
+    /// Number of effects of this thread before the block.
+    effects: u32,
 }
 
 impl Attempt {
@@ -96,6 +104,7 @@ impl Attempt {
         Attempt {
             columns: app.mark(),
             outputs: context.map(|context| (context.out.savepoint(), context.postponed)),
+            effects: context::effects(),
         }
     }
 
@@ -107,12 +116,17 @@ impl Attempt {
         yielded: Result<T, E>,
     ) -> Result<T, E> {
         app.settle(self.columns, yielded.is_ok());
-        if yielded.is_err()
-            && let (Some(context), Some((mark, postponed))) = (context, self.outputs)
-        {
-            context.out.rollback(mark);
-            context.postponed = postponed;
+        if yielded.is_err() {
+            match (context, self.outputs) {
+                (Some(context), Some((mark, postponed))) => {
+                    context.out.rollback(mark);
+                    context.postponed = postponed;
+                }
+                // the whole transaction is rolled back, because these effects cannot be rolled back alone
+                _ => assert_eq!(self.effects, context::effects(), "{HIDDEN_CONTEXT}"),
+            }
         }
+
         yielded
     }
 }

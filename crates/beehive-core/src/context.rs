@@ -1,5 +1,5 @@
-//! `Ctx`: what a handler may ask of the platform. All effects of its methods are part of the handler's
-//! transaction.
+//! `Ctx`: the services of the platform that a handler may use. All effects of its methods are part of the
+//! handler's transaction.
 
 use crate::cell::HiveId;
 use crate::hive::dispatch::outputs::Outputs;
@@ -8,7 +8,25 @@ use crate::key::CellHasher;
 use crate::limits;
 use crate::message::Message;
 use crate::time::Time;
+use std::cell::Cell;
 use std::time::Duration;
+
+thread_local! {
+    /// Number of effects that handlers on this thread have requested; it wraps around.
+    static EFFECTS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Returns how many effects handlers on this thread have requested. An `attempt!` in a method that has no
+/// context as a parameter compares it with an earlier value.
+pub(crate) fn effects() -> u32 {
+    EFFECTS.get()
+}
+
+/// Counts a message, a timer or a postponement.
+#[inline(always)]
+fn count_effect() {
+    EFFECTS.set(EFFECTS.get().wrapping_add(1))
+}
 
 /// The context of a transaction.
 ///
@@ -33,17 +51,20 @@ impl Ctx {
     /// Sends `message` to every app that handles it. The map of each handler decides which cells receive it.
     #[inline]
     pub fn emit<M: Message>(&mut self, message: M) {
+        count_effect();
         self.out.emit(message)
     }
 
     /// Sends `message` to an IO bee or to one app. Does nothing if the receiver no longer exists.
     #[inline]
     pub fn send<M: Message>(&mut self, to: Address, message: M) {
+        count_effect();
         self.out.send(to, message)
     }
 
     /// Delivers `message` to this app after `delay`.
     pub fn after<M: Message>(&mut self, delay: Duration, message: M) {
+        count_effect();
         self.out.after(self.now + delay, message)
     }
 
@@ -62,6 +83,7 @@ impl Ctx {
     ///
     /// If a handler calls this more than once, the last call counts.
     pub fn postpone(&mut self, delay: Duration) {
+        count_effect();
         if self.postponed.is_some() || self.out.take_timer() {
             self.postponed = Some(self.now + delay.max(limits::POSTPONE_MIN))
         }

@@ -1,4 +1,4 @@
-//! Why a request has no answer: `RequestError`, and what a failed transaction leaves of it.
+//! `RequestError`, the reason why a request has no answer, and `Failed`, the reason why a transaction failed.
 
 use crate::message::{Error, ErrorKind, MessageError};
 use crate::panics;
@@ -7,15 +7,16 @@ use std::time::Duration;
 /// Why a request has no answer. `E` is the error type of its message: `#[message(error = E)]`, by default
 /// [`Error`].
 ///
-/// No variant contains the text of a panic, so an error may be shown to clients. The log and
-/// [`Hive::dead_letters`](crate::Hive::dead_letters) have the text.
+/// No variant contains the text of a panic, so an error may be shown to clients. The text is in the log and
+/// in [`Hive::dead_letters`](crate::Hive::dead_letters).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError<E = Error> {
     /// A handler returned this error. Its changes were rolled back.
     Handler(E),
-    /// Some app can answer the message, but each that can returned `None`, or its map drops the message: not
-    /// found. What a handler changed before it returned `None` is kept.
+    /// No app answered the message, although some app can: each of them returned `None` or drops the message
+    /// by its map. This usually means "not found". The changes that a handler made before it returned `None`
+    /// are kept.
     NoAnswer {
         /// Name of the message.
         message: &'static str,
@@ -55,7 +56,8 @@ pub enum RequestError<E = Error> {
 }
 
 impl<E> RequestError<E> {
-    /// Converts a failure of the platform. Only that of a limit or a view has a text for the requester.
+    /// Converts a failure of the platform. Only the failures of a limit and of a view keep their text for the
+    /// requester.
     #[cold]
     pub(crate) fn of(error: Error) -> Self {
         match error.kind() {
@@ -143,8 +145,9 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
 }
 impl<E: MessageError> std::error::Error for RequestError<E> {}
 
-/// As if it were derived, but also for the error type of a message that a function is generic over. That an app
-/// is missing is said with the remedy, because a `main` that returns its error prints it in this form.
+/// Prints the same as a derived impl, which would need `E: Debug` and so could not be used by functions that
+/// are generic over the message. `NoApp` also prints the remedy, because a `main` that returns its error
+/// prints it in this form.
 impl<E: MessageError> std::fmt::Debug for RequestError<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         /// Formats as `Debug` does.
@@ -190,7 +193,7 @@ impl<E: MessageError> Failed<E> {
     #[cold]
     pub(crate) fn in_words(&self) -> Error {
         match self {
-            // describing the error is the app's code, which may panic
+            // `describe` is the app's code, which may panic
             Failed::Handler(error) => Error::new(panics::harmless(|| error.describe()).unwrap_or_default()),
             Failed::Platform(error) => error.clone(),
         }

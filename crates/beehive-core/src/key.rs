@@ -38,7 +38,7 @@ pub trait KeyEncoding {
 }
 
 /// Implemented by `#[derive(Key)]` alone. [`Key`] also needs other derives; with two traits a missing derive
-/// is reported once, at the type, and not at every use.
+/// is reported once, at the type, instead of at every use.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",

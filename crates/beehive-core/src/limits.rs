@@ -13,7 +13,8 @@ pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 /// more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
 pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
 
-/// Number of steps that a panic in a branch of a map counts as: a map may go on after 128 of them.
+/// Number of steps that a panic in a branch of a map counts as. A map may thus continue after 128 such
+/// panics.
 pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
 
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
@@ -29,7 +30,7 @@ pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 pub const MERGES_PER_SENDER_MAX: usize = 64;
 
 /// Maximum number of blocked messages of one sender that are checked when a merge may have finished. Messages
-/// behind them wait longer, and cost nothing until then.
+/// behind them wait longer, and cost no time until then.
 pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
 /// Maximum number of messages that one transaction may emit, timers included.
@@ -80,6 +81,10 @@ pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// Maximum length of the rendered message in a report of a stuck handler, in bytes.
 pub const STUCK_WORDS_BYTES_MAX: usize = 256;
+
+/// Maximum size of what the bees of a hive have handled without effect and no log entry says yet, in bytes. If there
+/// is more, it is logged at once, and not only after 100 ms.
+pub const CONSUMED_BYTES_MAX: usize = 256 << 10;
 
 /// Maximum length of the text that an encoded message is rendered as, in bytes.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;

@@ -425,8 +425,9 @@ impl Mapper {
         }
     }
 
-    /// Runs a map. If it exceeds a limit, that becomes the outcome. If it panics, the outcome are the cells
-    /// that it has named before: the handler has returned before that point, or panics there too.
+    /// Runs a map. If it exceeds a limit, the outcome is that limit. If it panics, the outcome consists of
+    /// the cells that it named before the panic: the handler either returns before that point, or panics
+    /// there, too.
     #[inline(always)]
     pub(crate) fn run(&mut self, map: impl FnOnce(&mut Mapper)) {
         if let Err(panic) = panics::catch_in_map(|| map(self)) {
@@ -450,8 +451,8 @@ impl Mapper {
         }
     }
 
-    /// Runs a part of a map that the handler may not run. A panic ends only this part: if the handler gets to
-    /// the same point, it panics itself. Each panic counts as
+    /// Runs a part of a map that the handler might not run. A panic ends only this part: if the handler
+    /// reaches the same point, it panics, too. Each panic counts as
     /// [`STEPS_PER_PANIC`](limits::STEPS_PER_PANIC) steps.
     #[inline(always)]
     pub fn branch(&mut self, part: impl FnOnce(&mut Mapper)) {

@@ -39,7 +39,7 @@ impl<T: Value> Stored for T {}
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Reply: Send + Sync + 'static {
-    /// Encodes the answer. This is a method and not a supertrait, because the compiler would report each
+    /// Encodes the answer. This is a method rather than a supertrait, because the compiler would report each
     /// supertrait separately.
     #[doc(hidden)]
     fn encoded(&self) -> Vec<u8>;
@@ -66,7 +66,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait MessageError: Send + Sync + 'static {
-    /// Encodes the error. The methods are no supertraits for the same reason as in [`Reply`].
+    /// Encodes the error. The methods are not supertraits, for the same reason as in [`Reply`].
     #[doc(hidden)]
     fn encoded(&self) -> Vec<u8>;
     /// Renders the error for the log and for people.
@@ -92,9 +92,9 @@ impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> 
     }
 }
 
-/// Checks that the reply type `R` of a message is no `Result`. Derived code calls `ReplyCheck::<R>::check()`:
-/// the associated function of a `Result` takes precedence over that of [`ReplyOtherwise`], also if `R` is an
-/// alias, and its bound never holds.
+/// Checks that the reply type `R` of a message is neither a `Result` nor an `Option` of one. Derived code calls
+/// `ReplyCheck::<R>::check()`: the associated function of a `Result` takes precedence over that of
+/// [`ReplyOtherwise`], even if `R` is an alias, and its bound never holds.
 pub struct ReplyCheck<R>(PhantomData<R>);
 
 impl<T, E> ReplyCheck<Result<T, E>> {
@@ -102,6 +102,15 @@ impl<T, E> ReplyCheck<Result<T, E>> {
     pub fn check()
     where
         AResult: PlainReply<T, E>,
+    {
+    }
+}
+
+impl<T, E> ReplyCheck<Option<Result<T, E>>> {
+    /// Never holds either: `Some(Err(..))` would keep the changes as well.
+    pub fn check()
+    where
+        AResult: PlainReply<Option<T>, E>,
     {
     }
 }

@@ -1,5 +1,6 @@
 //! Catches panics that unwind out of user code.
 
+use crate::message::Error;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
@@ -20,8 +21,8 @@ thread_local! {
     static IN_MAP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Same as [`catch`], for a map. The panic hook reports nothing: the handler may not get to the point where its
-/// map panics, and if it does, it panics itself.
+/// Same as [`catch`], for a map. The panic hook reports nothing: the handler may never reach the point where
+/// its map panics, and if it does, it panics, too.
 #[inline(always)]
 pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     IN_MAP.set(true);
@@ -30,7 +31,7 @@ pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + 
     result
 }
 
-/// Wraps the panic hook of the process, once, in one that passes on all panics but those of maps.
+/// Wraps the panic hook of the process, once, in a hook that passes on all panics except those of maps.
 pub(crate) fn keep_maps_quiet() {
     static WRAPPED: Once = Once::new();
     // the hook of a panicking thread cannot be taken
@@ -48,18 +49,25 @@ pub(crate) fn keep_maps_quiet() {
     })
 }
 
+/// The payload with which the platform ends a transaction by unwinding. Code of an app cannot name this type,
+/// so a panic of an app is never mistaken for it, even if its payload is an [`Error`].
+#[derive(Debug)]
+pub(crate) struct Refusal(pub(crate) Error);
+
 /// Returns the message of a panic.
 pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         (*text).to_string()
     } else if let Some(text) = panic.downcast_ref::<String>() {
         text.clone()
+    } else if let Some(error) = panic.downcast_ref::<Error>() {
+        error.text().to_string()
     } else {
         "no message".to_string()
     }
 }
 
-/// Logs a panic of a value of an app that cannot be attributed to a message.
+/// Logs a panic that an app's value caused and that cannot be attributed to a message.
 #[cold]
 fn say(panic: Box<dyn Any + Send>) {
     let why = text(&*panic);

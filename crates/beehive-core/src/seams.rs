@@ -17,8 +17,8 @@ pub trait Platform: Send + Sync + 'static {
     fn sleep(&self, duration: Duration) -> BoxFuture<()>;
     /// Spawns an asynchronous task.
     fn spawn(&self, task: BoxFuture<()>);
-    /// Whether the caller is a task of this platform's runtime, so that a task it spawns starts on the same
-    /// thread at the caller's next `.await`.
+    /// Checks whether the caller is a task of this platform's runtime, so that a task it spawns starts on the
+    /// same thread at the caller's next `.await`.
     fn spawns_here(&self) -> bool {
         false
     }
@@ -81,6 +81,7 @@ impl Drop for TokioPlatform {
 }
 
 impl Platform for TokioPlatform {
+    #[expect(clippy::disallowed_methods, reason = "the real platform reads the clock")]
     fn now(&self) -> Time {
         // Monotonic: the wall clock is read only once, at the start.
         self.start_time + self.start.elapsed()
@@ -93,6 +94,7 @@ impl Platform for TokioPlatform {
         Box::pin(tokio::time::sleep(duration))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real platform starts tasks")]
     fn spawn(&self, task: BoxFuture<()>) {
         self.runtime.spawn(task);
     }
@@ -103,6 +105,7 @@ impl Platform for TokioPlatform {
             && tokio::runtime::Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the real platform starts threads")]
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
         self.runtime.spawn_blocking(task);
     }
@@ -114,7 +117,11 @@ impl Platform for TokioPlatform {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the real platform draws numbers")]
+    #[expect(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "the real platform draws numbers"
+    )]
     fn random(&self) -> u64 {
         use std::hash::{BuildHasher, Hasher, RandomState};
         RandomState::new().build_hasher().finish()

@@ -1,8 +1,11 @@
 //! The encoding of everything in a log and between hives. No other file knows which library writes the bytes.
 
 use crate::limits;
+use bincode::enc::write::Writer;
+use bincode::error::EncodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 
 /// Why bytes could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,46 +31,114 @@ fn configuration() -> impl bincode::config::Config {
 ///
 /// # Panics
 ///
-/// If the value cannot be encoded: its `Serialize` refuses it (a path that is not UTF-8), or it takes more than
-/// [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. The panic rolls the transaction back like any other, so nothing
-/// continues as if the value had been logged.
+/// Panics if the value cannot be encoded: its `Serialize` refuses it (a path that is not UTF-8), or it takes
+/// more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. The panic rolls the transaction back like
+/// any other, so nothing continues as if the value had been logged.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     must_encode(value, limits::RECORD_BYTES_MAX)
 }
 
-/// As [`encode`], for a record or the image of a bee: at most [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
+/// Like [`encode`], for a record or the image of a bee: at most
+/// [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
 ///
 /// # Panics
 ///
-/// As [`encode`].
+/// See [`encode`].
 pub fn encode_many<T: Serialize + ?Sized>(values: &T) -> Vec<u8> {
     must_encode(values, limits::ENCODED_BYTES_MAX)
 }
 
 fn must_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Vec<u8> {
-    try_encode(value, bytes_max).unwrap_or_else(|why| {
+    must(value, try_encode(value, bytes_max))
+}
+
+fn must<T: ?Sized, R>(_: &T, result: Result<R, String>) -> R {
+    result.unwrap_or_else(|why| {
         panic!("a value of type `{}` cannot be encoded: {why}", std::any::type_name::<T>())
     })
 }
 
-/// As [`encode`], with a given limit, and with an error instead of a panic.
+/// Like [`encode`], with the given limit, and with an error instead of a panic.
 ///
 /// # Errors
 ///
-/// If the value cannot be encoded, or takes more than `bytes_max` bytes.
+/// Returns an error if the value cannot be encoded, or takes more than `bytes_max` bytes.
 pub fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<Vec<u8>, String> {
-    let bytes = bincode::serde::encode_to_vec(value, configuration()).map_err(|error| error.to_string())?;
-    match bytes.len() <= bytes_max {
-        true => Ok(bytes),
-        false => Err(format!("it takes {} bytes, more than the {bytes_max} that are allowed", bytes.len())),
+    in_buffer(value, bytes_max, |bytes| bytes.to_vec())
+}
+
+/// Checks whether [`encode`] encodes a value as `bytes`, without keeping the encoded value.
+///
+/// # Panics
+///
+/// See [`encode`].
+pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
+    must(value, in_buffer(value, limits::RECORD_BYTES_MAX, |encoded| encoded == bytes))
+}
+
+/// Appends what [`encode_many`] returns to a buffer, which the caller can use again.
+///
+/// # Panics
+///
+/// See [`encode`].
+pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    let encoded = write(values, bytes).and_then(|()| check(bytes.len() - start, limits::ENCODED_BYTES_MAX));
+    must(values, encoded)
+}
+
+/// Encodes a value into a buffer that the thread keeps, and looks at it there: a buffer that has to grow costs an
+/// allocation each time, several for one value.
+fn in_buffer<T: Serialize + ?Sized, R>(
+    value: &T,
+    bytes_max: usize,
+    look: impl FnOnce(&[u8]) -> R,
+) -> Result<R, String> {
+    /// A larger buffer is not kept, so that one large value does not hold memory permanently.
+    const KEPT_BYTES_MAX: usize = 64 << 10;
+    thread_local! {
+        // taken while it is in use: the `Serialize` of a value may encode another one
+        static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
+
+    let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
+    buffer.clear();
+    let encoded = write(value, &mut buffer).and_then(|()| check(buffer.len(), bytes_max));
+    let result = encoded.map(|()| look(&buffer));
+
+    if buffer.capacity() <= KEPT_BYTES_MAX {
+        // without effect while the thread ends
+        let _ = BUFFER.try_with(|kept| kept.set(buffer));
+    }
+    result
+}
+
+fn check(bytes: usize, bytes_max: usize) -> Result<(), String> {
+    match bytes <= bytes_max {
+        true => Ok(()),
+        false => Err(format!("it takes {bytes} bytes, more than the {bytes_max} that are allowed")),
+    }
+}
+
+fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
+    /// Appends to the bytes.
+    struct Append<'a>(&'a mut Vec<u8>);
+    impl Writer for Append<'_> {
+        fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+            self.0.extend_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    bincode::serde::encode_into_writer(value, Append(bytes), configuration())
+        .map_err(|error| error.to_string())
 }
 
 /// Decodes what [`encode`] encoded. `what` names the kind of value in the error.
 ///
 /// # Errors
 ///
-/// If the bytes are not exactly one `T`.
+/// Returns an error if the bytes are not exactly one `T`.
 pub fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, DecodeError> {
     match bincode::serde::decode_from_slice(bytes, configuration()) {
         Ok((value, used)) if used == bytes.len() => Ok(value),
@@ -75,5 +146,40 @@ pub fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T
             Err(DecodeError { what, why: format!("{} bytes are left over", bytes.len() - used) })
         }
         Err(error) => Err(DecodeError { what, why: error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Serializer;
+
+    /// Encodes another value while it is encoded.
+    struct Nested(u32);
+
+    impl Serialize for Nested {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            (self.0, encode(&vec![self.0; 3])).serialize(serializer)
+        }
+    }
+
+    #[test]
+    fn a_value_may_encode_another_one() {
+        assert_eq!(encode(&Nested(7)), encode(&(7u32, encode(&[7u32; 3].to_vec()))));
+        assert!(encodes_as(&Nested(7), &encode(&Nested(7))) && !encodes_as(&Nested(7), &encode(&Nested(8))));
+    }
+
+    #[test]
+    fn what_is_appended_is_what_is_returned() {
+        let mut bytes = vec![1, 2];
+        encode_many_into("text", &mut bytes);
+        assert_eq!(bytes, [&[1, 2][..], &encode_many("text")].concat());
+    }
+
+    #[test]
+    fn a_value_that_is_too_large_is_refused_with_its_size() {
+        let error = try_encode(&[0u8; 9], 8).unwrap_err();
+        assert_eq!(error, "it takes 9 bytes, more than the 8 that are allowed");
+        assert_eq!(try_encode(&[0u8; 8], 8), Ok(vec![0; 8]), "the value before does not stay in the buffer");
     }
 }

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 pub struct Suspect {
     /// The message, or the sweep.
     pub id: MessageId,
-    /// The cell that a sweep visits; none if the message is not a sweep.
+    /// The cell that a sweep visits; `None` if the message is not a sweep.
     pub cell: Option<CellId>,
 }
 
-/// What one run of a hive leaves to its next start. A hive that stops cleanly removes it.
+/// The data that a running hive leaves for its next start. A hive that stops cleanly removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashMarker {
-    /// The message that is being handled. Set only while a hive that starts after a crash handles what was unfinished.
+    /// The message that is being handled. Set only while a hive that has started after a crash handles the
+    /// unfinished messages.
     pub running: Option<Suspect>,
     /// Poison messages in quarantine: each has ended the process when it was handled, and is not handled again.
     pub set_aside: Vec<Suspect>,

@@ -1,8 +1,8 @@
-//! Deduplication: which messages a receiver has handled, so that it ignores those that are sent again.
+//! Deduplication: the table of the messages that a receiver has handled, so that it ignores resent ones.
 //!
-//! A sender states a *floor*, the low-water mark of its lane: it sends nothing below it again. So the table holds what lies
-//! between the floor and the newest message of each lane, and not everything that ever came. A lane that arrives in order
-//! takes one run of numbers, however long it is.
+//! A sender announces a *floor*, the low-water mark of its lane: it never resends a message below the floor.
+//! The table therefore lists only the messages between the floor and the newest message of each lane.
+//! Messages that arrive in order take one run of numbers, however many they are.
 
 use crate::{LaneId, Part, Seq};
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The deduplication table of a receiver: handled messages, by lane.
 ///
-/// Kafka keeps the same for each producer id. Every statement in the table stays true wherever the table goes, so the union
-/// of two tables ([`DedupTable::absorb`]) is correct when two bees merge.
+/// Kafka keeps the same for each producer id. An entry of the table stays true when the table moves to
+/// another bee, so the union of two tables ([`DedupTable::absorb`]) is correct when two bees merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DedupTable {
     lanes: BTreeMap<LaneId, Line>,
@@ -22,7 +22,7 @@ pub struct DedupTable {
 #[serde(try_from = "Encoded")]
 struct Line {
     floor: Seq,
-    /// Runs of numbers: first, and one past the last. They neither overlap nor touch.
+    /// Runs of numbers: the first number, and one past the last. They neither overlap nor touch.
     runs: BTreeMap<Seq, Seq>,
     /// Handled parts of messages.
     parts: BTreeSet<(Seq, Part)>,
@@ -85,7 +85,8 @@ impl Line {
         debug_assert!(self.is_apart(first, end), "runs overlap or touch: {self:?}");
     }
 
-    /// Whether the run from `first` to `end` neither overlaps nor touches its neighbors, and is not below the floor.
+    /// Checks whether the run from `first` to `end` neither overlaps nor touches its neighbors, and is not
+    /// below the floor.
     fn is_apart(&self, first: Seq, end: Seq) -> bool {
         self.floor <= first
             && first < end
@@ -135,19 +136,19 @@ impl Line {
         debug_assert!(self.parts.first().is_none_or(|(seq, _)| *seq >= self.floor));
     }
 
-    /// Whether nothing above the floor is listed.
+    /// Checks whether no number above the floor is listed.
     fn is_bare(&self) -> bool {
         self.runs.is_empty() && self.parts.is_empty()
     }
 }
 
 impl DedupTable {
-    /// Whether part `part` of message `seq` has been handled.
+    /// Checks whether part `part` of message `seq` has been handled.
     pub fn contains(&self, lane: LaneId, seq: Seq, part: Part) -> bool {
         self.lanes.get(&lane).is_some_and(|line| line.contains(seq, part))
     }
 
-    /// Remembers that part `part` of message `seq` has been handled.
+    /// Records that part `part` of message `seq` has been handled.
     pub fn insert(&mut self, lane: LaneId, seq: Seq, part: Part) {
         let line = self.lanes.entry(lane).or_default();
         if part.is_whole() {
@@ -157,7 +158,7 @@ impl DedupTable {
         }
     }
 
-    /// Forgets a message, unless it is below the floor: messages below the floor always count as handled.
+    /// Removes a message, unless it is below the floor: messages below the floor always count as handled.
     pub fn remove(&mut self, lane: LaneId, seq: Seq, part: Part) {
         if let Some(line) = self.lanes.get_mut(&lane) {
             line.remove(seq, part);
@@ -167,8 +168,8 @@ impl DedupTable {
         }
     }
 
-    /// Raises the floor of a lane: all receivers have handled the messages below it, and no sender sends them
-    /// again. A floor never sinks; a lower one changes nothing.
+    /// Raises the floor of a lane: all receivers have handled the messages below it, and no sender resends
+    /// them. A floor never falls: a lower value has no effect.
     pub fn raise(&mut self, lane: LaneId, floor: Seq) {
         if floor > Seq::ZERO {
             let line = self.lanes.entry(lane).or_default();
@@ -176,18 +177,18 @@ impl DedupTable {
             line.raise(floor);
             debug_assert!(
                 line.floor >= before,
-                "the floor of {lane:?} sank from {before:?} to {:?}",
+                "the floor of {lane:?} fell from {before:?} to {:?}",
                 line.floor
             );
         }
     }
 
-    /// The floor of a lane; zero if the table does not know the lane.
+    /// Returns the floor of a lane; zero if the table does not contain the lane.
     pub fn floor(&self, lane: LaneId) -> Seq {
         self.lanes.get(&lane).map_or(Seq::ZERO, |line| line.floor)
     }
 
-    /// Forgets a lane on which nothing is sent any more.
+    /// Removes a lane on which no more messages are sent.
     pub fn forget(&mut self, lane: LaneId) {
         self.lanes.remove(&lane);
     }
@@ -197,7 +198,7 @@ impl DedupTable {
         self.lanes.retain(|lane, _| keep(*lane))
     }
 
-    /// Adds everything that another table knows.
+    /// Adds all entries of another table.
     pub fn absorb(&mut self, other: DedupTable) {
         for (lane, other) in other.lanes {
             let line = self.lanes.entry(lane).or_default();
@@ -209,29 +210,29 @@ impl DedupTable {
         }
     }
 
-    /// The lanes, with their floors.
+    /// Returns the lanes with their floors.
     pub fn floors(&self) -> impl Iterator<Item = (LaneId, Seq)> {
         self.lanes.iter().map(|(lane, line)| (*lane, line.floor))
     }
 
-    /// The lanes with a handled message above the floor.
+    /// Returns the lanes that have a handled message above the floor.
     pub fn lanes_above(&self) -> impl Iterator<Item = LaneId> {
         self.lanes.iter().filter(|(_, line)| !line.is_bare()).map(|(lane, _)| *lane)
     }
 
-    /// Whether all handled messages of a lane that are above its floor are below `floor`.
+    /// Checks whether all handled messages of a lane that are above its floor are below `floor`.
     pub fn is_below(&self, lane: LaneId, floor: Seq) -> bool {
         let Some(line) = self.lanes.get(&lane) else { return true };
         line.runs.last_key_value().is_none_or(|(_, end)| *end <= floor)
             && line.parts.last().is_none_or(|(seq, _)| *seq < floor)
     }
 
-    /// Whether the table knows no lane.
+    /// Checks whether the table contains no lane.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
 
-    /// Size of the table: number of lanes, of runs above their floors, and of parts.
+    /// Returns the size of the table: the number of lanes, of runs above their floors, and of parts.
     pub fn size(&self) -> usize {
         self.lanes.values().map(|line| 1 + line.runs.len() + line.parts.len()).sum()
     }
@@ -249,7 +250,7 @@ mod tests {
         Remove(u64, u64, u64),
         Raise(u64, u64),
         Forget(u64),
-        /// Of a second table with these messages, and a floor.
+        /// Absorbs a second table that has these messages and this floor.
         Absorb(Vec<(u64, u64, u64)>, u64, u64),
     }
 
@@ -265,7 +266,7 @@ mod tests {
         ]
     }
 
-    /// The same, as a plain set of all handled messages.
+    /// The model of a table: the set of all handled messages.
     #[derive(Default)]
     struct Model {
         above: HashSet<(u64, u64, u64)>,
@@ -346,7 +347,7 @@ mod tests {
         }
     }
 
-    /// A damaged table would forget what it has seen, or remember what it has not.
+    /// A damaged table would lack messages that were handled, or list messages that were not.
     #[test]
     fn a_table_that_breaks_an_invariant_is_not_decoded() {
         type Lane = (Seq, BTreeMap<Seq, Seq>, BTreeSet<(Seq, Part)>);

@@ -16,7 +16,7 @@ const fn fold(a: u64, b: u64) -> u64 {
 pub struct CellHasher(u64);
 
 impl CellHasher {
-    /// A hasher that starts from `seed`.
+    /// Returns a hasher that starts from `seed`.
     #[inline(always)]
     pub const fn new(seed: u64) -> Self {
         CellHasher(seed ^ ADD)
@@ -28,8 +28,8 @@ impl CellHasher {
         self.0 = fold(self.0 ^ word, MUL).rotate_left(23);
     }
 
-    /// Adds a byte string. Short ones go in as words with their length; long ones through XXH3, whose output is fixed
-    /// by its specification.
+    /// Adds a byte string. A short string is added as words, with its length. A longer one is hashed with
+    /// XXH3 first, whose output is fixed by its specification.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         if bytes.len() <= 16 {
@@ -47,7 +47,7 @@ impl CellHasher {
         }
     }
 
-    /// The hash; never zero, so that zero can stand for "no cell".
+    /// Returns the hash. It is never zero, so that zero can stand for "no cell".
     #[inline(always)]
     pub const fn finish(self) -> u64 {
         let hash = fold(self.0 ^ END, ADD);

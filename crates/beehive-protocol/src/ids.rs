@@ -21,12 +21,12 @@ pub type CellSet = SmallVec<[CellId; 3]>;
 #[serde(transparent)]
 pub struct PlaceId(pub u64);
 
-/// One process of the cluster.
+/// A hive: one process of the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HiveId(pub u32);
 
-/// One logical thread that exclusively owns a set of cells of one app. The registry uses each id once.
+/// A bee: one logical thread that exclusively owns a set of cells of one app. The registry uses each id once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BeeId(pub u64);
@@ -41,7 +41,7 @@ pub struct AppId(pub u16);
 #[serde(transparent)]
 pub struct HandlerId(pub u16);
 
-/// A lane: the number line of one sender. Kafka calls it the producer id.
+/// A lane: the sequence of numbers of one sender's messages. Kafka calls it the producer id.
 ///
 /// A bee's lane is fixed by its app and its id. A sender outside the hive (a socket, a client) gets a lane from its hive.
 /// See [`LaneId::of_bee`], [`LaneId::passing`] and [`LaneId::lasting`] for the layout.
@@ -52,39 +52,40 @@ pub struct LaneId(pub u64);
 /// The number of a message in its lane. Kafka calls it the sequence number. Consecutive messages of a sender have
 /// consecutive numbers.
 ///
-/// Also used for a *floor*, the low-water mark of a lane: the sender sends nothing below it again.
+/// Also used for a *floor*, the low-water mark of a lane: the sender never resends a message below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// Which of the messages that a stateless handler derived from one message.
+/// Distinguishes the messages that a stateless handler derived from one message.
 ///
-/// A stateless handler writes no record, so what it emits has no number of its own in any lane. It keeps lane and number of
-/// the message from which it was derived, plus a part: a hash of the handlers it went through (see
-/// [`Part::derived`]). [`Part::WHOLE`] is the message itself.
+/// A stateless handler writes no record, so the messages that it emits have no numbers of their own in any
+/// lane. They keep the lane and the number of the message from which they were derived, plus a part: a hash
+/// of the handlers on the way (see [`Part::derived`]). [`Part::WHOLE`] stands for the message itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part(pub u64);
 
 /// Number of a log entry. Raft calls it the index.
 ///
-/// A hive uses each number once, in increasing order; a number whose entry was refused is skipped. So the entries that took
-/// effect increase strictly, with gaps.
+/// A hive uses each number once, in increasing order; a number whose entry was refused is skipped. The
+/// numbers of the entries that took effect therefore increase strictly, with gaps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryNumber(pub u64);
 
 /// Identity of one delivery: sender's lane, number, part, and the app that handles it.
 ///
-/// It never changes, on whichever hive the message is handled and however often it is sent again. Receivers deduplicate by
-/// it (see [`DedupTable`](crate::DedupTable)).
+/// It never changes, whichever hive handles the message and however often it is resent. Receivers deduplicate
+/// by it (see [`DedupTable`](crate::DedupTable)).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MessageId {
     /// The sender's lane.
     pub lane: LaneId,
     /// The number of the message in its lane.
     pub seq: Seq,
-    /// Which of the messages derived from that number; [`Part::WHOLE`] is the message itself.
+    /// Distinguishes the messages that were derived from message `seq`; [`Part::WHOLE`] stands for message
+    /// `seq` itself.
     pub part: Part,
     /// The app that handles the message. A message that several apps handle has one id for each.
     pub app: AppId,
@@ -94,14 +95,14 @@ impl Seq {
     /// The first number of a lane.
     pub const ZERO: Seq = Seq(0);
 
-    /// The next number. Stays at the largest number there is.
+    /// Returns the next number. Saturates at the largest one.
     #[inline]
     #[must_use]
     pub const fn next(self) -> Seq {
         self.plus(1)
     }
 
-    /// The number `count` further on. Stops at the largest number there is.
+    /// Returns the number that is greater by `count`. Saturates at the largest one.
     #[inline]
     #[must_use]
     pub const fn plus(self, count: u64) -> Seq {
@@ -110,10 +111,10 @@ impl Seq {
 }
 
 impl Part {
-    /// The message itself.
+    /// The part that stands for the message itself.
     pub const WHOLE: Part = Part(0);
 
-    /// Whether this is the message itself.
+    /// Checks whether the part stands for the message itself.
     #[inline]
     pub const fn is_whole(self) -> bool {
         self.0 == Part::WHOLE.0
@@ -121,7 +122,7 @@ impl Part {
 }
 
 impl EntryNumber {
-    /// The number of the entry behind this one.
+    /// Returns the number of the next entry.
     #[inline]
     #[must_use]
     pub const fn next(self) -> EntryNumber {
@@ -136,7 +137,7 @@ impl From<u64> for EntryNumber {
 }
 
 impl MessageId {
-    /// All ids of a lane, in order.
+    /// Returns the range of all ids of a lane.
     pub fn all_of(lane: LaneId) -> std::ops::RangeInclusive<MessageId> {
         MessageId { lane, seq: Seq::ZERO, part: Part::WHOLE, app: AppId(0) }..=MessageId {
             lane,
@@ -148,8 +149,8 @@ impl MessageId {
 }
 
 impl BeeId {
-    /// Hash of the id for a hash table. Ids are handed out one after the other, so the low bits already differ; the
-    /// product spreads the high bits.
+    /// Returns a hash of the id for a hash table. Ids are assigned consecutively, so their low bits already
+    /// differ; the product spreads the high bits.
     #[inline]
     pub const fn table_hash(self) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -157,7 +158,7 @@ impl BeeId {
 }
 
 impl AppId {
-    /// Position in a list of the apps.
+    /// Returns the position in a list of the apps.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -165,7 +166,7 @@ impl AppId {
 }
 
 impl HandlerId {
-    /// Position in a list of the app's handlers.
+    /// Returns the position in a list of the app's handlers.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

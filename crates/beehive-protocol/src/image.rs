@@ -10,9 +10,9 @@ pub struct Op {
     pub dict: u32,
     /// Encoded key of the cell.
     pub key: Vec<u8>,
-    /// Encoded key of the row. None: the dictionary is a `Dict`, whose cells have one value and no rows.
+    /// Encoded key of the row. `None` if the dictionary is a `Dict`, whose cells have one value and no rows.
     pub row: Option<Vec<u8>>,
-    /// Encoded new value. None: it was removed.
+    /// Encoded new value; `None` if the row or value was removed.
     pub value: Option<Vec<u8>>,
 }
 
@@ -28,7 +28,7 @@ pub struct CellImage {
 }
 
 impl Op {
-    /// Estimate of the bytes that the change takes in a record.
+    /// Returns an estimate of the bytes that the change takes in a record.
     pub fn size(&self) -> usize {
         const FIXED_FIELDS: usize = 64;
         let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
@@ -48,12 +48,11 @@ pub struct EncodedCells {
 
 impl EncodedCells {
     /// Applies one change.
-    pub fn apply(&mut self, op: &Op) {
-        let cell = (op.dict, op.key.clone());
-        let row = op.row.clone().unwrap_or_default();
-        match &op.value {
+    pub fn apply(&mut self, op: Op) {
+        let (cell, row) = ((op.dict, op.key), op.row.unwrap_or_default());
+        match op.value {
             Some(value) => {
-                self.cells.entry(cell).or_default().insert(row, value.clone());
+                self.cells.entry(cell).or_default().insert(row, value);
             }
             None => {
                 if let Some(rows) = self.cells.get_mut(&cell) {
@@ -66,7 +65,8 @@ impl EncodedCells {
         }
     }
 
-    /// The dictionaries that have a cell, in ascending order, once for each of their cells.
+    /// Returns the dictionary of each cell, in ascending order: a dictionary with several cells appears
+    /// several times.
     pub fn dictionaries(&self) -> impl Iterator<Item = u32> {
         self.cells.keys().map(|(dict, _)| *dict)
     }
@@ -76,7 +76,7 @@ impl EncodedCells {
         self.cells.extend(other.cells)
     }
 
-    /// All cells, ordered by dictionary and encoded key.
+    /// Returns all cells, ordered by dictionary and encoded key.
     pub fn images(&self) -> impl Iterator<Item = CellImage> {
         self.cells.iter().map(|((dict, key), rows)| CellImage {
             dict: *dict,

@@ -10,54 +10,58 @@
 use crate::{AppId, BeeId, CellHasher, HandlerId, LaneId, MessageId, Part, Seq};
 
 impl LaneId {
-    /// No lane: its messages are not remembered, and nobody sends them again.
+    /// Stands for no lane: messages without a lane are neither deduplicated nor resent.
     pub const NONE: LaneId = LaneId(0);
 
-    /// The lane of a bee.
+    /// Returns the lane of a bee.
     #[inline]
     pub const fn of_bee(app: AppId, bee: BeeId) -> LaneId {
         LaneId((bee.0 << 17) | ((app.0 as u64) << 1))
     }
 
-    /// The lane of a sender outside that ends with the process. `number` distinguishes it from others; take it at random.
+    /// Returns a lane for a sender outside the hive, which ends with the process. `number` distinguishes it
+    /// from other lanes; choose it at random.
     #[inline]
     pub const fn passing(number: u64) -> LaneId {
         LaneId((number << 2) | 1)
     }
 
-    /// The lane of a sender outside that continues its numbers after a crash. `number` is the sender's own.
+    /// Returns a lane for a sender outside the hive that continues its numbers after a crash. `number`
+    /// belongs to this sender alone.
     #[inline]
     pub const fn lasting(number: u64) -> LaneId {
         LaneId((number << 2) | 3)
     }
 
-    /// Whether the sender is outside: a socket or a client, and not a bee.
+    /// Checks whether the sender is outside the hive: a socket or a client, not a bee.
     #[inline]
     pub const fn is_outside(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// Whether the sender may continue this lane after a crash of the hive. The other lanes of senders outside end with
-    /// the process.
+    /// Checks whether the sender may continue this lane after a crash of the hive. All other lanes of senders
+    /// outside the hive end with the process.
     #[inline]
     pub const fn is_lasting(self) -> bool {
         self.0 & 3 == 3
     }
 }
 
-/// Distinguishes what a handler derives from a message from a sweep that it begins because of the same message.
+/// A bit that distinguishes a sweep that a handler begins for a message from the messages that the handler
+/// derives from it.
 const SWEEP: u64 = 1 << 24;
 
 impl Part {
-    /// The part of what handler `handler` of app `app` derives from part `self` of a message. It depends on nothing
-    /// else, so it is the same each time that the message is handled.
+    /// Returns the part of the messages that handler `handler` of app `app` derives from part `self` of a
+    /// message. It depends on nothing else, so it is the same each time that the message is handled.
     ///
-    /// The log remembers under the same part that this handler has consumed the message: several handlers may consume one.
+    /// The log also records under this part that the handler has consumed the message, because several
+    /// handlers may consume one message.
     pub const fn derived(self, app: AppId, handler: HandlerId) -> Part {
         self.hashed(app, handler.0 as u64)
     }
 
-    /// As [`Part::derived`], for a sweep that the handler begins.
+    /// Like [`Part::derived`], for a sweep that the handler begins.
     pub const fn sweep(self, app: AppId, handler: HandlerId) -> Part {
         self.hashed(app, handler.0 as u64 | SWEEP)
     }
@@ -68,7 +72,7 @@ impl Part {
         Part(hasher.finish())
     }
 
-    /// The part `count` further on; never [`Part::WHOLE`].
+    /// Returns the part that is greater by `count`; never [`Part::WHOLE`].
     const fn plus(self, count: u64) -> Part {
         match self.0.wrapping_add(count) {
             0 => Part(1),
@@ -79,11 +83,11 @@ impl Part {
 
 /// The numbers of a batch's messages, by their index in the batch.
 ///
-/// Either each message has a number of its own in the sender's lane, or all of them are parts of one number: those that a
-/// stateless handler derived from one message.
+/// Either each message has a number of its own in the sender's lane, or all of them are parts of one number,
+/// because a stateless handler derived them from one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
-    /// The sender's lane; [`LaneId::NONE`] if nobody would send the messages again.
+    /// The sender's lane; [`LaneId::NONE`] if the messages are never resent.
     pub lane: LaneId,
     seq: Seq,
     /// The part of the first message; [`Part::WHOLE`] if each message has a number of its own.
@@ -91,35 +95,37 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers of messages that nobody would send again.
+    /// The numbers of messages that are never resent.
     pub const NONE: Numbers = Numbers { lane: LaneId::NONE, seq: Seq::ZERO, part: Part::WHOLE };
 
-    /// The numbers of `lane` from `seq` on.
+    /// Returns the numbers of `lane` from `seq` on.
     pub const fn new(lane: LaneId, seq: Seq) -> Numbers {
         Numbers { lane, seq, part: Part::WHOLE }
     }
 
-    /// The numbers of what handler `handler` of app `id.app` derives from the message `id` without writing a record.
+    /// Returns the numbers of the messages that handler `handler` of app `id.app` derives from the message
+    /// `id` without writing a record.
     pub const fn parts(id: MessageId, handler: HandlerId) -> Numbers {
         Numbers { lane: id.lane, seq: id.seq, part: id.part.derived(id.app, handler) }
     }
 
-    /// The number of the sweep that handler `handler` of app `id.app` begins because of the message `id`.
+    /// Returns the number of the sweep that handler `handler` of app `id.app` begins because of the message
+    /// `id`.
     pub const fn sweep(id: MessageId, handler: HandlerId) -> Numbers {
         Numbers { lane: id.lane, seq: id.seq, part: id.part.sweep(id.app, handler) }
     }
 
-    /// The number of a message that a log remembers.
+    /// Returns the number of a message that a log contains.
     pub const fn again(id: MessageId) -> Numbers {
         Numbers { lane: id.lane, seq: id.seq, part: id.part }
     }
 
-    /// The number of the first message.
+    /// Returns the number of the first message.
     pub const fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// The id of message `index`, as app `app` handles it.
+    /// Returns the id of message `index` for app `app`, which handles it.
     #[inline]
     pub const fn id(&self, index: u32, app: AppId) -> MessageId {
         if self.part.is_whole() {
@@ -158,7 +164,7 @@ mod tests {
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 
-    /// Parts are in logs: another hash would handle a message twice.
+    /// Logs contain parts: with a different hash, a message would be handled twice.
     #[test]
     fn parts_never_change() {
         let (app, handler) = (AppId(2), HandlerId(3));

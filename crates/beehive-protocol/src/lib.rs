@@ -17,10 +17,10 @@
 //!   below both:  ids, lane (layout of lanes), hash, image (cells as bytes), shape, codec (bytes), limits
 //! ```
 //!
-//! Both state machines are total functions from a state and a command to a state: no threads, no locks, no clock, no
-//! randomness, no I/O. A hive alone feeds them from memory or a file; a cluster feeds them what Raft has committed. The traits
-//! by which a hive reaches its log and the registry are in `beehive-core` (`Journal`, `Registry`), which depends on this
-//! crate.
+//! Both state machines are total functions from a state and a command to a state: no threads, no locks, no
+//! clock, no randomness, no I/O. A hive that runs alone feeds them from memory or a file; a cluster feeds
+//! them the commands that Raft has committed. The traits by which a hive reaches its log and the registry are
+//! in `beehive-core` (`Journal`, `Registry`), which depends on this crate.
 //!
 //! # Words of the field
 //!
@@ -75,7 +75,7 @@ pub use ids::{
 pub use image::{CellImage, EncodedCells, Op};
 pub use lane::Numbers;
 pub use log_state::{BeeImage, LogState, Sweep, Waiting};
-pub use record::{Emit, Entry, Input, Record, SWEEP_PARTS, Visited, Work, sweep_order};
+pub use record::{Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, Visited, Work, sweep_order};
 pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;
 pub use shape::Shape;

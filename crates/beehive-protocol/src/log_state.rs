@@ -3,7 +3,7 @@
 use crate::codec::DecodeError;
 use crate::{
     AppId, BeeId, CellId, DedupTable, Emit, EncodedCells, Entry, EntryNumber, Input, LaneId, LoggedSettings,
-    MessageId, Record, Seq, Shapes, Time, Work,
+    MessageId, Record, Seq, Shapes, Time, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct BeeImage {
 /// An emitted message that has not been handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Position of the message among all that the log ever emitted; counts from 1.
+    /// Position of the message among all messages that the log's records emitted; counts from 1.
     pub order: u64,
     /// The message.
     pub emit: Emit,
@@ -39,15 +39,15 @@ pub struct Waiting {
 pub struct Sweep {
     /// The message that visits every cell.
     pub waiting: Waiting,
-    /// The first cell, in the order of [`sweep_order`](crate::sweep_order), that the sweep has not reached; none: it has
-    /// reached all.
+    /// The first cell, in the order of [`sweep_order`](crate::sweep_order), that the sweep has not reached;
+    /// `None` if it has reached all.
     pub next: Option<CellId>,
     /// Cells that the sweep has reached and that have not handled it yet.
     pub open: BTreeSet<CellId>,
 }
 
-/// What a log folds to: the bees, the messages that still have to be handled, the sweeps that are under way, and what was
-/// handled without a bee.
+/// The state that a log folds to: the bees, the messages that still have to be handled, the unfinished
+/// sweeps, and the messages that were handled without a bee.
 ///
 /// Equal logs give equal states on every hive: [`LogState::apply`] depends on the entry and the state alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,8 @@ pub struct LogState {
     pub sweeps: BTreeMap<MessageId, Sweep>,
     /// Number of messages emitted so far.
     pub emitted: u64,
-    /// For lanes that may go on after a crash: their floors, and the messages that were consumed without a bee.
+    /// The floors of the lanes that may continue after a crash, and the messages that were consumed without a
+    /// bee.
     pub seen: DedupTable,
     /// The latest settings, by app.
     pub settings: BTreeMap<AppId, LoggedSettings>,
@@ -87,7 +88,8 @@ impl LogState {
                 let mut consumed = DedupTable::default();
                 for (seq, part) in input.messages() {
                     let id = MessageId { lane: input.lane, seq, part, app: *app };
-                    // a message of this log is consumed by leaving the outbox; only others can be sent again
+                    // consuming a message of this log removes it from the outbox; only other messages can be
+                    // resent
                     if self.outbox.remove(&id).is_none() && input.lane.is_lasting() {
                         consumed.insert(input.lane, seq, part.derived(*app, *handler))
                     }
@@ -126,6 +128,9 @@ impl LogState {
                     }
                 }
             }
+            Record::Consumed(all) => {
+                all.iter().for_each(|one| self.consume(one.app, one.bee, &one.inputs, &one.visits))
+            }
         }
         true
     }
@@ -134,7 +139,7 @@ impl LogState {
     ///
     /// # Errors
     ///
-    /// If an entry cannot be decoded.
+    /// Returns an error if an entry cannot be decoded.
     pub fn replay<'a>(log: impl IntoIterator<Item = &'a [u8]>) -> Result<LogState, DecodeError> {
         let mut state = LogState::default();
         for bytes in log {
@@ -145,7 +150,8 @@ impl LogState {
         Ok(state)
     }
 
-    /// Whether each cell belongs to at most one bee of its app. It does in every log that hives have written.
+    /// Checks whether each cell belongs to at most one bee of its app. This holds for every log that hives
+    /// have written.
     pub fn has_one_owner_per_cell(&self) -> bool {
         let mut owned = BTreeSet::new();
         let mut cells =
@@ -153,7 +159,7 @@ impl LogState {
         cells.all(|cell| owned.insert(cell))
     }
 
-    /// Whether a message or sweep that was sent on `lane` still has to be handled.
+    /// Checks whether a message or sweep that was sent on `lane` still has to be handled.
     fn is_waited_on(&self, lane: LaneId) -> bool {
         self.outbox.range(MessageId::all_of(lane)).next().is_some()
             || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
@@ -162,23 +168,35 @@ impl LogState {
     fn work(&mut self, work: &Work) {
         let bee = self.bees.entry((work.app, work.bee)).or_default();
         bee.cells.extend(work.cells.iter().copied());
-        work.ops.iter().for_each(|op| bee.state.apply(op));
+        work.ops.iter().for_each(|op| bee.state.apply(op.clone()));
         bee.next_seq = bee.next_seq.max(work.next_seq);
         bee.now = bee.now.max(work.now);
 
-        for input in &work.inputs {
+        self.consume(work.app, work.bee, &work.inputs, &work.visits);
+        self.emit(&work.emits)
+    }
+
+    /// Notes that a bee has handled messages and visits.
+    fn consume(&mut self, app: AppId, bee: BeeId, inputs: &[Input], visits: &[Visited]) {
+        let mut bee = self.bees.get_mut(&(app, bee));
+        for input in inputs {
             for (seq, part) in input.messages() {
-                let id = MessageId { lane: input.lane, seq, part, app: work.app };
-                // a message of this log is consumed by leaving the outbox; only others can be sent again
-                if self.outbox.remove(&id).is_none() {
+                let id = MessageId { lane: input.lane, seq, part, app };
+                // consuming a message of this log removes it from the outbox; only other messages can be
+                // resent
+                if self.outbox.remove(&id).is_none()
+                    && let Some(bee) = &mut bee
+                {
                     bee.seen.insert(input.lane, seq, part);
                 }
             }
-            bee.seen.raise(input.lane, input.floor);
+            if let Some(bee) = &mut bee {
+                bee.seen.raise(input.lane, input.floor)
+            }
         }
-        work.inputs.iter().for_each(|input| self.raise_floor(input));
+        inputs.iter().for_each(|input| self.raise_floor(input));
 
-        for visited in &work.visits {
+        for visited in visits {
             if let Some(sweep) = self.sweeps.get_mut(&visited.sweep) {
                 visited.cells.iter().for_each(|cell| {
                     sweep.open.remove(cell);
@@ -186,14 +204,13 @@ impl LogState {
             }
             self.close_if_over(&visited.sweep)
         }
-        self.emit(&work.emits)
     }
 
     fn fuse(&mut self, app: AppId, from: BeeId, into: BeeId) {
         let Some(gone) = self.bees.remove(&(app, from)) else { return };
         let of_target = self.bees.get_mut(&(app, into)).map(|bee| std::mem::take(&mut bee.heir_of));
 
-        // the target answers for all lanes that end in it, as long as something sent there is not handled
+        // the target inherits those lanes of the merged bees on which a message is still unhandled
         let lanes = gone.heir_of.into_iter().chain(of_target.into_iter().flatten());
         let lanes = lanes.chain([LaneId::of_bee(app, from)]);
         let lanes = lanes.filter(|lane| self.is_waited_on(*lane)).collect();
@@ -206,7 +223,8 @@ impl LogState {
         target.heir_of = lanes
     }
 
-    /// Keeps the floor of a lane that may go on after a crash in the log itself: the bee that knows it may cease to exist.
+    /// If the lane may continue after a crash, keeps its floor in the state of the log itself, because the
+    /// bee that knows the floor may cease to exist.
     fn raise_floor(&mut self, input: &Input) {
         if input.lane.is_lasting() {
             self.seen.raise(input.lane, input.floor)
@@ -275,8 +293,8 @@ mod tests {
         })
     }
 
-    /// A bee takes over the lanes of those that merged into it, and of those that had merged into them, as long as a
-    /// message that was sent there is not handled.
+    /// A bee inherits the lanes of the bees that merged into it, directly or through other bees, as long as a
+    /// message on such a lane is unhandled.
     #[test]
     fn lanes_are_inherited_while_something_waits_there() {
         let mut state = LogState::default();
@@ -319,7 +337,7 @@ mod tests {
         assert_eq!(state.settings[&APP], of(2, "a = 2").1);
     }
 
-    /// A number is used once. An entry whose number is not new comes from a hive that counts wrongly.
+    /// Each number is used once. An entry whose number was used before comes from a hive that counts wrongly.
     #[test]
     #[cfg_attr(debug_assertions, should_panic = "comes after")]
     fn entry_numbers_increase() {

@@ -1,6 +1,6 @@
 //! The records of a log: what bees and hives write down, and the entries that carry them.
 
-use crate::codec::{DecodeError, decode, encode_many};
+use crate::codec::{DecodeError, decode, encode_many, encode_many_into};
 use crate::{
     Address, AppId, BeeId, CellId, EntryNumber, HandlerId, HiveId, LaneId, LoggedSettings, MessageId, Op,
     Part, Seq, Shapes, Time,
@@ -16,11 +16,13 @@ pub struct Emit {
     pub name: String,
     /// The encoded message.
     pub bytes: Vec<u8>,
-    /// Earliest time of delivery, for a message that a timer sends; none: at once.
+    /// Earliest time of delivery, for a message that a timer sends; `None` if the message is delivered at
+    /// once.
     pub at: Option<Time>,
     /// Whether the message goes to every cell of a dictionary, one cell after the other.
     pub is_sweep: bool,
-    /// Position of the app in the chain of apps that can answer the message. None: the app does not pass it on.
+    /// Position of the app in the chain of apps that can answer the message. `None` if the app does not pass
+    /// it on.
     pub position: Option<u16>,
     /// The hive where the first message of the causal chain came in from outside.
     pub origin: HiveId,
@@ -35,7 +37,7 @@ pub struct Emit {
 }
 
 impl Emit {
-    /// Estimate of the bytes that the message takes in a record.
+    /// Returns an estimate of the bytes that the message takes in a record.
     pub fn size(&self) -> usize {
         const FIXED_FIELDS: usize = 128;
         FIXED_FIELDS + self.name.len() + self.bytes.len()
@@ -47,18 +49,19 @@ impl Emit {
 pub struct Input {
     /// The sender's lane.
     pub lane: LaneId,
-    /// The lane's low-water mark, as its sender stated it: the sender sends nothing below it again. Zero: not stated.
+    /// The lane's low-water mark, as its sender announced it: the sender never resends a message below it.
+    /// Zero if the sender has announced none.
     pub floor: Seq,
     /// The first number.
     pub seq: Seq,
     /// Length of the run.
     pub count: u32,
-    /// As in [`MessageId::part`]. A part other than [`Part::WHOLE`] comes with a count of one only.
+    /// See [`MessageId::part`]. If it is not [`Part::WHOLE`], the count is one.
     pub part: Part,
 }
 
 impl Input {
-    /// The consumed numbers, each with the part.
+    /// Returns the consumed numbers, each with the part.
     pub fn messages(&self) -> impl Iterator<Item = (Seq, Part)> {
         (self.seq.0..self.seq.plus(self.count as u64).0).map(|seq| (Seq(seq), self.part))
     }
@@ -82,9 +85,9 @@ pub struct Work {
     pub app: AppId,
     /// The bee.
     pub bee: BeeId,
-    /// Cells that the bee owns and that the log does not know to be its own yet.
+    /// Cells that the bee owns, and whose owner the log does not know yet.
     pub cells: Vec<CellId>,
-    /// Messages that the bee consumed, without those that nobody would send again.
+    /// Messages that the bee consumed, except those that are never resent.
     pub inputs: Vec<Input>,
     /// Visits of sweeps that the bee handled.
     pub visits: Vec<Visited>,
@@ -96,6 +99,37 @@ pub struct Work {
     pub next_seq: Seq,
     /// The time that the handlers saw.
     pub now: Time,
+}
+
+/// Messages that a bee handled without changing or sending anything. No record of its own says so: several runs, of
+/// several bees, share a [`Record::Consumed`], or the bee's next [`Work`] lists them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consumed {
+    /// The app.
+    pub app: AppId,
+    /// The bee.
+    pub bee: BeeId,
+    /// The messages.
+    pub inputs: Vec<Input>,
+    /// The visits of sweeps.
+    pub visits: Vec<Visited>,
+}
+
+impl Consumed {
+    /// Adds what the same bee handled later.
+    pub fn absorb(&mut self, later: Consumed) {
+        debug_assert_eq!((self.app, self.bee), (later.app, later.bee), "each bee has its own");
+        self.inputs.extend(later.inputs);
+        self.visits.extend(later.visits)
+    }
+
+    /// Estimate of the number of bytes that it takes in a record.
+    pub fn size(&self) -> usize {
+        const FIXED_FIELDS: usize = 64;
+        let visits =
+            self.visits.iter().map(|visited| FIXED_FIELDS + size_of_val(&*visited.cells)).sum::<usize>();
+        FIXED_FIELDS + size_of_val(&*self.inputs) + visits
+    }
 }
 
 /// One change of the state that a log folds to (see [`LogState`](crate::LogState)).
@@ -121,9 +155,10 @@ pub enum Record {
         sweep: MessageId,
         /// Cells to be visited.
         cells: Vec<CellId>,
-        /// Cells of earlier steps that lost their owner before they were visited. They are not visited any more.
+        /// Cells of earlier steps that lost their owner before they were visited. They are no longer visited.
         gone: Vec<CellId>,
-        /// The first cell, in the order of [`sweep_order`], that the sweep has not reached; none: it has reached all.
+        /// The first cell, in the order of [`sweep_order`], that the sweep has not reached; `None` if it has
+        /// reached all.
         next: Option<CellId>,
     },
     /// Two bees merged: the cells of `from` now belong to `into`.
@@ -135,17 +170,18 @@ pub enum Record {
         /// The bee that has its cells.
         into: BeeId,
     },
-    /// A bee gave its cells back and ceased to exist. Its sender lanes have passed every message that it had handled.
+    /// A bee gave its cells back and ceased to exist. The floors of its senders' lanes are above every
+    /// message that it had handled.
     Release {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
-        /// Low-water marks of the lanes that may go on after a crash ([`LaneId::is_lasting`]). The log keeps them, since
-        /// the bee no longer does.
+        /// Low-water marks of the lanes that may continue after a crash ([`LaneId::is_lasting`]). The log
+        /// keeps them, since the bee no longer does.
         floors: Vec<(LaneId, Seq)>,
     },
-    /// These lanes have ended: their senders never send anything again, so the log forgets what it knows of them.
+    /// These lanes have ended: their senders send no more messages, so the log forgets the lanes.
     Retire {
         /// The lanes.
         lanes: Vec<LaneId>,
@@ -155,23 +191,26 @@ pub enum Record {
         /// The settings, by app.
         settings: Vec<(AppId, LoggedSettings)>,
     },
-    /// What follows in the log is encoded in these shapes.
+    /// The records after this one are encoded in these shapes.
     Shapes(Shapes),
+    /// Bees handled messages that had no effect. Until this is logged, such a message counts as not handled: after a
+    /// crash it is handled again.
+    Consumed(Vec<Consumed>),
 }
 
-/// Parts into which the cells are divided for a sweep, which visits one part after the other.
+/// Number of parts into which the cells are divided for a sweep, which visits one part after the other.
 pub const SWEEP_PARTS: u64 = 64;
 
-/// Sort key of a cell in the order in which a sweep visits the cells.
+/// Returns the sort key of a cell in the order in which a sweep visits the cells.
 pub fn sweep_order(cell: CellId) -> (u8, CellId) {
     (((cell.0 >> 48) % SWEEP_PARTS) as u8, cell)
 }
 
-/// A record on its way into a log.
+/// A record with its position in the log.
 ///
-/// It takes effect only if `after` is the number of the last entry that did: nothing is committed that was executed on
-/// top of something that was not. In Raft's words, `number` is the index of the entry and `after` the index of the
-/// previous one, which the hive checks again when it applies the entry.
+/// It takes effect only if `after` is the number of the last entry that took effect. A record that was
+/// executed on top of a dead entry is therefore dead, too. In Raft's words, `number` is the index of the
+/// entry and `after` the index of the previous one, which the hive checks again when it applies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Number of this entry; used once.
@@ -187,16 +226,25 @@ impl Entry {
     ///
     /// # Panics
     ///
-    /// If it takes more than [`ENCODED_BYTES_MAX`](crate::limits::ENCODED_BYTES_MAX) bytes.
+    /// Panics if it takes more than [`ENCODED_BYTES_MAX`](crate::limits::ENCODED_BYTES_MAX) bytes.
     pub fn encode(&self) -> Vec<u8> {
         encode_many(self)
+    }
+
+    /// Appends the encoded entry to a buffer.
+    ///
+    /// # Panics
+    ///
+    /// See [`Entry::encode`].
+    pub fn encode_into(&self, bytes: &mut Vec<u8>) {
+        encode_many_into(self, bytes)
     }
 
     /// Decodes an entry that [`Entry::encode`] encoded.
     ///
     /// # Errors
     ///
-    /// If the bytes are not exactly one entry.
+    /// Returns an error if the bytes are not exactly one entry.
     pub fn decode(bytes: &[u8]) -> Result<Entry, DecodeError> {
         decode("a log entry", bytes)
     }

@@ -69,7 +69,7 @@ type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 pub struct Ownership {
     /// Number of proposals applied.
     index: u64,
-    /// The highest id of a bee that was handed out.
+    /// The highest bee id that was assigned.
     next_bee: u64,
     /// The owner of each cell.
     cells: HashMap<CellId, BeeId>,
@@ -97,7 +97,7 @@ impl Ownership {
         if from == into || self.first_of(into).is_none() {
             return;
         }
-        // a target that was itself on its way to `from` is there now, and goes on to where `from` was going
+        // if `into` itself was to merge into `from`, it has done so now, and takes over the aim of `from`
         let into_led_to_from = self.path(into).any(|bee| bee == from);
         let Some(gone) = self.forget(from) else { return };
 
@@ -127,7 +127,7 @@ impl Ownership {
 
     fn claim(&mut self, cells: &[CellId]) -> Decision {
         let index = self.index;
-        // no cells, no owner
+        // an empty set of cells has no owner
         let Some(first) = cells.first() else { return Decision::Done { index } };
 
         let mut owners: Vec<BeeId> = Vec::new();
@@ -174,7 +174,7 @@ impl Ownership {
         Decision::Owner { root, created, merging: owners, index }
     }
 
-    /// The first cell of a bee, if the bee exists.
+    /// Returns the first cell of a bee, if the bee exists.
     fn first_of(&self, bee: BeeId) -> Option<CellId> {
         self.firsts.find(bee.table_hash(), |cell| self.cells.get(cell) == Some(&bee)).copied()
     }
@@ -199,15 +199,16 @@ impl Ownership {
         Some(cells)
     }
 
-    /// The bees that a bee merges into one after the other, itself first. It ends even if aims form a cycle.
+    /// Returns the bees that a bee merges into one after the other, itself first. The path ends even if aims
+    /// form a cycle.
     fn path(&self, bee: BeeId) -> impl Iterator<Item = BeeId> {
         std::iter::successors(Some(bee), |at| self.aims.get(at).copied()).take(1 + self.aims.len())
     }
 
-    /// The bee that a bee ends in.
+    /// Returns the bee that a bee finally merges into.
     fn root(&self, bee: BeeId) -> BeeId {
         let root = self.path(bee).last().unwrap_or(bee);
-        // holds because only roots are given an aim, and it leads to another root
+        // holds because only roots get an aim, and the aim is another root
         debug_assert!(!self.aims.contains_key(&root), "the aims of {bee} form a cycle: {:?}", self.aims);
         root
     }
@@ -216,7 +217,7 @@ impl Ownership {
         self.aims.keys().all(|bee| self.path(*bee).last().is_some_and(|end| !self.aims.contains_key(&end)))
     }
 
-    /// The state in which these bees own these cells. Ids up to `next_bee` are not handed out again.
+    /// Returns the state in which these bees own these cells. Ids up to `next_bee` are not assigned again.
     pub fn restored(bees: impl IntoIterator<Item = (BeeId, Vec<CellId>)>, next_bee: u64) -> Self {
         let mut ownership = Ownership { next_bee, ..Ownership::default() };
         for (bee, cells) in bees {
@@ -232,22 +233,22 @@ impl Ownership {
         ownership
     }
 
-    /// Number of proposals applied: the index of the last one in the registry's log.
+    /// Returns the number of proposals applied: the index of the last one in the registry's log.
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// Number of bees.
+    /// Returns the number of bees.
     pub fn bees(&self) -> usize {
         self.firsts.len()
     }
 
-    /// Number of owned cells.
+    /// Returns the number of owned cells.
     pub fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// The bee that owns a cell.
+    /// Returns the bee that owns a cell.
     pub fn owner(&self, cell: CellId) -> Option<BeeId> {
         self.cells.get(&cell).copied()
     }
@@ -286,10 +287,10 @@ impl TryFrom<Image> for Ownership {
             return Err("a cell has two owners");
         }
         if image.bees.iter().any(|(bee, cells)| cells.is_empty() || bee.0 > image.next_bee) {
-            return Err("a bee has no cell, or an id that was not handed out");
+            return Err("a bee has no cell, or an id that was not assigned");
         }
         if image.aims.iter().flat_map(|(bee, aim)| [bee, aim]).any(|bee| !image.bees.contains_key(bee)) {
-            return Err("a bee aims at another, and one of the two does not exist");
+            return Err("a bee has to merge into another one, but one of the two does not exist");
         }
 
         let mut ownership = Ownership::restored(image.bees, image.next_bee);
@@ -346,9 +347,9 @@ mod tests {
         let (b, ..) = claim(&mut o, &[2, 3]);
         let (c, ..) = claim(&mut o, &[4]);
         assert_eq!(claim(&mut o, &[1, 2]), (b, false, vec![a]));
-        // asked again before the merge: the same answer
+        // the same claim before the merge gets the same answer
         assert_eq!(claim(&mut o, &[1, 2]), (b, false, vec![a]));
-        // through the one that is about to merge
+        // a cell whose owner is about to merge leads to the same root
         let (root, _, merging) = claim(&mut o, &[1, 4]);
         assert_eq!(root, b);
         assert_eq!(HashSet::from_iter(merging), HashSet::from([a, c]));
@@ -369,7 +370,8 @@ mod tests {
         assert!(created && b != a);
     }
 
-    /// A bee may absorb the bee that it was to merge into, though no hive does so: aims must not form a cycle then.
+    /// Although no hive does so, a bee may absorb the bee that it was to merge into. Aims must not form a
+    /// cycle then.
     #[test]
     fn a_bee_that_absorbs_its_own_target_is_a_root() {
         let mut o = Ownership::default();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One version of an app's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedSettings {
-    /// The version; counts from 1. Zero: the log has no settings of this app.
+    /// The version; counts from 1. Zero if the log has no settings of this app.
     pub version: u32,
     /// The app's table of the configuration, as TOML.
     pub table: String,

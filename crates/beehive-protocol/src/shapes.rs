@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The schema of a log: how the program that writes it encodes dictionaries and messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shapes {
-    /// The apps. Their order counts: records name an app by its position.
+    /// The apps. Their order matters, because records name an app by its position.
     pub apps: Vec<AppShapes>,
     /// The messages that some app handles, by the name of their type.
     pub messages: BTreeMap<String, Shape>,
@@ -18,7 +18,8 @@ pub struct Shapes {
 pub struct AppShapes {
     /// Name of the app.
     pub name: String,
-    /// Name and shape of each dictionary. Their order counts: redo operations name a dictionary by its position.
+    /// Name and shape of each dictionary. Their order matters, because redo operations name a dictionary by
+    /// its position.
     pub dictionaries: Vec<(String, Shape)>,
 }
 
@@ -27,23 +28,26 @@ const REMEDY: &str = "start the program that wrote the log, or give this one wha
     variants may be added at the end of an enumeration; what else is new belongs in a dictionary or message of its own";
 
 impl Shapes {
-    /// Checks that a program with these shapes can read what a log holds. Dictionaries and messages that the log does not
-    /// hold may have any shape.
+    /// Checks that a program with these shapes can read the contents of a log. Dictionaries and messages that
+    /// the log does not contain may have any shape.
     ///
     /// # Errors
     ///
-    /// Describes the first value that cannot be read, and the remedy.
+    /// Returns a description of the first value that cannot be read, and the remedy.
     pub fn read(&self, state: &LogState) -> Result<(), String> {
         let wrote = &state.shapes;
         for ((app, _), bee) in &state.bees {
             // a log without shapes cannot be checked
             let Some(old) = wrote.apps.get(app.index()) else { continue };
             let Some(new) = self.apps.get(app.index()) else {
-                return Err(format!("it has bees of the app `{}`, which is not there", old.name));
+                return Err(format!(
+                    "it contains bees of the app `{}`, which this program does not have",
+                    old.name
+                ));
             };
             if new.name != old.name {
                 return Err(format!(
-                    "its app number {} is `{}`, and here it is `{}`: add the apps in the same order, new ones last",
+                    "app number {} is `{}` in the log and `{}` in this program: add the apps in the same order, new ones last",
                     app.0, old.name, new.name
                 ));
             }
@@ -57,7 +61,7 @@ impl Shapes {
             let name = waiting.emit.name.split('@').next().unwrap_or_default();
             if let (Some(old), Some(new)) = (wrote.messages.get(name), self.messages.get(name)) {
                 new.reads(old).map_err(|differs| {
-                    format!("a message `{name}` that waits in it cannot be read: {differs}. {REMEDY}")
+                    format!("an unhandled message `{name}` cannot be read: {differs}. {REMEDY}")
                 })?
             }
         }
@@ -71,10 +75,10 @@ impl Shapes {
                 format!("the dictionary `{name}` of app `{app}` cannot be read: {differs}. {REMEDY}")
             }),
             Some((other, _)) => Err(format!(
-                "dictionary number {dict} of app `{app}` is `{name}` there and `{other}` here: keep them in the same order, \
-                 and add new ones behind them"
+                "dictionary number {dict} of app `{app}` is `{name}` in the log and `{other}` in this program: keep them in the same order, \
+                 and add new ones after them"
             )),
-            None => Err(format!("the dictionary `{name}` of app `{app}` is not there any more")),
+            None => Err(format!("the dictionary `{name}` of app `{app}` no longer exists")),
         }
     }
 }
@@ -93,7 +97,7 @@ mod tests {
     fn state(shapes: Shapes, dicts: &[u32]) -> LogState {
         let mut bee = BeeImage::default();
         for dict in dicts {
-            bee.state.apply(&Op { dict: *dict, key: vec![1], row: None, value: Some(vec![2]) })
+            bee.state.apply(Op { dict: *dict, key: vec![1], row: None, value: Some(vec![2]) })
         }
         LogState { shapes, bees: BTreeMap::from([((AppId(0), BeeId(1)), bee)]), ..LogState::default() }
     }
@@ -116,12 +120,18 @@ mod tests {
         assert_eq!(behind.read(&state(old.clone(), &[0, 1])), Ok(()));
         let fewer = shapes(&[("accounts", number)]);
         assert!(
-            fewer.read(&state(old.clone(), &[1])).unwrap_err().contains("`names` of app `bank` is not there")
+            fewer
+                .read(&state(old.clone(), &[1]))
+                .unwrap_err()
+                .contains("`names` of app `bank` no longer exists")
         );
         let mut renamed = old.clone();
         renamed.apps[0].name = "shop".into();
         assert!(
-            renamed.read(&state(old.clone(), &[0])).unwrap_err().contains("is `bank`, and here it is `shop`")
+            renamed
+                .read(&state(old.clone(), &[0]))
+                .unwrap_err()
+                .contains("is `bank` in the log and `shop` in this program")
         );
         assert_eq!(renamed.read(&state(Shapes::default(), &[0])), Ok(()), "a log that says nothing");
     }

@@ -13,17 +13,17 @@ impl Time {
     /// The start of 1970: the earliest moment.
     pub const ZERO: Time = Time(0);
 
-    /// The moment `nanoseconds` after the start of 1970.
+    /// Returns the moment `nanoseconds` after the start of 1970.
     pub const fn from_nanoseconds(nanoseconds: u64) -> Time {
         Time(nanoseconds)
     }
 
-    /// Nanoseconds since the start of 1970.
+    /// Returns the nanoseconds since the start of 1970.
     pub const fn as_nanoseconds(self) -> u64 {
         self.0
     }
 
-    /// Time from `earlier` to this moment; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this moment; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -46,7 +46,7 @@ impl Sub<Duration> for Time {
 
 impl Sub<Time> for Time {
     type Output = Duration;
-    /// As [`Time::since`].
+    /// Same as [`Time::since`].
     fn sub(self, earlier: Time) -> Duration {
         self.since(earlier)
     }

@@ -4,9 +4,10 @@
 
 use beehive_protocol::codec::{decode, encode_many};
 use beehive_protocol::{
-    Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellSet, CrashMarker, Decision, DedupTable, Emit,
-    Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState, LoggedSettings, MessageId, Op, Ownership,
-    Part, Proposal, Record, Seq, Shape, Shapes, Suspect, Sweep, Time, Visited, Waiting, Work,
+    Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker, Decision,
+    DedupTable, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState, LoggedSettings,
+    MessageId, Op, Ownership, Part, Proposal, Record, SWEEP_PARTS, Seq, Shape, Shapes, Suspect, Sweep, Time,
+    Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -44,22 +45,33 @@ fn op(value: Option<Vec<u8>>) -> Op {
     Op { dict: 1, key: vec![0xaa], row: Some(vec![0xbb, 0xcc]), value }
 }
 
-fn shapes() -> Shapes {
-    let all = [
+fn image() -> CellImage {
+    CellImage { dict: 1, key: vec![0xaa], rows: vec![(vec![0xbb, 0xcc], vec![1])] }
+}
+
+fn every_shape() -> [Shape; 12] {
+    [
         Shape::Plain("u64".into()),
         Shape::Unit,
         Shape::Maybe(Box::new(Shape::Unit)),
         Shape::Sequence(Box::new(Shape::Unit)),
         Shape::Map(Box::new(Shape::Plain("str".into())), Box::new(Shape::Unit)),
         Shape::Array(Box::new(Shape::Unit), 6),
+        Shape::Tuple(vec![Shape::Unit]),
         Shape::Struct(vec![("field".into(), Shape::Unit)]),
         Shape::Enum(vec![("Variant".into(), Shape::Unit)]),
         Shape::Again("Type".into()),
         Shape::Opaque,
         Shape::Any,
-    ];
-    let app =
-        AppShapes { name: "bank".into(), dictionaries: vec![("accounts".into(), Shape::Tuple(all.into()))] };
+    ]
+}
+
+fn shapes() -> Shapes {
+    let parts = every_shape().into_iter().filter(|shape| !matches!(shape, Shape::Tuple(_)));
+    let app = AppShapes {
+        name: "bank".into(),
+        dictionaries: vec![("accounts".into(), Shape::Tuple(parts.collect()))],
+    };
     Shapes { apps: vec![app], messages: BTreeMap::from([("crate::Name".into(), Shape::Unit)]) }
 }
 
@@ -81,12 +93,17 @@ fn work() -> Work {
     }
 }
 
-fn records() -> Vec<(&'static str, Record)> {
+fn consumed() -> Consumed {
+    let visits = vec![Visited { sweep: id(8), cells: vec![CellId(2)] }];
+    Consumed { app: APP, bee: BeeId(7), inputs: vec![input()], visits }
+}
+
+fn records() -> [(&'static str, Record); 9] {
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: vec![emit()] };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
     let release = Record::Release { app: APP, bee: BeeId(7), floors: vec![(LaneId::lasting(6), Seq(3))] };
-    vec![
+    [
         ("Record::Work", Record::Work(work())),
         ("Record::Admit", admit),
         ("Record::Expand", expand),
@@ -95,6 +112,7 @@ fn records() -> Vec<(&'static str, Record)> {
         ("Record::Retire", Record::Retire { lanes: vec![LaneId::passing(6)] }),
         ("Record::Settings", Record::Settings { settings: vec![(APP, settings())] }),
         ("Record::Shapes", Record::Shapes(shapes())),
+        ("Record::Consumed", Record::Consumed(vec![consumed()])),
     ]
 }
 
@@ -105,7 +123,7 @@ fn state() -> LogState {
     seen.insert(LaneId::lasting(6), Seq(7), Part(1));
 
     let mut bee = BeeImage { cells: BTreeSet::from([CellId(1)]), seen: seen.clone(), ..BeeImage::default() };
-    bee.state.apply(&op(Some(vec![1])));
+    bee.state.apply(op(Some(vec![1])));
     (bee.next_seq, bee.now) = (Seq(6), Time::from_nanoseconds(13));
     bee.heir_of = BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]);
 
@@ -131,17 +149,25 @@ fn ownership() -> Ownership {
     ownership
 }
 
-fn proposals() -> Vec<(&'static str, Proposal)> {
-    vec![
+fn proposals() -> [(&'static str, Proposal); 3] {
+    [
         ("Proposal::Claim", Proposal::Claim { cells: CellSet::from_slice(&[CellId(1), CellId(2)]) }),
         ("Proposal::Fused", Proposal::Fused { from: BeeId(1), into: BeeId(2) }),
         ("Proposal::Release", Proposal::Release { bee: BeeId(1) }),
     ]
 }
 
-fn decisions() -> Vec<(&'static str, Decision)> {
+fn decisions() -> [(&'static str, Decision); 2] {
     let owner = Decision::Owner { root: BeeId(1), created: true, merging: vec![BeeId(2)], index: 3 };
-    vec![("Decision::Owner", owner), ("Decision::Done", Decision::Done { index: 3 })]
+    [("Decision::Owner", owner), ("Decision::Done", Decision::Done { index: 3 })]
+}
+
+fn addresses() -> [(&'static str, Address); 3] {
+    [
+        ("Address::Io", Address::Io(HiveId(4), 5)),
+        ("Address::App", Address::App(APP)),
+        ("Address::Outside", Address::Outside),
+    ]
 }
 
 fn marker() -> CrashMarker {
@@ -161,17 +187,36 @@ fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, n
     let _ = writeln!(out, "{name} {hex}");
 }
 
-/// A record begins with its variant's number. A number without a golden value must be no record at all.
-#[test]
-fn every_kind_of_record_has_a_golden_value() {
-    let records = records();
-    for (number, (name, record)) in (0u32..).zip(&records) {
-        assert!(encode_many(record).starts_with(&number.to_le_bytes()), "{name} is not variant {number}");
+/// Checks that `values` are all variants of an enumeration, in their order. The encoding of a variant begins
+/// with its number, and the number after the last one must decode to nothing.
+fn are_all_variants<T: Serialize + DeserializeOwned + Debug>(values: &[T]) {
+    for (number, value) in (0u32..).zip(values) {
+        assert!(encode_many(value).starts_with(&number.to_le_bytes()), "{value:?} is not variant {number}");
     }
 
-    let next = records.len() as u32;
-    let error = decode::<Record>("a record", &next.to_le_bytes()).unwrap_err();
-    assert!(error.why.contains("variant"), "record {next} has no golden value: {error:?}");
+    let next = values.len() as u32;
+    let error = decode::<T>("a variant", &next.to_le_bytes()).unwrap_err();
+    let name = std::any::type_name::<T>();
+    assert!(error.why.contains("variant"), "variant {next} of {name} has no golden value: {error:?}");
+}
+
+#[test]
+fn every_variant_has_a_golden_value() {
+    are_all_variants(&records().map(|(_, record)| record));
+    are_all_variants(&proposals().map(|(_, proposal)| proposal));
+    are_all_variants(&decisions().map(|(_, decision)| decision));
+    are_all_variants(&addresses().map(|(_, address)| address));
+    are_all_variants(&every_shape());
+}
+
+/// The order of a sweep is part of the format, because a log keeps the cell at which a sweep goes on. Cells are
+/// ordered by the lowest 6 of their highest 16 bits, and then by the whole number.
+#[test]
+fn the_order_of_a_sweep_is_as_it_was() {
+    assert_eq!(SWEEP_PARTS, 64);
+    let orders = [0x0001_0000_0000_0009, 0xffbf_ffff_ffff_ffff, 0x0040_0000_0000_0000].map(CellId);
+    assert_eq!(orders.map(|cell| sweep_order(cell).0), [1, 63, 0]);
+    assert_eq!(orders.map(|cell| sweep_order(cell).1), orders);
 }
 
 #[test]
@@ -183,12 +228,12 @@ fn every_encoding_is_as_it_was() {
     let record = Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8) };
     line(&mut lines, "Entry", &Entry { number: EntryNumber(2), after: EntryNumber(1), record });
     line(&mut lines, "CrashMarker", &marker());
+    line(&mut lines, "CellImage", &image());
     line(&mut lines, "LogState", &state());
     proposals().iter().for_each(|(name, proposal)| line(&mut lines, name, proposal));
     decisions().iter().for_each(|(name, decision)| line(&mut lines, name, decision));
     line(&mut lines, "Ownership", &ownership());
-    line(&mut lines, "Address::Io", &Address::Io(HiveId(4), 5));
-    line(&mut lines, "Address::Outside", &Address::Outside);
+    addresses().iter().for_each(|(name, address)| line(&mut lines, name, address));
 
     if std::env::var_os("BEEHIVE_WRITE_GOLDEN").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden_bytes.txt"), &lines).unwrap();
@@ -228,7 +273,7 @@ fn a_registry_that_breaks_an_invariant_is_not_decoded() {
     assert!(decoded((1, 3, bees([1, 2, 3]), aims(&[(1, 2), (2, 3)]))).is_ok());
     let refused = [
         (decoded((1, 3, bees([1, 2, 1]), aims(&[]))), "a cell has two owners"),
-        (decoded((1, 2, bees([1, 2, 3]), aims(&[]))), "not handed out"),
+        (decoded((1, 2, bees([1, 2, 3]), aims(&[]))), "not assigned"),
         (decoded((1, 3, bees([1, 2, 3]), aims(&[(1, 4)]))), "does not exist"),
         (decoded((1, 3, bees([1, 2, 3]), aims(&[(1, 2), (2, 1)]))), "form a cycle"),
     ];
@@ -353,6 +398,17 @@ fn any_record() -> impl Strategy<Value = Record> {
             let apps = vec![AppShapes { name: name.clone(), dictionaries }];
             Record::Shapes(Shapes { apps, messages: BTreeMap::from([(name, shape)]) })
         }),
+        1 => prop::collection::vec((any::<u16>(), any::<u64>(), any_input(), any_id(), any_cells()), 0..3).prop_map(
+            |all| {
+                let one = |(app, bee, input, sweep, cells)| Consumed {
+                    app: AppId(app),
+                    bee: BeeId(bee),
+                    inputs: vec![input],
+                    visits: vec![Visited { sweep, cells }],
+                };
+                Record::Consumed(all.into_iter().map(one).collect())
+            }
+        ),
     ]
 }
 

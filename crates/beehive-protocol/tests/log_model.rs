@@ -1,8 +1,8 @@
 //! The state machine of the log, compared with a naive model that keeps lists of everything that ever happened.
 
 use beehive_protocol::{
-    Address, AppId, BeeId, CellId, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState,
-    MessageId, Op, Part, Record, Seq, Time, Visited, Work,
+    Address, AppId, BeeId, CellId, Consumed, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId,
+    LogState, MessageId, Op, Part, Record, Seq, Time, Visited, Work,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -23,6 +23,14 @@ enum Step {
     },
     /// A bee consumes messages of a lane outside, possibly for the second time.
     FromOutside {
+        bee: u64,
+        lane: usize,
+        seq: u64,
+        count: u32,
+        floor: u64,
+    },
+    /// A bee consumes messages of a lane outside without effect, possibly before the log knows the bee.
+    Consumed {
         bee: u64,
         lane: usize,
         seq: u64,
@@ -68,6 +76,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (bee.clone(), 0..3usize, 0..3usize).prop_map(|(bee, emits, consumes)| Step::Work { bee, emits, consumes }),
         4 => (bee.clone(), lane.clone(), 0..20u64, 1..4u32, 0..10u64)
             .prop_map(|(bee, lane, seq, count, floor)| Step::FromOutside { bee, lane, seq, count, floor }),
+        3 => (bee.clone(), lane.clone(), 0..20u64, 1..4u32, 0..10u64)
+            .prop_map(|(bee, lane, seq, count, floor)| Step::Consumed { bee, lane, seq, count, floor }),
         2 => (lane.clone(), 0..20u64, 0..2u16).prop_map(|(lane, seq, handler)| Step::Admit { lane, seq, handler }),
         2 => (bee.clone(), bee.clone()).prop_map(|(from, into)| Step::Fuse { from, into }),
         1 => bee.clone().prop_map(|bee| Step::Release { bee }),
@@ -213,8 +223,15 @@ impl Run {
                     count: 1,
                     part: id.part,
                 };
-                let receiver = Work { app: RECEIVER, bee: BeeId(100), cells: vec![], ..self.work(bee) };
-                self.apply(Record::Work(Work { inputs: taken.iter().map(of).collect(), ..receiver }));
+                let (inputs, receiver) = (taken.iter().map(of).collect(), BeeId(100));
+                self.apply(if emits == 1 {
+                    // without effect
+                    let visits = Vec::new();
+                    Record::Consumed(vec![Consumed { app: RECEIVER, bee: receiver, inputs, visits }])
+                } else {
+                    let receiver = Work { app: RECEIVER, bee: receiver, cells: vec![], ..self.work(bee) };
+                    Record::Work(Work { inputs, ..receiver })
+                });
                 for (id, handled) in &mut self.model.emitted {
                     *handled |= taken.contains(id)
                 }
@@ -231,6 +248,22 @@ impl Run {
                 }
                 let input = Input { lane, floor, seq: Seq(seq), count, part: Part::WHOLE };
                 self.apply(Record::Work(Work { inputs: vec![input], ..self.work(bee) }))
+            }
+            Step::Consumed { bee, lane, seq, count, floor } => {
+                let (bee, lane, floor) = (BeeId(bee), OUTSIDE[lane], Seq(floor));
+                let input = Input { lane, floor, seq: Seq(seq), count, part: Part::WHOLE };
+                // a bee that the log does not know has nothing to remember it by
+                if let Some(of) = self.model.bees.get_mut(&bee) {
+                    of.seen.extend((0..count as u64).map(|index| (lane, Seq(seq + index))));
+                    let known = of.floors.entry(lane).or_default();
+                    *known = floor.max(*known)
+                }
+                if lane.is_lasting() {
+                    let known = self.model.floors.entry(lane).or_default();
+                    *known = floor.max(*known)
+                }
+                let one = Consumed { app: APP, bee, inputs: vec![input], visits: Vec::new() };
+                self.apply(Record::Consumed(vec![one]))
             }
             Step::Admit { lane, seq, handler } => {
                 let (lane, handler) = (OUTSIDE[lane], HandlerId(handler));
@@ -301,14 +334,20 @@ impl Run {
             }
             Step::Visit { bee, cells } => {
                 let Some(sweep) = self.model.open_sweeps().first().copied() else { return };
-                if self.bee(bee).is_none() {
+                let is_consumed = self.entries.len().is_multiple_of(2);
+                if !is_consumed && self.bee(bee).is_none() {
                     return;
                 }
                 let cells: Vec<_> = cells.into_iter().map(CellId).collect();
                 let (_, open, _) = self.model.sweeps.iter_mut().find(|(id, ..)| *id == sweep).unwrap();
                 open.retain(|cell| !cells.contains(cell));
                 let visits = vec![Visited { sweep, cells }];
-                self.apply(Record::Work(Work { visits, ..self.work(bee) }))
+                self.apply(if is_consumed {
+                    let (bee, inputs) = (BeeId(bee), Vec::new());
+                    Record::Consumed(vec![Consumed { app: APP, bee, inputs, visits }])
+                } else {
+                    Record::Work(Work { visits, ..self.work(bee) })
+                })
             }
             Step::Stale { bee } => {
                 let before = self.state.clone();

@@ -73,7 +73,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
 }
 
 /// The analysis rejects a loop over a dictionary. With these impls the compiler does not report a second
-/// error that it is no iterator. They never run.
+/// error that the dictionary is not an iterator. They never run.
 macro_rules! refuse_loops {
     ($(<$($parameter:ident),*> $of:ty => $($item:ty),+;)*) => { $(
         #[doc(hidden)]

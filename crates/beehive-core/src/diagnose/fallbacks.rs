@@ -16,8 +16,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// Body of a fallback; the missing derive is reported elsewhere. This is a `panic!` and not a constant,
-/// because constants in functions that nobody calls are evaluated, too, in optimized builds.
+/// Body of a fallback; the missing derive is reported elsewhere. This is a `panic!` rather than a constant,
+/// because optimized builds also evaluate constants in functions that are never called.
 macro_rules! unbuildable {
     () => {
         panic!("this code was derived from a type that lacks a derive")
@@ -160,10 +160,10 @@ impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
     }
 }
 
-/// For a key that has another type than its dictionary's, or that is not borrowed. The error is reported at
-/// the access itself.
+/// For a key whose type differs from the key type of its dictionary, or that is not borrowed. The error is
+/// reported at the access itself.
 pub trait CellOtherwise {
-    /// Never built.
+    /// Never called, because the program does not compile.
     fn cell(&mut self, _: &mut Mapper) {
         unbuildable!()
     }
@@ -207,15 +207,15 @@ impl<A: Handles<Each<K, Tick<N>>> + Handlers, K: Key, const N: u32> Registration
 
 /// For handlers whose message or key lacks a derive. The error is reported at the handler.
 pub trait RegistrationOtherwise: Sized {
-    /// Never built.
+    /// Never called, because the program does not compile.
     fn rcv(self) {
         unbuildable!()
     }
-    /// Never built.
+    /// Never called, because the program does not compile.
     fn each(self, _: u32) {
         unbuildable!()
     }
-    /// Never built.
+    /// Never called, because the program does not compile.
     fn every_each(self, _: Duration, _: u32) {
         unbuildable!()
     }
@@ -241,11 +241,11 @@ impl<C: Column> Field<'_, C> {
 
 /// For fields whose key or value type lacks a derive. The error is reported at the type of the field.
 pub trait FieldOtherwise<C>: Sized {
-    /// Never built.
+    /// Never called, because the program does not compile.
     fn visit<V: Visitor>(self, _: u32, _: &mut V) {
         unbuildable!()
     }
-    /// Never built.
+    /// Never called, because the program does not compile.
     fn visit_pair<V: PairVisitor>(self, _: u32, _: &mut C, _: &mut V) {
         unbuildable!()
     }
@@ -270,11 +270,11 @@ impl<T: KeyEncoding> KeyPart<'_, T> {
 
 /// For keys with a field that cannot be part of a key. The error is reported at the field.
 pub trait KeyPartOtherwise: Sized {
-    /// Never run.
+    /// Never called, because the program does not compile.
     fn feed(self, _: &mut CellHasher) {
         unbuildable!()
     }
-    /// Never run.
+    /// Never called, because the program does not compile.
     fn describe(self, _: &mut String) {
         unbuildable!()
     }
@@ -283,11 +283,11 @@ impl<T> KeyPartOtherwise for KeyPart<'_, T> {}
 
 /// For messages and keys with a field that cannot be encoded. The error is reported at the field.
 pub trait MirrorOtherwise {
-    /// Never run.
+    /// Never called, because the program does not compile.
     fn write<T, S: serde::Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
         unbuildable!()
     }
-    /// Never run.
+    /// Never called, because the program does not compile.
     fn read<'de, T, D: serde::Deserializer<'de>>(_: D) -> Result<T, D::Error> {
         unbuildable!()
     }

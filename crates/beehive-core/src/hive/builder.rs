@@ -71,9 +71,9 @@ struct Installing<'a> {
     restore: Vec<Restore>,
     /// The apps that are installed, in the order in which they were added.
     apps: Vec<Arc<dyn AnyApp>>,
-    /// What to do when all apps are installed.
+    /// Actions to run when all apps are installed.
     seal: Vec<Seal>,
-    /// What to do when the apps are restored: starts the timers.
+    /// Actions to run when the apps are restored: they start the timers.
     start: Vec<Start>,
     /// Whether views are published only when time advances; for tests.
     views_by_moment: bool,
@@ -248,16 +248,17 @@ impl Builder {
 
     /// Sets the time after which a running message is logged and listed in [`Hive::status`]. The default is
     /// [`limits::STUCK_AFTER`]. The handler is not interrupted; its cells wait, and others go on. Values
-    /// below ten milliseconds have the effect of ten.
+    /// below ten milliseconds are raised to ten.
     pub fn stuck_after(mut self, time: Duration) -> Self {
         self.stuck_after = Some(time);
         self
     }
 
     /// Sets how often the hive verifies derived maps: one of `every` messages that the map of a handler drops
-    /// is given to the handler, on an instance without state, and what the handler does is undone. If it does
-    /// anything, the message ends with an error of the kind [`Unmapped`](crate::ErrorKind::Unmapped), as a dead
-    /// letter, and from then on all messages that this map drops are verified. 0 turns this off.
+    /// is given to the handler, on an instance without state, and everything that the handler does is undone.
+    /// If it does anything, the message ends with an error of the kind
+    /// [`Unmapped`](crate::ErrorKind::Unmapped), as a dead letter, and from then on all messages that this
+    /// map drops are verified. 0 turns this off.
     ///
     /// The default is 1 (each message) in a build with debug assertions and in the test kit, and
     /// [`limits::DROPS_PER_VERIFICATION`] otherwise. A handler that writes to the console before it finds that
@@ -268,15 +269,15 @@ impl Builder {
         self
     }
 
-    /// Writes the records of all apps to `journal`, which continues at `colony`: the hive restores the
-    /// state in it, and resends messages that were emitted and not handled. The apps, their order and the
-    /// seed must be those of the log.
+    /// Writes the records of all apps to `journal`, which continues at `colony`: the hive restores the state
+    /// in it, and resends messages that were emitted and not handled. The apps, their order and the seed must
+    /// be the same as in the log.
     pub fn journal(mut self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
         self.journal = Some((journal, colony));
         self
     }
 
-    /// Attaches an observer. The last one counts.
+    /// Attaches an observer, which replaces an earlier one.
     #[cfg(feature = "testing")]
     pub(crate) fn probe(mut self, probe: Arc<dyn Probe>) -> Self {
         self.probe = Some(probe);
@@ -291,8 +292,8 @@ impl Builder {
         self
     }
 
-    /// Starts an IO bee under this name with the hive, and restarts it as `restart` says: see
-    /// [`Hive::spawn_io`]. Each hive that is built like this has one.
+    /// Starts an IO bee under this name with the hive, and restarts it according to `restart`: see
+    /// [`Hive::spawn_io`]. Every hive with this configuration starts its own IO bee.
     pub fn io<F, Fut>(mut self, name: impl Into<String>, restart: Restart, make: F) -> Self
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -316,8 +317,8 @@ impl Builder {
 
     /// Starts the hive on the given platform, or else on the current tokio runtime of any flavor.
     ///
-    /// The first hive of a process wraps the panic hook, so that a panic of a map is not reported: the handler
-    /// decides whether there is one.
+    /// The first hive of a process wraps the panic hook, so that a panic in a derived map prints nothing: the
+    /// message then goes to its handler, and if the handler panics, too, that panic is reported.
     pub fn start(self) -> Result<Hive, StartError> {
         panics::keep_maps_quiet();
         for (at, ((app, place), _)) in self.apps.iter().enumerate() {
@@ -484,7 +485,7 @@ impl Installing<'_> {
         Ok(version)
     }
 
-    /// Creates an app's runtime, registers its handlers, and collects what is done after all apps are
+    /// Creates an app's runtime, registers its handlers, and collects the actions to run after all apps are
     /// installed.
     fn install<A: Handlers>(&mut self) -> Result<(), StartError> {
         if let Some(key) = same_key_name(A::DICTS) {
@@ -542,7 +543,7 @@ impl Installing<'_> {
     }
 }
 
-/// Says once that no app is replicated, if some ask for it.
+/// Logs one warning that no app is replicated, if any app asks for replication.
 fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
     let asked: Vec<String> = apps
         .iter()

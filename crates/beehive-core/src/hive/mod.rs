@@ -1,4 +1,4 @@
-//! One hive: apps, their bees, and the way of a message from where it is emitted to where it is handled.
+//! One hive: its apps, their bees, and the path of a message from where it is emitted to where it is handled.
 //!
 //! An emitting task maps a message, finds the bee that owns the cells in a local table, and puts the
 //! message into the mailbox of that bee. Then, in one *turn*, it runs the bees that it has scheduled and
@@ -103,8 +103,8 @@ impl Hive {
     fn emit_with_credit<M: Message>(&self, message: M) {
         let inner = &self.0;
         if guard::in_transaction() {
-            // called from a handler, which should use its context: emitted by another task, because a
-            // transaction must not run inside another one
+            // a handler has called this, although it should emit through its context: another task emits the
+            // message, because a transaction must not run inside another one
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
@@ -166,9 +166,8 @@ impl Hive {
         }
     }
 
-    /// Waits until no work is in flight: everything that came in from outside is handled, with all that it
-    /// caused, and IO bees have read what was sent to them. Timers that have not fired do not count.
-    /// Cancel-safe.
+    /// Waits until no work is in flight: all messages from outside are handled, with everything that they
+    /// caused, and IO bees have read their mail. Timers that have not fired do not count. Cancel-safe.
     pub async fn idle(&self) {
         self.0.in_flight.done().await
     }

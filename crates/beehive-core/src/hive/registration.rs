@@ -36,7 +36,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         Registrar { hive, app, swept: vec![None; A::REPORT.len()], seal: Vec::new(), start: Vec::new() }
     }
 
-    /// Returns what was collected: the swept dictionaries by handler, and what is done later.
+    /// Returns the swept dictionaries by handler, and the actions that the builder runs later.
     pub(crate) fn finish(self) -> (Vec<Option<u32>>, Vec<Seal>, Vec<Start>) {
         (self.swept, self.seal, self.start)
     }
@@ -94,8 +94,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         }));
     }
 
-    /// Notes that a handler sweeps dictionary `dict`, and registers what resumes its sweeps and visits from a
-    /// log.
+    /// Notes that a handler sweeps dictionary `dict`, and registers the functions that resume its sweeps and
+    /// visits from a log.
     fn note_swept<K: Key, M: Message>(&mut self, dict: u32)
     where
         A: Handles<Each<K, M>>,

@@ -3,8 +3,8 @@
 //!
 //! With a log, a change is committed before any handler sees it. Then the app's version is incremented, and
 //! each worker compares it with the version of a bee before each run of messages. A message is delivered
-//! after its sender's transaction, so a handler with older settings never handles what newer settings
-//! caused.
+//! after the transaction that emitted it. If a bee with new settings sends a message to another bee of its
+//! app, that bee therefore handles it with the same settings or newer ones.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::builder::StartError;
@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// Tells an app that its settings have changed. The hive sends it to each app that handles it, after each
 /// change and when the hive resumes from a log.
 ///
-/// A handler sees new settings also without this message. The message is for what follows from a change,
-/// such as removing flows that are no longer allowed. It may arrive more often than settings change, so
-/// handling it must be idempotent.
+/// A handler sees the new settings even without this message. The message is for the consequences of a
+/// change, such as removing flows that are no longer allowed. It may arrive more often than settings change,
+/// so handling it must be idempotent.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -122,8 +122,9 @@ impl Hive {
     /// without a table gets its defaults. Returns the apps whose settings have changed.
     ///
     /// If one app rejects its settings, nothing changes. Each transaction that begins after the change sees
-    /// the new settings, and none sees both. With a journal, settings are committed before they take
-    /// effect. Apps that handle [`Reconfigured`] get it. A map never depends on settings, so no cell moves.
+    /// the new settings, and none sees a mixture of both. With a journal, settings are committed before they
+    /// take effect. Apps that handle [`Reconfigured`] get it. A map never depends on settings, so no cell
+    /// moves.
     ///
     /// Cancel-safe: dropping the future does not stop the change.
     ///
@@ -132,7 +133,7 @@ impl Hive {
     /// See [`ReconfigureError`].
     pub async fn reconfigure(&self, apps: toml::Table) -> Result<Vec<&'static str>, ReconfigureError> {
         let hive = self.inner().clone();
-        let (told, tell) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         let over = self.clone();
         self.inner().platform.spawn(Box::pin(async move {
             let outcome = tokio::select! {
@@ -140,10 +141,10 @@ impl Hive {
                 outcome = hive.reconfigure(apps) => outcome,
                 () = over.over() => Err(ReconfigureError::Stopped),
             };
-            let _ = told.send(outcome);
+            let _ = sender.send(outcome);
         }));
 
-        tell.await.unwrap_or(Err(ReconfigureError::Stopped))
+        receiver.await.unwrap_or(Err(ReconfigureError::Stopped))
     }
 }
 
@@ -206,7 +207,7 @@ impl HiveInner {
 
 /// Writes the settings that the hive started with into the log, and sends `Reconfigured` to the apps if the
 /// hive resumes from a log: the logged state may have been made with other settings, or the earlier
-/// incarnation may not have told the apps.
+/// incarnation may not have notified the apps.
 pub(crate) fn settle(
     hive: &Arc<HiveInner>,
     link: &Arc<Link>,
@@ -216,6 +217,7 @@ pub(crate) fn settle(
     let (hive, link) = (Hive(hive.clone()), link.clone());
     hive.inner().platform.clone().spawn(Box::pin(async move {
         tokio::select! {
+            biased;
             () = hive.over() => {}
             () = settled(hive.inner(), &link, new, goes_on) => {}
         }

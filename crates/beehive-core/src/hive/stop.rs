@@ -1,4 +1,4 @@
-//! Stops a hive, and reports what was left unfinished.
+//! Stops a hive, and reports the work that was left unfinished.
 
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::dispatch::inner::Hive;
@@ -29,6 +29,7 @@ impl Hive {
         };
 
         tokio::select! {
+            biased;
             () = self.over() => return self.report().await,
             () = finished => {}
             () = inner.platform.sleep(grace) => {}
@@ -45,6 +46,7 @@ impl Hive {
 
         inner.ended.notify_waiters();
         if let Some(link) = &inner.link {
+            link.log_consumed();
             link.quarantine.end_life()
         }
         report.timers_dropped = inner.timers.clear();

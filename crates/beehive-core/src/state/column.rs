@@ -38,9 +38,9 @@ pub trait Column: Send + Sync {
     /// Releases the savepoint `mark`. Changes made after it are kept if `keep` is true, and rolled back
     /// otherwise.
     fn settle(&mut self, mark: Self::Mark, keep: bool);
-    /// Whether the transaction has changed anything.
+    /// Checks whether the transaction has changed anything.
     fn is_dirty(&self) -> bool;
-    /// Whether the dictionary has no cells.
+    /// Checks whether the dictionary has no cells.
     fn is_empty(&self) -> bool;
     /// Number of cells.
     fn len(&self) -> usize;
@@ -56,8 +56,9 @@ pub trait Column: Send + Sync {
     fn in_words(&self, out: &mut Vec<(String, String)>);
     /// Removes all cells and pending changes.
     fn clear(&mut self);
-    /// Passes its undo buffer on to `other`, unless that has one. The buffer is no state: lending one from
-    /// bee to bee keeps idle bees from each holding their own. Called between transactions only.
+    /// Passes its undo buffer on to `other`, unless `other` has one. The buffer is not part of the state:
+    /// bees lend one to each other, so that idle bees need none of their own. Called between transactions
+    /// only.
     fn lend(&mut self, _other: &mut Self)
     where
         Self: Sized,

@@ -75,11 +75,61 @@ impl ConfigSource {
             |error| ConfigError {
                 table: format!("apps.{}", self.app),
                 why: match names::unknown(error.message()) {
-                    Some((key, known)) => names::refusal("key", key, &known),
+                    Some((key, known)) => {
+                        let refusal = names::refusal("key", key, &known);
+                        // The second line of the error names the inner table, if there is one.
+                        match error.to_string().trim().rsplit_once("\nin ") {
+                            Some((_, inner)) => {
+                                refusal.replacen(&format!("`{key}`"), &format!("`{key}` in {inner}"), 1)
+                            }
+                            None => refusal,
+                        }
+                    }
                     // The second line of the error names the key.
                     None => error.to_string().trim().replace("\nin ", ", in "),
                 },
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize, Debug, Default)]
+    #[serde(default, deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Rule {
+        port: u16,
+    }
+
+    #[derive(Deserialize, Debug, Default)]
+    #[serde(default, deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Rules {
+        most: u8,
+        default: Rule,
+        rules: Vec<Rule>,
+    }
+
+    #[test]
+    fn an_error_names_the_table_the_inner_table_and_the_key() {
+        let refusal = |text: &str| {
+            let source = ConfigSource::new("wall", text.parse().unwrap());
+            source.config::<Rules>().expect_err("accepted").to_string()
+        };
+
+        assert_eq!(refusal("mots = 1"), "[apps.wall]: unknown key `mots`; did you mean `most`?");
+        let inner = "[apps.wall]: unknown key `prt` in `default`; did you mean `port`?";
+        assert_eq!(refusal("[default]\nprt = 1"), inner);
+        assert!(
+            refusal("[[rules]]\nprt = 1").contains("`prt` in `rules"),
+            "{}",
+            refusal("[[rules]]\nprt = 1")
+        );
+        assert!(refusal("most = 256").contains(", in `most`"), "{}", refusal("most = 256"));
+        assert!(refusal("[default]\nport = \"1\"").contains(", in `default.port`"));
     }
 }

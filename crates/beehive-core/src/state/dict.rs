@@ -7,7 +7,7 @@ use crate::message::Value;
 use crate::shape::Shape;
 use crate::state::column::Column;
 use crate::state::guard;
-use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
+use crate::state::image::{CellImage, DecodeError, Op, decode, encode, encodes_as, words};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::{LentLog, Mark};
 use crate::view;
@@ -93,7 +93,7 @@ impl<K: Key, V: Value> Dict<K, V> {
         self.cells.find(id, key).map(|s| &s.content)
     }
 
-    /// Whether `key` has a value.
+    /// Checks whether `key` has a value.
     #[inline]
     pub fn contains<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> bool
     where
@@ -209,9 +209,9 @@ impl<K: Key, V: Value> Dict<K, V> {
     /// ```
     ///
     /// # Panics
-    /// If called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older than
-    /// the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
-    /// [`Stale`](crate::ErrorKind::Stale).
+    /// Panics if called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older
+    /// than the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of
+    /// kind [`Stale`](crate::ErrorKind::Stale).
     #[inline]
     pub fn shared(&self) -> SharedDict<K, V> {
         let DictMeta { name, index, max_age, .. } = self.meta;
@@ -312,7 +312,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
         self.dict.cells.len()
     }
 
-    /// Whether there is no key.
+    /// Checks whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.dict.cells.is_empty()
     }
@@ -431,14 +431,21 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
     }
 
     fn redo(&self, out: &mut Vec<Op>) {
+        let undo = self.undo.entries();
+        // almost every transaction changes one cell, once: it needs no set
         let mut known = BTreeSet::new();
-        for entry in self.undo.entries() {
-            if known.insert((entry.id, &entry.key)) {
-                let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
-                // the first entry of a cell has the value from before the transaction
-                if value == entry.old.as_ref().map(encode) {
-                    continue;
-                }
+        for entry in undo {
+            if undo.len() > 1 && !known.insert((entry.id, &entry.key)) {
+                continue;
+            }
+
+            let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
+            // the first entry of a cell has the value from before the transaction
+            let is_as_before = match (&value, &entry.old) {
+                (Some(value), Some(old)) => encodes_as(old, value),
+                (value, old) => value.is_none() && old.is_none(),
+            };
+            if !is_as_before {
                 out.push(Op { dict: self.meta.index, key: encode(&entry.key), row: None, value });
             }
         }

@@ -176,12 +176,12 @@ impl Drop for Held {
     }
 }
 
-/// Whether a handler is running on this thread.
+/// Checks whether a handler is running on this thread.
 pub(crate) fn in_transaction() -> bool {
     GUARD.with(|guard| guard.mode.get() != Mode::Closed)
 }
 
-/// Whether this thread is in recording mode.
+/// Checks whether this thread is in recording mode.
 pub(crate) fn is_recording() -> bool {
     GUARD.with(|guard| guard.mode.get() == Mode::Record)
 }

@@ -4,7 +4,7 @@ pub use beehive_protocol::{CellImage, DecodeError, EncodedCells, Op};
 
 #[cfg(feature = "testing")]
 pub(crate) use beehive_protocol::codec::encode_many;
-pub(crate) use beehive_protocol::codec::{decode, encode};
+pub(crate) use beehive_protocol::codec::{decode, encode, encodes_as};
 
 use crate::limits;
 use beehive_protocol::codec::try_encode;

@@ -208,7 +208,7 @@ fn find<K: Borrow<Q>, Q: Ord + ?Sized, V>(few: &[(K, V)], key: &Q) -> Result<usi
     few.binary_search_by(|(k, _)| k.borrow().cmp(key))
 }
 
-/// Whether a range is empty by its bounds, including the cases in which the standard library panics.
+/// Checks whether a range is empty by its bounds, including the cases in which the standard library panics.
 pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
@@ -278,6 +278,8 @@ mod tests {
         Remove(u8),
         Change(u8),
         Range(Bound<u8>, Bound<u8>),
+        /// Removes all keys from this one on, so that a hash table becomes a vector again.
+        Shrink(u8),
     }
 
     fn bound() -> impl Strategy<Value = Bound<u8>> {
@@ -290,10 +292,11 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            4 => (0u8..64, any::<u32>()).prop_map(|(k, v)| Step::Insert(k, v)),
-            3 => (0u8..64).prop_map(Step::Remove),
-            1 => (0u8..64).prop_map(Step::Change),
-            1 => (bound(), bound()).prop_map(|(a, b)| Step::Range(a, b)),
+            40 => (0u8..64, any::<u32>()).prop_map(|(k, v)| Step::Insert(k, v)),
+            30 => (0u8..64).prop_map(Step::Remove),
+            10 => (0u8..64).prop_map(Step::Change),
+            10 => (bound(), bound()).prop_map(|(a, b)| Step::Range(a, b)),
+            1 => (0u8..8).prop_map(Step::Shrink),
         ]
     }
 
@@ -320,6 +323,12 @@ mod tests {
                         let mut backwards: Vec<_> = map.range::<u8>((a, b)).rev().collect();
                         backwards.reverse();
                         prop_assert_eq!(backwards, expected);
+                    }
+                    Step::Shrink(from) => {
+                        for k in from..64 {
+                            prop_assert_eq!(map.remove(&k), plain.remove(&k))
+                        }
+                        prop_assert_eq!(map.iter().collect::<Vec<_>>(), plain.iter().collect::<Vec<_>>());
                     }
                 }
 

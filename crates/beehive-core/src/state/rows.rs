@@ -1,7 +1,7 @@
 //! `Rows`: the content of one cell of a `Table`. Ordered, with undo per row.
 
 use crate::message::Value;
-use crate::state::image::encode;
+use crate::state::image::{encode, encodes_as};
 use crate::state::ordered::Ordered;
 use crate::state::undo::{Mark, UndoLog};
 use serde::Serialize;
@@ -48,7 +48,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.get(row)
     }
 
-    /// Whether `row` exists.
+    /// Checks whether `row` exists.
     #[inline]
     pub fn contains<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> bool
     where
@@ -137,7 +137,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.len()
     }
 
-    /// Whether there are no rows. A cell without rows does not exist.
+    /// Checks whether there are no rows. A cell without rows does not exist.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -222,7 +222,11 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         let first = undo.iter().filter(move |(row, _)| known.insert(row));
         first.filter_map(|(row, old)| {
             let value = self.rows.get(row).map(encode);
-            (value != old.as_ref().map(encode)).then(|| (encode(row), value))
+            let is_as_before = match (&value, old) {
+                (Some(value), Some(old)) => encodes_as(old, value),
+                (value, old) => value.is_none() && old.is_none(),
+            };
+            (!is_as_before).then(|| (encode(row), value))
         })
     }
 

@@ -79,9 +79,9 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     /// and not part of the handler's map. Decide by the view, then confirm at the cell.
     ///
     /// # Panics
-    /// If called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older than
-    /// the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of kind
-    /// [`Stale`](crate::ErrorKind::Stale).
+    /// Panics if called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older
+    /// than the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of
+    /// kind [`Stale`](crate::ErrorKind::Stale).
     #[inline]
     pub fn shared(&self) -> SharedTable<K, R, V> {
         let DictMeta { name, index, max_age, .. } = self.meta;

@@ -14,8 +14,8 @@ const KEPT: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct UndoLog<T> {
     entries: Vec<T>,
-    /// Index of the first entry after the innermost savepoint. An item changed before it is logged again if
-    /// it changes after it.
+    /// Index of the first entry after the innermost savepoint. An item that was changed before the savepoint
+    /// is logged again if it changes after it.
     from: u32,
     /// Hash index of the entries after `from`, if there are many.
     index: Option<Box<Index>>,
@@ -107,7 +107,7 @@ impl<T> UndoLog<T> {
         &self.entries
     }
 
-    /// Removes all entries: the changes stay as they are.
+    /// Removes all entries and keeps the changes.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.from = 0;

@@ -1,4 +1,4 @@
-//! `History`: checks that many bees on many cores did the same as a single bee would have done.
+//! `History`: checks that many bees on many cores did what a single bee would have done.
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
@@ -97,7 +97,7 @@ pub struct HistorySummary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deviation {
-    /// A transaction had another outcome.
+    /// A transaction had a different outcome.
     Otherwise {
         /// The app, the handler, and the message as text.
         what: String,
@@ -548,7 +548,7 @@ impl Shaking {
     /// Stops disturbing the hive, and waits until the current round is complete.
     ///
     /// # Panics
-    /// If the state of a bee could not be decoded, or the hive is gone.
+    /// Panics if the state of a bee could not be decoded, or the hive is gone.
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);
         if self.ended.await.is_err() {

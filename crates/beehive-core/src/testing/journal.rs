@@ -10,7 +10,7 @@ use std::time::Duration;
 
 #[derive(Default)]
 struct State {
-    arrived: VecDeque<Entry>,
+    arrived: VecDeque<Arc<Entry>>,
     log: Vec<Vec<u8>>,
     last: EntryNumber,
     events: Option<Arc<dyn JournalEvents>>,
@@ -96,7 +96,8 @@ impl TestJournal {
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
                 if entry.after != state.last {
-                    // Executed on top of a refused entry: the hive has already been told to abort it.
+                    // This entry was executed on top of a refused one, so `aborted` has already reported it
+                    // as dead.
                     continue;
                 }
 
@@ -160,7 +161,7 @@ impl TestJournal {
 }
 
 impl Journal for TestJournal {
-    fn append(&self, entry: Entry) {
+    fn append(&self, entry: Arc<Entry>) {
         self.state.lock().arrived.push_back(entry)
     }
 

@@ -48,8 +48,8 @@ pub(crate) struct Step {
 /// Only the platform below it differs: a [`VirtualPlatform`].
 ///
 /// Views (`.shared()`) are frozen during a step: a handler sees what was committed before the step began or,
-/// while time advances, before the moment at which it runs. So what it sees does not depend on how cells are
-/// distributed over bees.
+/// while time advances, before the moment at which it runs. Its view therefore does not depend on how cells
+/// are distributed over bees.
 ///
 /// If a handler panics, or touches a cell that its map does not name, the current step fails the test, unless
 /// [`Setup::failures_allowed`] is set. A handler that returns an error does not fail the test: an error is an
@@ -118,7 +118,7 @@ impl Kit {
         kit
     }
 
-    /// Emits a message from outside, and runs everything it causes except what is due later.
+    /// Emits a message from outside, and runs everything that it causes, except timers that are due later.
     #[track_caller]
     pub fn emit<M: Message>(&mut self, message: M) -> &mut Self {
         self.emit_all([message])
@@ -200,7 +200,7 @@ impl Kit {
         self
     }
 
-    /// Applies other settings, as [`Hive::reconfigure`] does, and runs everything that causes.
+    /// Applies new settings, as [`Hive::reconfigure`] does, and runs everything that they cause.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl Kit {
         self.sent.extract_if(.., |sent| sent.is::<T>()).filter_map(|sent| sent.as_message()).collect()
     }
 
-    /// Returns what the map of `A` names for `message`.
+    /// Returns the result of the map of `A` for `message`.
     #[track_caller]
     pub fn map<A: Handlers + Handles<M>, M: Message>(&self, message: &M) -> Mapped {
         maps::describe::<A, M>(message)
@@ -236,7 +236,7 @@ impl Kit {
     /// Returns a copy of the current state of app `A`, which later steps do not change.
     ///
     /// # Panics
-    /// If the app is not part of this test.
+    /// Panics if the app is not part of this test.
     #[track_caller]
     pub fn state_copy<A: Handlers>(&self) -> StateCopy<A> {
         let Some(images) = self.app(A::NAME).images() else { panic!("{AT_WORK}") };
@@ -255,7 +255,7 @@ impl Kit {
     /// Passes the current state of app `A` to `look`.
     ///
     /// # Panics
-    /// If the app is not part of this test.
+    /// Panics if the app is not part of this test.
     #[track_caller]
     pub fn look<A: Handlers, R>(&self, look: impl FnOnce(&mut A) -> R) -> R {
         self.state_copy::<A>().look(look)
@@ -264,7 +264,7 @@ impl Kit {
     /// Returns the number of bees of app `A`. A sharded app has several; no handler may rely on the number.
     ///
     /// # Panics
-    /// If the app is not part of this test.
+    /// Panics if the app is not part of this test.
     #[track_caller]
     pub fn bees<A: Handlers>(&self) -> usize {
         self.app(A::NAME).status(false, &[]).bees
@@ -280,8 +280,8 @@ impl Kit {
         self.hive.dead_letters()
     }
 
-    /// Returns the hive, for operations that this kit does not offer. Work given to it directly runs with the
-    /// next step.
+    /// Returns the hive, for operations that this kit does not offer. Work that the test gives to it directly
+    /// runs with the next step.
     pub fn hive(&self) -> &Hive {
         &self.hive
     }
@@ -325,7 +325,7 @@ impl Kit {
         }
     }
 
-    /// Begins the next step, which a panic describes like this.
+    /// Begins the next step, which the message of a panic describes as `what`.
     fn name_step(&mut self, what: impl FnOnce() -> String) {
         self.steps_begun += 1;
         self.step = format!("step {} ({})", self.steps_begun, what());

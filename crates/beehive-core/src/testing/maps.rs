@@ -35,7 +35,7 @@ pub fn instance<A: Handlers>(settings: toml::Table) -> Result<A, ConfigError> {
     A::configured(&ConfigSource::new(A::NAME, settings))
 }
 
-/// Returns what the map of `A` names for `message`.
+/// Returns the result of the map of `A` for `message`.
 pub fn describe<A: Handlers + Handles<M>, M: Message>(message: &M) -> Mapped {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mut mapper = Mapper::describing(SEED, whole, HiveId(0));
@@ -95,7 +95,7 @@ pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -
     delivered
 }
 
-/// Whether `mapped` names every cell in `touched`.
+/// Checks whether `mapped` names every cell in `touched`.
 pub fn covers(mapped: &Mapped, touched: &[String]) -> bool {
     touched.iter().all(|cell| mapped.words.contains(cell))
 }

@@ -39,10 +39,10 @@ impl Chance {
     }
 }
 
-/// Why the platform cannot finish what it was asked for.
+/// The reason why the platform cannot complete a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stuck {
-    /// Jobs make further jobs ready without end.
+    /// The jobs keep making other jobs ready.
     Busy {
         /// Number of jobs that were run without time advancing.
         steps: usize,
@@ -186,7 +186,8 @@ impl VirtualPlatform {
     /// Runs ready jobs until none is left. Time stands still.
     ///
     /// # Panics
-    /// After [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps, because something must be causing itself.
+    /// Panics after [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps, because the jobs then most likely form a
+    /// cycle.
     #[track_caller]
     pub fn run_until_idle(&self) {
         if let Err(stuck) = self.try_run_until_idle() {
@@ -250,7 +251,7 @@ impl VirtualPlatform {
     /// advances to the next wake-up.
     ///
     /// # Panics
-    /// If the future waits for something that can never happen.
+    /// Panics if the future waits for something that can never happen.
     #[track_caller]
     pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
         match self.try_drive(future) {
@@ -298,7 +299,7 @@ impl VirtualPlatform {
         }))
     }
 
-    /// Drops everything that was spawned. Otherwise pending tasks would keep alive what they wait for, in
+    /// Drops everything that was spawned. Otherwise pending tasks could keep one another alive in reference
     /// cycles.
     pub fn clear(&self) {
         let (ready, tasks) =

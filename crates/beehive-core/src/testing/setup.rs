@@ -68,7 +68,7 @@ impl Setup {
     /// Starts the apps, with one bee per cell.
     ///
     /// # Panics
-    /// If a hive with these apps and settings does not start. The message says why.
+    /// Panics if a hive with these apps and settings does not start. The message says why.
     #[track_caller]
     pub fn start(&self) -> Kit {
         self.start_spread(Spread::Apart)
@@ -132,7 +132,7 @@ impl Setup {
     /// Same as [`Setup::compare`], for use in a test.
     ///
     /// # Panics
-    /// If there is a difference. The message describes it.
+    /// Panics if there is a difference. The message describes it.
     #[track_caller]
     pub fn check(&self, scenario: impl Fn(&mut Kit)) {
         if let Err(difference) = self.compare(scenario) {

@@ -13,7 +13,7 @@ pub enum Spread {
     Apart,
     /// One bee for all cells of an app, as if the program ran alone.
     Together,
-    /// One bee per cell at first. Then bees merge or pause at random, also while they have messages, and
+    /// One bee per cell at first. Then bees merge or pause at random, even while they have messages, and
     /// ready tasks run in random order.
     Merging {
         /// Seed of the random choices.

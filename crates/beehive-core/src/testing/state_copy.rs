@@ -25,8 +25,8 @@ impl<A: Handlers> StateCopy<A> {
         StateCopy { app, seed }
     }
 
-    /// Passes the dictionaries to `look`. All cells are accessible, also through `whole()`. Changes made by
-    /// `look` are rolled back.
+    /// Passes the dictionaries to `look`. All cells are accessible, including through `whole()`. Changes made
+    /// by `look` are rolled back.
     pub fn look<R>(&mut self, look: impl FnOnce(&mut A) -> R) -> R {
         let held = Held::record(self.seed, close_over_fusion(A::MONOLITHIC, A::DICTS));
         let result = look(&mut self.app);

@@ -2,9 +2,9 @@
 //! programs that embed the hive.
 //!
 //! Only dictionaries with views are copied. For those, a bee collects the changes of a run of transactions
-//! and hands them over once they are committed, taking one lock per run. Nothing happens with the changes
-//! until a reader comes, or until there are many: a reader that pins a version first publishes the pending
-//! changes. So an unused view costs its writers one push, and a view in use is as fresh as possible.
+//! and hands them over once they are committed, taking one lock per run. The changes stay pending until a
+//! reader arrives or many of them have accumulated: a reader that pins a version first publishes the pending
+//! changes. An unused view thus costs its writers one push, and a view in use is as fresh as possible.
 //!
 //! A transaction reads one version of all dictionaries of its app: the version that its first read pins. The
 //! transactions of one run of a bee share that version and release it at the end of the run.
@@ -249,7 +249,7 @@ impl Views {
     }
 }
 
-/// The changes of a run of transactions. Hands them over when the run ends, also by a panic.
+/// The changes of a run of transactions. Hands them over when the run ends, even if it ends with a panic.
 pub(crate) struct Collected<'a> {
     views: Option<&'a Arc<Views>>,
     now: Time,

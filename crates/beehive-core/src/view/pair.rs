@@ -1,13 +1,13 @@
 //! A pair of copies: readers use one while the writer updates the other, and a publication swaps them.
 //! (Similar to the `left-right` crate, but with bounded patience for slow readers.)
 //!
-//! Committed changes are handed over as a log. A publisher applies the log to the copy that nobody reads, and
-//! makes that the current version. The previous version then lacks this log, and is brought up to date at the
-//! next publication. Readers hold a version as long as they read, and never wait. A publisher does not wait
-//! either: while the copy that it needs is still being read, changes stay pending. If that takes longer than
-//! `patience`, or too many changes are pending, the publisher makes another copy and leaves the old one to
-//! its readers. At most `held` copies are left to readers. Beyond that nothing is published: changes go into
-//! one copy that nobody sees, and readers learn from the age how stale their version is.
+//! Committed changes are handed over as a log. A publisher applies the log to the copy that has no readers,
+//! and makes that copy the current version. The previous version then lacks this log, and is brought up to
+//! date at the next publication. Readers hold a version as long as they read, and never wait. A publisher
+//! does not wait either: while the copy that it needs is still being read, changes stay pending. If that
+//! takes longer than `patience`, or too many changes are pending, the publisher makes another copy and leaves
+//! the old one to its readers. At most `held` copies are left to readers. Beyond that nothing is published:
+//! changes go into one copy that nobody sees, and readers see from the age how stale their version is.
 
 use super::sync::{Arc, AtomicU64, Mutex, Ordering, Weak};
 

@@ -1,6 +1,7 @@
 //! The version that transactions on this thread read: pinned by the first read of a run, released at its end.
 
 use crate::message::{Error, ErrorKind};
+use crate::panics::Refusal;
 use crate::state::guard;
 use crate::time::Time;
 use crate::view::Views;
@@ -143,6 +144,6 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         }
     };
 
-    // Unwinds without the panic hook: this is no panic, but the result of the transaction.
-    std::panic::resume_unwind(Box::new(error))
+    // Unwinds without the panic hook: this is not a panic but the result of the transaction.
+    std::panic::resume_unwind(Box::new(Refusal(error)))
 }

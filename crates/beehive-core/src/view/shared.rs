@@ -56,7 +56,7 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.cells()?.0.find(id, key).map(|value| &**value)
     }
 
-    /// Whether `key` has a value.
+    /// Checks whether `key` has a value.
     #[inline]
     pub fn contains<Q: KeyEncoding + Eq + ?Sized>(&self, key: &Q) -> bool
     where
@@ -97,7 +97,7 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.cells().map_or(0, |cells| cells.0.len())
     }
 
-    /// Whether there is no key.
+    /// Checks whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -222,7 +222,7 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         self.cells().map_or(0, |cells| cells.cells.len())
     }
 
-    /// Whether there are no cells, and so no rows.
+    /// Checks whether there are no cells, and so no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -266,7 +266,7 @@ impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
         self.0?.get(row).map(|value| &**value)
     }
 
-    /// Whether `row` exists.
+    /// Checks whether `row` exists.
     #[inline]
     pub fn contains<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> bool
     where
@@ -317,7 +317,7 @@ impl<'a, R: RowKey, V: Value> SharedRows<'a, R, V> {
         self.0.map_or(0, |rows| rows.len())
     }
 
-    /// Whether there are no rows.
+    /// Checks whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

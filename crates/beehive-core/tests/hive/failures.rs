@@ -27,6 +27,8 @@ enum End {
     Well,
     Error,
     Panic,
+    /// Panics with an [`Error`] as its payload.
+    PanicWithError,
     Unmapped,
     Limit,
     /// Holds its thread until the key is `RELEASED`.
@@ -64,6 +66,7 @@ impl Store {
             End::Well => {}
             End::Error => return Err(No::NotToday),
             End::Panic => crate::load::unheard(SECRET),
+            End::PanicWithError => std::panic::resume_unwind(Box::new(Error::new(SECRET))),
             End::Unmapped => drop(self.other.put(SECRET.into(), 1)),
             End::Limit => (0..=limits::EMITS_PER_TRANSACTION_MAX as u64).for_each(|n| ctx.emit(Many(n))),
             End::Hold => {
@@ -108,15 +111,18 @@ fn each_failure_of_a_request_is_a_variant_of_its_own() {
             assert!(hive.dead_letters().is_empty());
 
             // bugs, whose text is in the dead letter only
-            for (end, error) in
-                [(End::Panic, RequestError::Panicked), (End::Unmapped, RequestError::Unmapped)]
-            {
+            for (end, error) in [
+                (End::Panic, RequestError::Panicked),
+                (End::PanicWithError, RequestError::Panicked),
+                (End::Unmapped, RequestError::Unmapped),
+            ] {
                 let failed = get(end).await.unwrap_err();
                 assert_eq!(failed, error, "{on:?}");
                 says_nothing(&failed);
                 assert_eq!(failed.kind(), hive.dead_letters().last().map(|letter| letter.error.kind()));
             }
-            assert_eq!(hive.dead_letters()[0].error.text(), SECRET);
+            let letters = hive.dead_letters();
+            assert!(letters.iter().take(2).all(|letter| letter.error.text() == SECRET), "{letters:?}");
 
             // a limit, which is named
             let failed = get(End::Limit).await.unwrap_err();

@@ -1,6 +1,6 @@
 //! A hive with a journal that is killed at any moment and starts again from the bytes of its log.
 
-use crate::load::{Chance, on_workers};
+use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{CrashMarker, LogState};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -126,7 +126,15 @@ fn killed_at_any_moment_everything_is_handled_once() {
                 }
 
                 if last_life {
-                    check(&hive).await
+                    check(&hive).await;
+                    // the log hears of messages that had no effect a little later
+                    let open = || {
+                        let new = journal.log();
+                        let all = log.iter().chain(&new).map(Vec::as_slice);
+                        LogState::replay(all).unwrap().outbox.len()
+                    };
+                    eventually("all are handled in the log, too", Duration::from_secs(20), || open() == 0)
+                        .await
                 } else {
                     tokio::time::sleep(Duration::from_micros(chance.below(30_000))).await
                 }

@@ -151,7 +151,7 @@ fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
 /// A journal that commits on request of the test.
 #[derive(Default)]
 struct Patient {
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<Arc<Entry>>>,
     events: Mutex<Option<Arc<dyn JournalEvents>>>,
 }
 
@@ -173,7 +173,7 @@ impl Patient {
 }
 
 impl Journal for Patient {
-    fn append(&self, entry: Entry) {
+    fn append(&self, entry: Arc<Entry>) {
         self.entries.lock().unwrap().push(entry)
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A journal in a directory: a log file, and a file for the crash marker.
 struct FileJournal {
     directory: PathBuf,
-    entries: Mutex<mpsc::Sender<Entry>>,
+    entries: Mutex<mpsc::Sender<Arc<Entry>>>,
     events: OnceLock<Arc<dyn JournalEvents>>,
 }
 
@@ -33,7 +33,7 @@ impl FileJournal {
         }
 
         let colony = LogState::replay(entries).unwrap();
-        let (sender, receiver) = mpsc::channel::<Entry>();
+        let (sender, receiver) = mpsc::channel::<Arc<Entry>>();
         let journal = Arc::new(FileJournal {
             directory: directory.to_path_buf(),
             entries: Mutex::new(sender),
@@ -58,7 +58,7 @@ impl FileJournal {
 }
 
 impl Journal for FileJournal {
-    fn append(&self, entry: Entry) {
+    fn append(&self, entry: Arc<Entry>) {
         self.entries.lock().unwrap().send(entry).unwrap()
     }
     fn attach(&self, events: Arc<dyn JournalEvents>) {

@@ -109,7 +109,7 @@ fn a_log_is_decoded_with_the_types_it_was_written_with_or_refused() {
 
         let both: Vec<Vec<u8>> = log.iter().cloned().chain(journal.log()).collect();
         let why = refusal(Hive::builder().app::<first::Bank>(), &both);
-        let place = "a message `bank::Later` that waits in it cannot be read: was str and is u64";
+        let place = "an unhandled message `bank::Later` cannot be read: was str and is u64";
         assert!(why.starts_with(place), "{why}");
         assert!(hive(Hive::builder().app::<second::Bank>(), &both).0.is_ok());
 

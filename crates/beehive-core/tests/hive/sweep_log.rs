@@ -376,3 +376,86 @@ fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
         assert!(colony.sweeps.len() <= 1, "{:?}", colony.sweeps.keys());
     })
 }
+
+// ---- sweeps that find nothing to do ----
+
+#[derive(Message)]
+struct Look;
+#[derive(App)]
+struct Quiet {
+    values: Dict<u64, u64>,
+}
+#[handlers]
+impl Quiet {
+    #[rcv(sharded)]
+    fn wind(&mut self, msg: &Wind) {
+        self.values.put(msg.0, msg.0);
+    }
+    #[every("50ms", each = values)]
+    fn tick(&mut self, key: &u64, ctx: &mut Ctx) {
+        if self.values.get(key) == Some(&0) {
+            ctx.emit(Wind(1_000_000))
+        }
+    }
+    #[rcv(each = values)]
+    fn look(&mut self, key: &u64, _: &Look) {
+        if self.values.get(key) == Some(&7) {
+            self.values.put(*key, 8);
+        }
+    }
+}
+
+const QUIET: u64 = 500;
+
+async fn quiet(first: u64, refuse_one_in: u64) -> (Hive, std::sync::Arc<TestJournal>) {
+    let journal = TestJournal::start(9, refuse_one_in, 0);
+    let builder = Hive::builder().app::<Quiet>().journal(journal.clone(), LogState::default());
+    let hive = builder.start().unwrap();
+    for key in first..first + QUIET {
+        hive.emit(Wind(key)).await
+    }
+    hive.idle().await;
+    (hive, journal)
+}
+
+#[test]
+fn ticks_that_change_and_send_nothing_are_not_logged() {
+    on_workers(2, async {
+        let (hive, journal) = quiet(1, 0).await;
+        let logged = journal.log().len();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let visits = hive.status().apps[0].handlers.iter().map(|handler| handler.messages).sum::<u64>();
+        assert!(visits > 3 * QUIET, "{visits} visits and messages");
+        assert_eq!((journal.log().len(), journal.waiting()), (logged, 0), "an idle hive writes nothing");
+        hive.stop(Duration::from_secs(5)).await;
+
+        // one that sends something is
+        let (hive, journal) = quiet(0, 0).await;
+        let sent = || {
+            let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+            assert!(state.sweeps.is_empty());
+            state.emitted
+        };
+        eventually("two ticks have sent something", Duration::from_secs(10), || sent() >= 2).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// The log hears in a few entries that the cells are visited, whatever the journal refuses.
+#[test]
+fn visits_that_change_and_send_nothing_are_logged_together() {
+    on_workers(2, async {
+        for refuse_one_in in [0, 3] {
+            let (hive, journal) = quiet(1, refuse_one_in).await;
+            let logged = journal.log().len();
+            hive.emit(Look).await;
+
+            let state = || LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+            let over = || state().emitted == 1 && state().sweeps.is_empty();
+            eventually("the sweep is over", Duration::from_secs(10), over).await;
+            let entries = journal.log().len() - logged;
+            assert!(entries < 40, "{entries} entries for {QUIET} cells");
+            hive.stop(Duration::from_secs(5)).await;
+        }
+    })
+}

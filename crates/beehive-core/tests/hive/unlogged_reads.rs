@@ -1,9 +1,11 @@
-//! Runs that change and send nothing have no log entry, and read nothing that may still be refused.
+//! Runs that change and send nothing have no log entry of their own, and read nothing that may still be refused. If
+//! their messages can come again, a later entry says that they are handled.
 
-use crate::load::{eventually, on_workers};
-use beehive_core::journal::LogState;
+use crate::load::{Chance, eventually, on_workers};
+use beehive_core::journal::{Entry, Input, LaneId, LogState, Record};
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Dict, Error, Hive, Message, RequestError, Table, handlers};
+use beehive_core::{App, BeeId, Dict, Error, Hive, Message, RequestError, Table, handlers};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +23,12 @@ struct Fail(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Refresh(u64);
+/// Changes its cell or only reads it.
+#[derive(Message)]
+struct Touch {
+    key: u64,
+    change: bool,
+}
 #[derive(App)]
 struct Counter {
     counts: Dict<u64, u64>,
@@ -37,6 +45,13 @@ impl Counter {
     #[rcv(sharded)]
     fn get(&mut self, msg: &Get) -> u64 {
         self.counts.get(&msg.0).copied().unwrap_or(0)
+    }
+    #[rcv(sharded)]
+    fn touch(&mut self, msg: &Touch) {
+        let count = self.counts.get(&msg.key).copied().unwrap_or(0);
+        if msg.change {
+            self.counts.put(msg.key, count + 1);
+        }
     }
     #[rcv(sharded)]
     fn refresh(&mut self, msg: &Refresh) -> u64 {
@@ -161,29 +176,114 @@ fn a_read_of_a_refused_change_is_run_again() {
     })
 }
 
-/// A sender that may continue its lane after a crash may send a read again, and the log has to know that it
-/// was handled.
+/// What a log says of a bee's handled messages: the lane and number of each.
+fn said(log: &[Vec<u8>]) -> Vec<Vec<(BeeId, LaneId, u64)>> {
+    let numbers = |bee: BeeId, inputs: &[Input]| {
+        let all = inputs.iter().flat_map(|input| input.messages().map(|(seq, _)| (input.lane, seq.0)));
+        all.map(|(lane, seq)| (bee, lane, seq)).collect::<Vec<_>>()
+    };
+    let of_entry = |bytes: &Vec<u8>| match Entry::decode(bytes).expect("is an entry").record {
+        Record::Work(work) => numbers(work.bee, &work.inputs),
+        Record::Consumed(all) => all.iter().flat_map(|one| numbers(one.bee, &one.inputs)).collect(),
+        _ => Vec::new(),
+    };
+    log.iter().map(of_entry).collect()
+}
+
+/// A sender that may continue its lane after a crash may send a read again. The log hears of many such reads in one
+/// entry.
 #[test]
-fn a_read_that_may_be_sent_again_has_an_entry() {
+fn reads_that_may_be_sent_again_are_logged_together() {
     on_workers(2, async {
         let (hive, journal) = start(0);
-        assert_eq!(hive.request(Add(1)).await, Ok(1));
+        for key in 0..4 {
+            assert_eq!(hive.request(Add(key)).await, Ok(1));
+        }
         let logged = journal.log().len();
 
         let mut io = hive.io();
         io.resume(5, 0);
-        io.emit(Get(1));
+        (0..200).for_each(|n| io.emit(Get(n % 4)));
         io.flush().await;
-        io.receive().await;
-        assert_eq!(journal.log().len(), logged + 1);
+
+        let said = || said(&journal.log()[logged..]);
+        let all = || said().concat().len() == 200;
+        eventually("the log knows that the reads were handled", Duration::from_secs(5), all).await;
+        assert!(said().len() < 20, "{} entries", said().len());
         hive.stop(Duration::from_secs(5)).await;
     })
+}
+
+/// While the log does not know a bee, it cannot keep what the bee has handled. The first message of a bee is logged
+/// with the bee's cells, even if it has no effect.
+#[test]
+fn a_read_of_a_new_bee_that_may_be_sent_again_is_logged_at_once() {
+    on_workers(2, async {
+        let (hive, journal) = start(0);
+        let mut io = hive.io();
+        io.resume(5, 0);
+        io.emit(Get(9));
+        io.flush().await;
+        io.receive().await;
+        assert_eq!(said(&journal.log()).concat().len(), 1);
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// If the hive crashes, messages that the log does not know are handled again. No such message may take effect after
+/// a later one of its sender at the same bee. Hence an entry must name every earlier message of the sender that the
+/// bee has handled, unless an entry before it does; also if entries are refused meanwhile.
+#[test]
+fn an_entry_says_what_its_bee_has_handled_before() {
+    for seed in 0..3 {
+        on_workers(2, async {
+            let journal = TestJournal::start(seed, 4, 0);
+            let builder = Hive::builder().app::<Counter>().journal(journal.clone(), LogState::default());
+            let hive = builder.start().unwrap();
+            let (keys, count) = (3, 1_000);
+
+            let mut io = hive.io();
+            io.resume(5, 0);
+            let mut chance = Chance(seed + 1);
+            let (mut key_of, mut next) = (HashMap::new(), 0);
+            for _ in 0..count / 10 {
+                for _ in 0..10 {
+                    let key = chance.below(keys);
+                    key_of.insert(next, key);
+                    next += 1;
+                    io.emit(Touch { key, change: chance.below(3) == 0 })
+                }
+                io.flush().await
+            }
+
+            let total = || said(&journal.log()).concat().len();
+            eventually("everything is logged", Duration::from_secs(20), || total() >= count as usize).await;
+            journal.stop();
+
+            let lane = LaneId::lasting(5);
+            let (mut known, mut highest) = (HashSet::new(), HashMap::<u64, u64>::new());
+            for entry in said(&journal.log()) {
+                let new: Vec<u64> =
+                    entry.into_iter().filter(|(_, l, _)| *l == lane).map(|(.., seq)| seq).collect();
+                for seq in &new {
+                    assert!(known.insert(*seq), "{seq} twice");
+                }
+                for seq in new {
+                    let high = highest.entry(key_of[&seq]).or_default();
+                    *high = seq.max(*high);
+                    let missing = (0..*high).find(|s| key_of[s] == key_of[&seq] && !known.contains(s));
+                    assert_eq!(missing, None, "seed {seed}: {seq} is in the log before it");
+                }
+            }
+            hive.stop(Duration::ZERO).await;
+        })
+    }
 }
 
 /// An app that passes a message on leaves it to the log. The app behind it takes it from there, also if it only
 /// reads.
 #[test]
-fn a_read_of_a_message_that_another_app_has_passed_on_has_an_entry() {
+fn a_read_of_a_message_that_another_app_has_passed_on_leaves_the_outbox() {
     #[derive(Message)]
     #[message(reply = u64)]
     struct Look(u64);
@@ -219,9 +319,8 @@ fn a_read_of_a_message_that_another_app_has_passed_on_has_an_entry() {
             assert_eq!(hive.request(Look(key % 5)).await, Ok(7));
         }
 
-        hive.idle().await;
-        let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
-        assert!(state.outbox.is_empty(), "{} messages wait for ever", state.outbox.len());
+        let state = || LogState::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
+        eventually("handled", Duration::from_secs(5), || state().outbox.is_empty()).await;
         hive.stop(Duration::from_secs(5)).await;
     })
 }

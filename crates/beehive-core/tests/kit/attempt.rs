@@ -224,3 +224,94 @@ fn many_cells_are_undone_and_leave_no_empty_ones() {
     assert_eq!(cells(true), (1, ("rows[0]".into(), "[[0,1]]".into())));
     assert_eq!(cells(false).0, 80);
 }
+
+/// Another name of the context.
+type Outside = Ctx;
+/// Hides the context in a field.
+struct Envelope<'a> {
+    ctx: &'a mut Ctx,
+}
+trait Says {
+    fn say(&mut self, word: u64);
+}
+impl Says for Ctx {
+    fn say(&mut self, word: u64) {
+        self.emit(Said(word))
+    }
+}
+
+/// Emits in an attempt that fails, in a method whose context is hidden in this way.
+#[derive(Message, Clone, Copy, PartialEq, Debug)]
+enum Hidden {
+    BehindAnAlias,
+    InAField,
+    InAnOption,
+    BehindATrait,
+    OnlyATimer,
+    /// Emits outside the attempt.
+    Nothing,
+}
+
+#[derive(App)]
+struct Hiding {
+    value: Dict<u64, u64>,
+}
+#[handlers]
+impl Hiding {
+    #[rcv(centralized)]
+    fn hidden(&mut self, msg: &Hidden, ctx: &mut Ctx) {
+        self.value.put(0, 1);
+        match msg {
+            Hidden::BehindAnAlias => self.behind_an_alias(ctx),
+            Hidden::InAField => self.in_a_field(&mut Envelope { ctx }),
+            Hidden::InAnOption => self.in_an_option(Some(ctx)),
+            Hidden::BehindATrait => self.behind_a_trait(ctx),
+            Hidden::OnlyATimer => self.only_a_timer(ctx),
+            Hidden::Nothing => self.nothing(ctx),
+        }
+    }
+    #[rcv]
+    fn said(&mut self, _: &Said) {}
+    fn behind_an_alias(&mut self, out: &mut Outside) {
+        let _ = attempt! { out.emit(Said(1)); Err("no")?; Ok(()) };
+    }
+    fn in_a_field(&mut self, out: &mut Envelope) {
+        let _ = attempt! { out.ctx.emit(Said(1)); Err("no")?; Ok(()) };
+    }
+    fn in_an_option(&mut self, mut out: Option<&mut Ctx>) {
+        let _ = attempt! {
+            if let Some(out) = out.as_mut() { out.emit(Said(1)) }
+            Err("no")?;
+            Ok(())
+        };
+    }
+    fn behind_a_trait<S: Says>(&mut self, out: &mut S) {
+        let _ = attempt! { out.say(1); Err("no")?; Ok(()) };
+    }
+    fn only_a_timer(&mut self, out: &mut Outside) {
+        let _ = attempt! { out.after(Duration::from_secs(1), Said(1)); Err("no")?; Ok(()) };
+    }
+    fn nothing(&mut self, out: &mut Outside) {
+        out.emit(Said(1));
+        let _ = attempt! { self.value.put(0, 2); Err("no")?; Ok(()) };
+        let _ = attempt! { out.emit(Said(2)); Ok(()) };
+    }
+}
+
+#[test]
+fn a_failed_attempt_keeps_nothing_that_it_emitted_through_a_hidden_context() {
+    use Hidden::{BehindATrait, BehindAnAlias, InAField, InAnOption, OnlyATimer};
+    for hidden in [BehindAnAlias, InAField, InAnOption, BehindATrait, OnlyATimer] {
+        let mut kit = Kit::of::<Hiding>().failures_allowed().start();
+        kit.emit(hidden).advance(Duration::from_secs(2));
+        assert_eq!(kit.sent::<Said>().len(), 0, "{hidden:?}");
+        assert_eq!(kit.look::<Hiding, _>(|app| app.value.get(&0).copied()), None, "{hidden:?}");
+        let letters = kit.dead_letters();
+        assert!(letters[0].error.text().contains("parameter of type `&mut Ctx`"), "{letters:?}");
+    }
+
+    let mut kit = Kit::of::<Hiding>().start();
+    kit.emit(Hidden::Nothing);
+    assert_eq!(kit.sent::<Said>().iter().map(|said| said.0).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(kit.look::<Hiding, _>(|app| app.value.get(&0).copied()), Some(1));
+}

@@ -10,8 +10,8 @@ use std::fmt::{Display, Formatter};
 
 /// The encoding of a type.
 ///
-/// It has no names of types, since they can change freely. It has the names of fields and variants: without them, two
-/// fields of one type that change places would go unnoticed.
+/// It contains no names of types, because types may be renamed freely. It contains the names of fields and
+/// variants: without them, swapping two fields of the same type would go unnoticed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Shape {
@@ -55,7 +55,7 @@ impl Shape {
         CellHasher::name(0x73_68_61_70_65, &self.to_string())
     }
 
-    /// The same shape, unknown from `levels` levels downwards.
+    /// Returns the shape with all parts deeper than `levels` levels replaced by [`Shape::Opaque`].
     fn cut(self, levels: usize) -> Shape {
         let Some(levels) = levels.checked_sub(1) else { return Shape::Opaque };
         let boxed = |shape: Box<Shape>| Box::new(shape.cut(levels));
@@ -74,7 +74,7 @@ impl Shape {
         }
     }
 
-    /// Whether a log can hold values of this shape: none of its parts is [`Shape::Any`].
+    /// Checks whether a log can hold values of this shape: none of its parts is [`Shape::Any`].
     pub fn is_readable(&self) -> bool {
         let all = |named: &[(String, Shape)]| named.iter().all(|(_, shape)| shape.is_readable());
         match self {
@@ -92,7 +92,7 @@ impl Shape {
     ///
     /// # Errors
     ///
-    /// Describes the first difference and its place.
+    /// Returns a description of the first difference and its place.
     pub fn reads(&self, old: &Shape) -> Result<(), String> {
         self.reads_at(old, &mut String::new())
     }
@@ -154,7 +154,7 @@ mod levels {
         static LEVEL: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Restores the level also when decoding fails or panics.
+    /// Restores the level even when decoding fails or panics.
     struct Level(usize);
 
     impl Drop for Level {
@@ -377,7 +377,8 @@ mod tests {
         assert!(swapped.reads(&back).is_err(), "the same bytes, and something else");
     }
 
-    /// Bytes that nest shapes without end must not exhaust the stack, and what is traced can be decoded.
+    /// Bytes that nest shapes too deeply must not exhaust the stack, and a traced shape can always be
+    /// decoded.
     #[test]
     fn nesting_is_limited() {
         let nested = |levels| (0..levels).fold(Shape::Unit, |shape, _| Shape::Maybe(Box::new(shape)));

@@ -61,7 +61,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
         let mut shape = Shape::Opaque;
         (pass.news, pass.steps, pass.depth, pass.again) = (false, 0, 0, 0);
         pass.inside.clear();
-        // a `Deserialize` written by hand may panic at a made-up value
+        // a hand-written `Deserialize` may panic on a made-up value
         let reading = std::panic::AssertUnwindSafe(|| {
             let _ = T::deserialize(Tracer { pass: &mut pass, out: &mut shape });
         });
@@ -146,7 +146,8 @@ impl Tracer<'_> {
         (result, outs)
     }
 
-    /// Decodes a named type. A type inside itself is decoded to its end and described by its name.
+    /// Decodes a named type. A recursive occurrence of the type is decoded to its end, and described by its
+    /// name.
     fn named<R>(
         self,
         name: &'static str,
@@ -321,10 +322,10 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         let (short, depth) = (self.pass.is_short(), self.pass.depth);
         let seen = self.pass.enumerations.entry((name, variants)).or_default();
         seen.resize(variants.len(), Variant::default());
-        // a new variant; else one that is known to end
+        // prefer a new variant, and then one that is known to end
         let fresh = seen.iter().position(|variant| !variant.begun).filter(|_| !short);
         let ended = || seen.iter().position(|variant| variant.shape.is_some());
-        // else alternate by depth: some variant must end
+        // otherwise alternate by depth, because some variant must end
         let chosen = fresh.or_else(ended).unwrap_or(depth % variants.len().max(1));
         if fresh.is_some()
             && let Some(variant) = seen.get_mut(chosen)

@@ -11,11 +11,11 @@ use tokio::sync::Notify;
 /// The credits of one IO bee, or those of the hive itself for requests and single messages.
 #[derive(Debug)]
 pub(crate) struct Credits {
-    /// Number of all credits, at least one.
+    /// Total number of credits, free or taken; at least one.
     limit: u32,
     /// Number of free credits. A waiter creates its `Notified` before it reads this, and `give_back` adds
-    /// before it notifies. So either the waiter reads the new value, or the notification comes after
-    /// its `Notified` and wakes it; the synchronization is that of `Notify`.
+    /// before it notifies. So either the waiter reads the new value, or the notification comes after its
+    /// `Notified` and wakes it; `Notify` does the synchronization.
     free: AtomicU32,
     /// Notified when credits come back.
     returned: Arc<Notify>,
@@ -73,12 +73,13 @@ impl Credits {
         deferred_wakes::all(&self.returned)
     }
 
-    /// Number of free credits. Relaxed is enough: see the field.
+    /// Returns the number of free credits. Relaxed is enough, because `Notify` does the synchronization (see
+    /// the field).
     pub(crate) fn free(&self) -> u32 {
         self.free.load(Ordering::Relaxed)
     }
 
-    /// Number of all credits, free or taken.
+    /// Returns the total number of credits, free or taken.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }

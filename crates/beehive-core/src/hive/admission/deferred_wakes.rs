@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 thread_local! {
-    /// Where this thread's turn collects wake-ups; `None` if it does not.
+    /// The wake-ups that this thread's turn has collected; `None` while no turn collects any.
     static LATER: RefCell<Option<Arc<Later>>> = const { RefCell::new(None) };
 }
 
@@ -23,7 +23,7 @@ enum Wake {
 }
 
 /// The wake-ups that a turn has collected and not sent. The watchdog's thread may empty it while the turn
-/// adds to it, hence the mutex: each wake-up is sent exactly once.
+/// adds to it. The mutex ensures that each wake-up is sent exactly once.
 #[derive(Default)]
 pub(crate) struct Later(Mutex<Vec<Wake>>);
 
@@ -59,7 +59,7 @@ impl Drop for Collecting {
 
 /// Adds a wake-up to those of this thread's turn. Returns `false` if the thread does not collect them.
 fn later(wake: impl FnOnce() -> Wake) -> bool {
-    // `try_with` fails while the thread ends: nothing is collected then
+    // `try_with` fails while the thread-local data is being destroyed: the wake-up is then not deferred
     let collect = |later: &RefCell<Option<Arc<Later>>>| match &*later.borrow() {
         Some(later) => {
             later.0.lock().push(wake());

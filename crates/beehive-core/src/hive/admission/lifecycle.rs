@@ -1,6 +1,6 @@
-//! The report of what a hive did with its work in flight when it stopped.
+//! The report about the work that was in flight when a hive stopped.
 
-/// What a hive did with its work in flight when it stopped.
+/// A report about the work that was in flight when a hive stopped.
 ///
 /// Without a log, dropped work is lost. With a log, the next incarnation resumes what the log contains:
 /// messages that were emitted and not handled, timers, sweeps.

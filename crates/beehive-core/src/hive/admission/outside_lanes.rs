@@ -1,9 +1,9 @@
-//! The lanes of senders outside: which of their messages are in flight, and below which number (the floor)
-//! all are done.
+//! The lanes of senders outside the hive. A lane tracks which messages of its sender are in flight, and the
+//! number below which all of them are done (the floor).
 //!
-//! A sender outside has no log and no outbox, so this file counts for it: a batch is open until every
-//! record that contains one of its messages is committed. The floor of a lane is the lowest number of an
-//! open batch.
+//! A sender outside the hive has no log and no outbox that could track its messages. A batch is therefore
+//! open until every record that contains one of its messages is committed. The floor of a lane is the lowest
+//! number of an open batch.
 
 pub(crate) use beehive_protocol::Numbers;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// The lane of a sender outside.
+/// The lane of one sender outside the hive.
 pub(crate) struct OutsideLane {
     id: LaneId,
     /// The low-water mark. `done` and `Lanes::lane` only raise it (`fetch_max`), so two threads may do so
@@ -136,7 +136,7 @@ pub(crate) struct Admitted {
     /// floor down.
     ///
     /// Relaxed is enough to add, because the caller holds a reason that is still counted. The decrement is
-    /// AcqRel, so the thread that reaches zero sees what the others did before theirs.
+    /// AcqRel, so the thread that reaches zero sees everything that the others did before their decrements.
     open: AtomicUsize,
 }
 
@@ -159,7 +159,7 @@ impl Admitted {
     }
 }
 
-/// A batch that is being routed. Dropping this ends the routing.
+/// A batch that is being routed. Dropping it removes the routing from the reasons why the batch is open.
 pub(crate) struct Routing(pub(crate) Arc<Admitted>);
 
 impl Drop for Routing {
@@ -168,10 +168,10 @@ impl Drop for Routing {
     }
 }
 
-/// How new batches are counted on a lane.
+/// How new batches are admitted on a lane.
 #[derive(Clone, Copy)]
 pub(crate) enum Admission<'a> {
-    /// Not at all: the messages are not from outside, or are never resent.
+    /// On no lane: the messages are not from outside, or are never resent.
     Inside,
     /// Each batch is admitted on this lane.
     Lane(&'a Arc<OutsideLane>),
@@ -179,7 +179,7 @@ pub(crate) enum Admission<'a> {
     Part(&'a Arc<Admitted>),
 }
 
-/// The lanes of all senders outside about which a log may still contain something.
+/// The lanes of all senders outside the hive that a log may still refer to.
 pub(crate) struct Lanes {
     /// The lanes by id.
     known: Mutex<HashMap<LaneId, Arc<OutsideLane>>>,
@@ -218,12 +218,13 @@ impl Lanes {
         lane.clone()
     }
 
-    /// Opens a lane that ends with the process at the latest. `chance` is its random id.
+    /// Opens a lane that no later process can resume. `chance` is its random id.
     pub(crate) fn open(&self, chance: u64) -> Arc<OutsideLane> {
         self.lane(LaneId::passing(chance), Seq::ZERO)
     }
 
-    /// Opens a lane that existed before, on which no number below `next_seq` is sent again.
+    /// Reopens the lane `number`, which an earlier process may have used. Its sender resends no number below
+    /// `next_seq`.
     pub(crate) fn resume(&self, number: u64, next_seq: Seq) -> Arc<OutsideLane> {
         self.lane(LaneId::lasting(number), next_seq)
     }
@@ -250,7 +251,7 @@ impl Lanes {
         retired
     }
 
-    /// Returns how many times lanes have retired.
+    /// Returns the number of times that retired lanes were removed.
     pub(crate) fn retirements(&self) -> u64 {
         self.retirements.load(Ordering::Acquire)
     }
@@ -261,8 +262,9 @@ impl Lanes {
         seen.retain(|lane| known.contains_key(&lane))
     }
 
-    /// Returns the floors of the resumable lanes on which `seen` contains numbers above the floor it knows.
-    /// Returns `None` if one of these messages may still be resent. Retired lanes need no floor.
+    /// Returns the current floors of the resumable lanes on which `seen` contains numbers above its own
+    /// floor. Returns `None` if one of these messages may still be resent, because it is not below the
+    /// current floor. Retired lanes need no floor.
     pub(crate) fn floors_above(&self, seen: &DedupTable) -> Option<Vec<(LaneId, Seq)>> {
         let known = self.known.lock();
         let mut floors = Vec::new();
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(lane.floor(), Seq(0), "something of it is still open");
         first.close();
         assert_eq!(lane.floor(), Seq(15));
-        // sent again under an old number
+        // resent under an old number
         let again = lane.admit(Seq(3), 4);
         third.close();
         again.close();
@@ -327,7 +329,7 @@ mod tests {
         assert!(!lane.has_room_for_next(), "one that is late keeps the window where it is");
         first.close();
         assert!(lane.has_room_for_next());
-        // a batch larger than the window goes when nothing else is on its way
+        // a batch larger than the window is admitted when no other batch is in flight
         assert!(lane.has_room(Seq(limits::LANE_WINDOW_MAX), limits::LANE_WINDOW_MAX * 2));
     }
 

@@ -1,4 +1,4 @@
-//! Timers as data: one table ordered by time, and one sleeping task that serves it.
+//! The timers of a hive: one table that is ordered by time, and one sleeping task that serves it.
 
 use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;

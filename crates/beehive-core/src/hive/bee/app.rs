@@ -33,7 +33,7 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) index: u16,
     /// Seed of the hash that makes cell ids from keys.
     pub(crate) seed: u64,
-    /// Bit mask of the dictionaries that form a single cell each, closed under fusion.
+    /// Bit set of the dictionaries that each form a single cell, closed under fusion.
     pub(crate) whole: u64,
     pub(crate) settings: Settings<A>,
     /// Published copies of the dictionaries; `None` if nothing reads them.
@@ -49,7 +49,8 @@ pub(crate) struct AppRuntime<A: App> {
     /// For each handler, the dictionary that it sweeps. Set once, during start.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
-    /// Numbers of bees created, retired and merged. Relaxed is enough: they are read for status only.
+    /// Numbers of bees that were created, retired and merged. Relaxed is enough: they are read for status
+    /// only.
     pub(crate) created: AtomicU64,
     pub(crate) retired: AtomicU64,
     pub(crate) merged: AtomicU64,
@@ -81,7 +82,7 @@ pub(crate) enum Standing {
 }
 
 /// A caller that waits for the owners of sets of cells.
-pub(crate) struct Asked {
+pub(crate) struct OwnerRequest {
     pub(crate) sets: Vec<CellSet>,
     pub(crate) answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
 }
@@ -93,7 +94,7 @@ pub(crate) struct Queen<A: App> {
     /// Whether a proposal about owners is in flight, or about to be made by a running `answer` task.
     pub(crate) asking: bool,
     /// Requests that the next proposal will contain.
-    pub(crate) asked: VecDeque<Asked>,
+    pub(crate) asked: VecDeque<OwnerRequest>,
 }
 
 impl<A: Handlers> AppRuntime<A> {
@@ -202,7 +203,8 @@ impl<A: App> AppRuntime<A> {
 
         if elsewhere {
             let why =
-                "it holds cells that the log gives to nobody: was that written with another `seed`?".into();
+                "it has cells that the log does not assign to it: was the log written with another `seed`?"
+                    .into();
             return Err(DecodeError { what: "a bee", why });
         }
 

@@ -1,5 +1,5 @@
-//! The body of a bee (its state and what belongs to it), and the buffers that a thread reuses for all bees
-//! of an app.
+//! The body of a bee (its state, uncommitted runs and outgoing messages), and the buffers that a thread
+//! reuses for all bees of an app.
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
@@ -17,7 +17,8 @@ use crate::time::Time;
 use crate::view::Changes;
 use std::collections::VecDeque;
 
-/// What the thread that runs a bee needs exclusively: the app's state and all that changes with it.
+/// The part of a bee to which the thread that runs it has exclusive access: the app's state, and everything
+/// that changes with it.
 pub(crate) struct Body<A: App> {
     /// The dictionaries, and the settings.
     pub(crate) app: A,
@@ -39,7 +40,7 @@ impl<A: App> Body<A> {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }
 
-    /// Checks whether the log has moved on since [`Body::reconcile`] last looked.
+    /// Checks whether the log has decided any entries since the last call of [`Body::reconcile`].
     pub(super) fn is_behind(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.is_behind())
     }
@@ -48,7 +49,7 @@ impl<A: App> Body<A> {
     /// `queue`, in their original order, to be executed again.
     pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
         if let Some(pending) = &mut self.pending {
-            if pending.reconcile(&bee.app, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
+            if pending.reconcile(bee, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
                 turn.note_restored(bee.app.index, || bee.cells_after(0).0)
             }
             while let Some(delivery) = pending.again.pop_back() {

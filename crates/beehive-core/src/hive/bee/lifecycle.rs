@@ -1,8 +1,8 @@
 //! A bee: the logical thread that exclusively owns a set of cells of one app.
 //!
-//! The body (the state and what belongs to it) lies in the mailbox while the bee is idle. A thread runs the
-//! bee by taking the body out of the mailbox, so no second thread can run it. An idle bee is no task and
-//! holds no lock.
+//! The body (the state, the uncommitted runs and the outgoing messages) lies in the mailbox while the bee is
+//! idle. A thread runs the bee by taking the body out of the mailbox, so no second thread can run it. An idle
+//! bee is no task and holds no lock.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId};
@@ -32,8 +32,8 @@ pub(crate) enum Retirement {
     /// The bee is idle and empty, but a message that it sent or handled is not settled yet. The caller
     /// tries again.
     Later,
-    /// The bee only waits for timers that it has set. If it ended now, the next bee of its cells would not
-    /// know them.
+    /// The bee only waits for timers that it has set. If it ended now, the next owner of its cells would not
+    /// know of these timers.
     WithItsTimers,
 }
 
@@ -150,7 +150,7 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Returns the cells that the bee owns, without the first `known` of them, and the number of all. Cells
+    /// Returns the cells that the bee owns, without the first `known` of them, and their total number. Cells
     /// are only ever added.
     pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
         let mailbox = self.mailbox.lock();
@@ -200,11 +200,12 @@ impl<A: App> Bee<A> {
         cells
     }
 
-    /// Ends the bee if it is idle, owns only empty cells, and has handled nothing that may be sent again.
+    /// Ends the bee if it is idle, owns only empty cells, and has handled no message that may be resent.
     ///
-    /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender that is
-    /// refused has seen `Gone`, hence finds the cells without an owner when it routes again. `release` gets
-    /// the cells, and, if the log may know the bee, the floors below which the bee has handled everything.
+    /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender whose push is
+    /// refused has seen `Gone`, so it finds the cells without an owner when it routes the message again.
+    /// `release` gets the cells, and, if the log may know the bee, the floors below which the bee has handled
+    /// everything.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Vec<(LaneId, Seq)>>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
@@ -325,14 +326,15 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Puts the body back after the hive has stopped, and drops what is queued, which returns its credits.
+    /// Puts the body back after the hive has stopped, and drops the queued deliveries, which returns their
+    /// credits.
     #[cold]
     fn give_up(&self, body: Box<Body<A>>, queue: Queue<A>) {
         let mut mailbox = self.mailbox.lock();
         mailbox.body = Some(body);
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
-        // dropping the requests tells a merge that waits for the body that it will not get it
+        // dropping these requests ends a merge that waits for the body
         let freezers = mailbox.rare.as_mut().map(|rare| std::mem::take(&mut rare.freezers));
         drop(mailbox);
         drop((queue, more, freezers))
@@ -364,6 +366,8 @@ impl<A: App> Bee<A> {
                 return self.give_up(body, queue);
             }
 
+            // from here on the body may go to the mailbox or to the queen
+            debug_assert!(turn.ctx().out.is_empty(), "outputs are delivered before the body is given back");
             let mut mailbox = self.mailbox.lock();
             if !queue.is_empty() {
                 // deliveries that arrived in the meantime go behind the remaining ones
@@ -396,11 +400,6 @@ impl<A: App> Bee<A> {
                 } else {
                     Queue::default()
                 };
-                debug_assert!(
-                    turn.ctx().out.is_empty(),
-                    "outputs are delivered before the body is given back"
-                );
-
                 let local = turn.local::<Local<A>>(self.app.index);
                 local.take_back(&mut body.app);
                 mailbox.scheduled = false;

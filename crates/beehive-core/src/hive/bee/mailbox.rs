@@ -54,7 +54,7 @@ impl<A: App> Queue<A> {
         self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(delivery)
     }
 
-    /// Moves the deliveries of `later` behind those of `self`.
+    /// Moves the deliveries of `later` to the end of this queue.
     pub(super) fn append(&mut self, later: &mut Self) {
         match (&mut self.0, &mut later.0) {
             (Some(queue), Some(later)) => queue.append(later),
@@ -80,7 +80,7 @@ pub(super) struct Mailbox<A: App> {
     pub(super) body: Option<Box<Body<A>>>,
     /// Deliveries that no turn has taken yet.
     pub(super) queue: Queue<A>,
-    /// What only few bees need.
+    /// The fields that only few bees use.
     pub(super) rare: Option<Box<Rare<A>>>,
 }
 

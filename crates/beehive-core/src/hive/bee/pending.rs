@@ -4,41 +4,87 @@
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
-use crate::hive::consensus::journal::{DedupTable, EntryNumber, Input, LaneId, Seq};
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::consensus::journal::{
+    AppId, Consumed, DedupTable, Entry, EntryNumber, Input, LaneId, Record, Seq, Visited, Work,
+};
 use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::Messages;
 use crate::panics;
 use crate::state::column::Columns;
-use crate::state::image::{EncodedCells, Op};
+use crate::state::image::EncodedCells;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
-    /// Number of the log entry, which is in flight. `None` for a run that changed and sent nothing, which
-    /// has no entry: its reports are held until all entries before it are committed, because it has read the
-    /// state that they left.
-    pub(crate) number: Option<EntryNumber>,
+    /// The log entry, which is in flight and whose record is [`Record::Work`]. `None` for a run that changed
+    /// and sent nothing, which has no entry: its reports are held until all entries before it are committed,
+    /// because it has read the state that they left.
+    pub(crate) entry: Option<Arc<Entry>>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
     /// The messages that this run was the first to consume.
-    pub(crate) inputs: Vec<Input>,
-    /// The changes of the bee's cells.
-    pub(crate) ops: Vec<Op>,
+    pub(crate) inputs: Inputs,
+    /// For a run without an entry: what the log must hear of all the same, because it may come again.
+    pub(crate) unsaid: Unsaid,
+    /// What the bee had handled without effect before, on top of committed state, and this entry says.
+    pub(crate) says: Option<Consumed>,
     /// The effects, which are held until the record is committed.
     pub(crate) steps: Vec<Effect>,
     /// Number of the bee's cells that the log knows once this record is committed.
     pub(crate) cells_end: usize,
 }
 
+/// The messages that a run was the first to consume.
+pub(crate) enum Inputs {
+    /// The first so many of its entry. The others are of earlier runs.
+    OfEntry(usize),
+    /// These: the run has no entry.
+    Own(Vec<Input>),
+}
+
+impl<A: App> Executed<A> {
+    /// Returns the number of the entry.
+    fn number(&self) -> Option<EntryNumber> {
+        self.entry.as_ref().map(|entry| entry.number)
+    }
+
+    /// Returns the record of the entry.
+    fn work(&self) -> Option<&Work> {
+        match self.entry.as_deref() {
+            Some(Entry { record: Record::Work(work), .. }) => Some(work),
+            _ => None,
+        }
+    }
+
+    /// Returns the messages that the run was the first to consume.
+    fn inputs(&self) -> &[Input] {
+        match &self.inputs {
+            Inputs::OfEntry(count) => self.work().and_then(|work| work.inputs.get(..*count)).unwrap_or(&[]),
+            Inputs::Own(inputs) => inputs,
+        }
+    }
+}
+
+/// Whether the log knows that a run without an entry has handled its messages.
+pub(crate) enum Unsaid {
+    /// It need not know: they never come again.
+    Nothing,
+    /// No entry says it yet. The visits are those that the run has handled.
+    Open(Vec<Visited>),
+    /// The bee's next entry in flight says it.
+    InNextEntry(Vec<Visited>),
+}
+
 /// The uncommitted runs of one bee, and the committed state below them.
 pub(crate) struct PendingRuns<A: App> {
     /// The log.
     link: Arc<Link>,
-    /// Version of the log's decisions that [`PendingRuns::reconcile`] saw last.
+    /// Version of the log's decisions at the last call of [`PendingRuns::reconcile`].
     version: u64,
     /// The committed state.
     pub(crate) base: EncodedCells,
@@ -86,33 +132,28 @@ impl<A: App> PendingRuns<A> {
         self.entries.is_empty() && self.again.is_empty()
     }
 
-    /// Checks whether the log has decided anything since [`PendingRuns::reconcile`] last looked.
+    /// Checks whether the log has decided any entries since the last call of [`PendingRuns::reconcile`].
     pub(crate) fn is_behind(&self) -> bool {
         self.version != self.link.version()
     }
 
     /// Returns the number of the newest entry in flight.
     pub(crate) fn newest(&self) -> Option<EntryNumber> {
-        self.entries.iter().rev().find_map(|executed| executed.number)
+        self.entries.iter().rev().find_map(Executed::number)
     }
 
-    /// Releases the effects of committed runs in order. If an entry is dead, takes back that run and all
-    /// later ones, which were executed on top of it. Returns whether any run was taken back.
-    pub(crate) fn reconcile(
-        &mut self,
-        app: &Arc<AppRuntime<A>>,
-        state: &mut A,
-        cx: &mut RouteContext,
-    ) -> bool {
+    /// Releases the effects of committed runs in order. If an entry is dead, rolls back that run and all
+    /// later ones, which were executed on top of it. Returns whether any run was rolled back.
+    pub(crate) fn reconcile(&mut self, bee: &Bee<A>, state: &mut A, cx: &mut RouteContext) -> bool {
         if !self.is_behind() {
             return false;
         }
         // read before the fates: a decision in between changes the version again, so the next call sees it
         self.version = self.link.version();
 
-        let mut fates = self.link.fates(self.entries.iter().filter_map(|e| e.number)).into_iter();
+        let mut fates = self.link.fates(self.entries.iter().filter_map(Executed::number)).into_iter();
         while let Some(oldest) = self.entries.front() {
-            let fate = match oldest.number {
+            let fate = match &oldest.entry {
                 Some(_) => fates.next().unwrap_or(Fate::Open),
                 // all entries before it are committed
                 None => Fate::Committed,
@@ -120,12 +161,12 @@ impl<A: App> PendingRuns<A> {
             match fate {
                 Fate::Open => break,
                 Fate::Dead => {
-                    self.take_back(app, state);
+                    self.take_back(&bee.app, state);
                     return true;
                 }
                 Fate::Committed => {
                     let Some(done) = self.entries.pop_front() else { return false };
-                    self.release(done, app, state, cx)
+                    self.release(done, bee, state, cx)
                 }
             }
         }
@@ -136,21 +177,44 @@ impl<A: App> PendingRuns<A> {
     /// released.
     pub(crate) fn release(
         &mut self,
-        done: Executed<A>,
-        app: &Arc<AppRuntime<A>>,
+        mut done: Executed<A>,
+        bee: &Bee<A>,
         state: &mut A,
         cx: &mut RouteContext,
     ) {
-        done.ops.iter().for_each(|op| self.base.apply(op));
-        if let Some(views) = &app.views
-            && done.number.is_some()
-        {
-            views.committed(state, &done.ops, cx.turn.moment())
+        let number = done.number();
+        let entry =
+            done.entry.take().map(|entry| Arc::try_unwrap(entry).unwrap_or_else(|kept| (*kept).clone()));
+        if let Some(Entry { record: Record::Work(work), .. }) = entry {
+            if let Some(views) = &bee.app.views {
+                views.committed(state, &work.ops, cx.turn.moment())
+            }
+            work.ops.into_iter().for_each(|op| self.base.apply(op))
         }
 
         self.cells_logged = self.cells_logged.max(done.cells_end);
-        if let (Some(probe), Some(number)) = (cx.turn.hive.probe(), done.number) {
+        if let (Some(probe), Some(number)) = (cx.turn.hive.probe(), number) {
             probe.entry_committed(number)
+        }
+
+        let inputs = match done.inputs {
+            Inputs::Own(inputs) => inputs,
+            Inputs::OfEntry(_) => Vec::new(),
+        };
+        let consumed = |visits| Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits };
+        match done.unsaid {
+            Unsaid::Nothing => {}
+            Unsaid::Open(visits) => self.link.note_consumed(consumed(visits)),
+            // from here on this run is not taken back any more, but its entry may still die
+            Unsaid::InNextEntry(visits) => {
+                let next = self.entries.iter_mut().find(|executed| executed.entry.is_some());
+                debug_assert!(next.is_some(), "the entry that says what was consumed is in flight");
+                match next.map(|next| &mut next.says) {
+                    Some(Some(says)) => says.absorb(consumed(visits)),
+                    Some(says) => *says = Some(consumed(visits)),
+                    None => {}
+                }
+            }
         }
 
         cx.turn.cause = done.delivery.cause.clone();
@@ -165,17 +229,44 @@ impl<A: App> PendingRuns<A> {
     /// for execution.
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         for executed in self.entries.drain(..).rev() {
-            forget(&mut self.seen, &executed.inputs);
+            forget(&mut self.seen, executed.inputs());
+            if let Some(says) = executed.says {
+                self.link.note_consumed(says)
+            }
             self.again.push_front(executed.delivery)
         }
 
         restore(app, state, &self.base)
     }
 
+    /// Returns the messages and visits of the runs without an entry that no entry says yet.
+    pub(crate) fn unsaid(&self) -> (Vec<Input>, Vec<Visited>) {
+        let (mut inputs, mut visits) = (Vec::new(), Vec::new());
+        // each entry says what was open before it, so only the runs behind the newest entry are open
+        for executed in self.entries.iter().rev().take_while(|executed| executed.entry.is_none()) {
+            if let Unsaid::Open(visited) = &executed.unsaid {
+                inputs.extend_from_slice(executed.inputs());
+                visits.extend_from_slice(visited)
+            }
+        }
+        (inputs, visits)
+    }
+
+    /// Adds a run whose entry is in flight. The entry says what was [open](PendingRuns::unsaid) before.
+    pub(crate) fn push(&mut self, executed: Executed<A>) {
+        for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
+            if let Unsaid::Open(visits) = &mut earlier.unsaid {
+                earlier.unsaid = Unsaid::InNextEntry(std::mem::take(visits))
+            }
+        }
+        self.entries.push_back(executed)
+    }
+
     /// Sets the state to the committed one plus all executed runs.
     pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         let mut executed = self.base.clone();
-        self.entries.iter().flat_map(|e| &e.ops).for_each(|op| executed.apply(op));
+        let works = self.entries.iter().filter_map(Executed::work);
+        works.flat_map(|work| &work.ops).for_each(|op| executed.apply(op.clone()));
         restore(app, state, &executed)
     }
 

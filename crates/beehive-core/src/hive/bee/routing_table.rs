@@ -84,8 +84,9 @@ impl<A: App> Routes<A> {
 
     #[inline(always)]
     fn shard(&self, cell: CellId) -> &Shard<A> {
-        // the hash table in the shard uses the low bits and the highest ones
-        &self.shards[(cell.0 >> 48) as usize % SHARDS]
+        // one shard for each part of a sweep, chosen by bits that the hash table in the shard does not use: it
+        // takes the low ones and the highest ones
+        &self.shards[sweep_order(cell).0 as usize]
     }
 
     /// Returns the owner of a cell.
@@ -149,8 +150,8 @@ impl<A: App> Routes<A> {
         }
     }
 
-    /// Returns up to `most` cells from `first` on, in the order of a sweep and all of one part, and the
-    /// cell at which the sweep continues; `None` after the last part.
+    /// Returns up to `most` cells of the part of a sweep that contains `first`, from `first` on and in the
+    /// order of a sweep. Also returns the cell at which the sweep continues; `None` after the last part.
     pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
         let (part, _) = sweep_order(first);
         let mut cells: Vec<CellId> = match self.shards.get(part as usize) {

@@ -1,15 +1,15 @@
 //! The interface to a colony: records as data, the journal that they are appended to, and the state that a
 //! log folds to.
 //!
-//! A bee of a journaled app goes on executing while its records are in flight. The effects of a run
-//! (messages, answers, timers) are held until the journal reports that its record is committed. If an append
-//! is refused, the bee discards everything that it has executed since, and executes it again on the committed
-//! state.
+//! A bee of a journaled app continues to execute messages while its records are in flight. The effects of a
+//! run (messages, answers, timers) are held until the journal reports that its record is committed. If an
+//! append is refused, the bee discards everything that it has executed since, and executes it again on the
+//! committed state.
 
 pub use beehive_protocol::{
-    AppId, AppShapes, BeeImage, CrashMarker, DedupTable, Emit, Entry, EntryNumber, HandlerId, Input, LaneId,
-    LogState, LoggedSettings, MessageId, Part, Record, SWEEP_PARTS, Seq, Shapes, Suspect, Sweep, Visited,
-    Waiting, Work, sweep_order,
+    AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Entry, EntryNumber, HandlerId,
+    Input, LaneId, LogState, LoggedSettings, MessageId, Part, Record, SWEEP_PARTS, Seq, Shapes, Suspect,
+    Sweep, Visited, Waiting, Work, sweep_order,
 };
 
 use std::sync::Arc;
@@ -21,7 +21,10 @@ use std::sync::Arc;
 pub trait Journal: Send + Sync + 'static {
     /// Appends an entry. The hive calls this in the order of the entries' numbers, and holds a lock
     /// meanwhile: the journal must not call its [`JournalEvents`] before this returns.
-    fn append(&self, entry: Entry);
+    ///
+    /// The hive keeps the entry until it is decided. A journal that drops it before, once it is encoded, saves
+    /// the hive a copy of the changes.
+    fn append(&self, entry: Arc<Entry>);
     /// Sets the object that the journal reports to.
     fn attach(&self, events: Arc<dyn JournalEvents>);
     /// Stores a crash marker, which replaces the previous one. `None` removes the marker, because the hive
@@ -43,7 +46,7 @@ pub trait Journal: Send + Sync + 'static {
 pub trait JournalEvents: Send + Sync {
     /// Reports that all entries up to and including `upto` are committed.
     fn released(&self, upto: EntryNumber);
-    /// Reports that no entry after `last` took effect, and that none of those appended so far will. The hive
-    /// may append new entries before this returns.
+    /// Reports that no entry after `last` has taken effect, and that none of those which were appended before
+    /// this call ever will. The hive may append new entries before this returns.
     fn aborted(&self, last: EntryNumber);
 }

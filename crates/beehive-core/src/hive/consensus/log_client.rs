@@ -1,13 +1,15 @@
 //! The hive's side of its journal: numbers entries, and tracks which of them are committed and which are
 //! dead.
 
+use crate::cell::BeeId;
 use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{
-    Entry, EntryNumber, Journal, JournalEvents, LaneId, LogState, Record, Seq,
+    AppId, Consumed, Entry, EntryNumber, Journal, JournalEvents, LaneId, LogState, Record, Seq, Work,
 };
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
+use crate::limits;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ enum Undecided<W: ?Sized> {
     /// entry is dead.
     Bee(Arc<W>),
     /// A record of the hive itself, which is appended again until it is committed.
-    Said(Record, oneshot::Sender<()>),
+    Said(Arc<Entry>, oneshot::Sender<()>),
 }
 
 struct State<W: ?Sized> {
@@ -32,6 +34,19 @@ struct State<W: ?Sized> {
     undecided: BTreeMap<EntryNumber, Undecided<W>>,
     /// The fates of decided entries whose bee has not asked for them yet.
     decided: HashMap<EntryNumber, Fate>,
+    /// What bees have handled without effect, on top of committed state, and no entry says so yet.
+    consumed: BTreeMap<(AppId, BeeId), Consumed>,
+    /// Size of `consumed`, in bytes.
+    consumed_bytes: usize,
+}
+
+/// An entry that was appended for a bee.
+pub(crate) struct Appended {
+    /// The entry, whose record is [`Record::Work`].
+    pub(crate) entry: Arc<Entry>,
+    /// What the bee had handled without effect before, which the entry says as well. It must be
+    /// [noted](LogClient::note_consumed) again if the entry is dead.
+    pub(crate) consumed: Option<Consumed>,
 }
 
 /// What is known about the fate of an entry.
@@ -46,24 +61,31 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry. The entry must be in flight, or its bee must not have asked for its fate
-    /// yet; decided entries that were asked for are forgotten.
+    /// Returns the fate of an entry. The entry must be in flight, or decided but not yet asked about by its
+    /// bee: a decided entry is forgotten once its bee has asked for its fate.
     fn fate(&self, number: EntryNumber) -> Fate {
         self.decided.get(&number).copied().unwrap_or(Fate::Open)
     }
 
     /// Makes a record the next entry.
-    fn number(&mut self, record: Record) -> Entry {
+    fn number(&mut self, record: Record) -> Arc<Entry> {
         self.next = self.next.next();
-        let entry = Entry { number: self.next, after: self.last, record };
+        let entry = Arc::new(Entry { number: self.next, after: self.last, record });
         self.last = self.next;
         entry
     }
 
+    /// Removes what a bee has handled without effect.
+    fn take_consumed(&mut self, of: (AppId, BeeId)) -> Option<Consumed> {
+        let consumed = self.consumed.remove(&of)?;
+        self.consumed_bytes -= consumed.size();
+        Some(consumed)
+    }
+
     /// Makes a record of the hive itself the next entry. It is appended again each time it dies.
-    fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Entry {
-        let entry = self.number(record.clone());
-        self.undecided.insert(entry.number, Undecided::Said(record, committed));
+    fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Arc<Entry> {
+        let entry = self.number(record);
+        self.undecided.insert(entry.number, Undecided::Said(entry.clone(), committed));
         entry
     }
 }
@@ -76,7 +98,7 @@ pub(crate) struct LogClient<W: ?Sized> {
     pub(crate) lanes: Lanes,
     /// The dedup table for messages that no bee consumes.
     pub(crate) without_bee: WithoutBee,
-    /// Messages that may have ended the process before this one.
+    /// Messages that may have ended the previous process.
     pub(crate) quarantine: Quarantine,
     /// The lane of messages that are emitted through the [`Hive`](crate::Hive) itself.
     pub(crate) own_lane: Arc<OutsideLane>,
@@ -88,7 +110,14 @@ impl<W: ?Sized> LogClient<W> {
     /// Continues where `colony` ends. `chance` is the random id of the hive's own lane.
     pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState, chance: u64) -> Arc<LogClient<W>> {
         let last = colony.last;
-        let state = State { next: last, last, undecided: BTreeMap::new(), decided: HashMap::default() };
+        let state = State {
+            next: last,
+            last,
+            undecided: BTreeMap::new(),
+            decided: HashMap::default(),
+            consumed: BTreeMap::new(),
+            consumed_bytes: 0,
+        };
         let lanes = Lanes::new(lasting_lanes(colony));
         Arc::new(LogClient {
             quarantine: Quarantine::new(journal.clone(), colony),
@@ -141,7 +170,7 @@ impl<W: ?Sized> LogClient<W> {
         let mut state = self.state.lock();
         let decided = take(&mut state);
         // incremented while the lock is held: a bee whose `append` is refused because of this decision has
-        // taken the lock after it, hence sees the new version and reconciles. If the version changed only
+        // taken the lock after it, so it sees the new version and reconciles. If the version changed only
         // after the unlock, the bee could find nothing to reconcile
         self.version.fetch_add(1, Ordering::Release);
 
@@ -152,7 +181,9 @@ impl<W: ?Sized> LogClient<W> {
                     state.decided.insert(number, fate);
                     bees.push(bee)
                 }
-                (Undecided::Said(record, committed), Fate::Dead) => {
+                (Undecided::Said(dead, committed), Fate::Dead) => {
+                    let record =
+                        Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
                     let again = state.say(record, committed);
                     // appended while the lock is held, so that no newer record gets in front of it
                     self.journal.append(again)
@@ -171,28 +202,69 @@ impl<W: ?Sized> LogClient<W> {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Appends the record of a bee's run, and returns its number. Returns `None` if `newest`, the newest entry
-    /// of the bee in flight, is dead; it is if any entry is on which the run was executed, because an abort
-    /// leaves no later one alive.
+    /// Appends the record of a bee's run, with everything that the bee has handled without effect before.
+    /// Returns the record if `newest`, the bee's newest entry in flight, is dead. An abort leaves no later entry
+    /// alive, so `newest` is dead whenever the run was executed on a dead entry.
     ///
     /// The check and the append happen under one lock, so no abort can come between them.
     pub(crate) fn append(
         &self,
         bee: Arc<W>,
         newest: Option<EntryNumber>,
-        record: Record,
-    ) -> Option<EntryNumber> {
+        mut work: Work,
+    ) -> Result<Appended, Box<Work>> {
         let mut state = self.state.lock();
         if newest.is_some_and(|newest| state.fate(newest) == Fate::Dead) {
-            return None;
+            return Err(Box::new(work));
         }
 
-        let entry = state.number(record);
-        let number = entry.number;
-        state.undecided.insert(number, Undecided::Bee(bee));
+        let consumed = state.take_consumed((work.app, work.bee));
+        if let Some(consumed) = &consumed {
+            work.inputs.extend_from_slice(&consumed.inputs);
+            work.visits.extend_from_slice(&consumed.visits)
+        }
+
+        let entry = state.number(Record::Work(work));
+        state.undecided.insert(entry.number, Undecided::Bee(bee));
         // appended while the lock is held, so that the journal gets the entries in the order of their numbers
-        self.journal.append(entry);
-        Some(number)
+        self.journal.append(entry.clone());
+        Ok(Appended { entry, consumed })
+    }
+
+    /// Notes what a bee has handled without effect, on top of committed state. The bee's next entry says it,
+    /// or else the next call of [`LogClient::log_consumed`].
+    pub(crate) fn note_consumed(&self, new: Consumed) {
+        let mut state = self.state.lock();
+        let of = (new.app, new.bee);
+        let consumed = match state.take_consumed(of) {
+            None => new,
+            Some(mut known) => {
+                known.absorb(new);
+                known
+            }
+        };
+        state.consumed_bytes += consumed.size();
+        state.consumed.insert(of, consumed);
+
+        if state.consumed_bytes > limits::CONSUMED_BYTES_MAX {
+            self.say_consumed(&mut state)
+        }
+    }
+
+    /// Appends an entry with everything that bees have handled without effect, if there is anything. Nothing
+    /// waits for its commit.
+    pub(crate) fn log_consumed(&self) {
+        self.say_consumed(&mut self.state.lock())
+    }
+
+    fn say_consumed(&self, state: &mut State<W>) {
+        if state.consumed.is_empty() {
+            return;
+        }
+        let consumed = std::mem::take(&mut state.consumed).into_values().collect();
+        state.consumed_bytes = 0;
+        let entry = state.say(Record::Consumed(consumed), oneshot::channel().0);
+        self.journal.append(entry)
     }
 
     /// Appends a record that does not depend on any earlier entry. A refused record is appended again before
@@ -241,7 +313,7 @@ mod tests {
     struct Nothing;
 
     impl Journal for Nothing {
-        fn append(&self, _: Entry) {}
+        fn append(&self, _: Arc<Entry>) {}
         fn attach(&self, _: Arc<dyn JournalEvents>) {}
     }
 

@@ -1,7 +1,7 @@
-//! Consensus from the view of one hive: the journal and the registry, which a cluster replicates, and the
-//! client that appends to the log.
+//! One hive's side of consensus: the journal and the registry, which a cluster replicates, and the client
+//! that appends to the log.
 //!
-//! Input: records of bees, of stateless handlers, of sweeps and of the hive itself; the journal's reports
+//! Input: records of bees, of stateless handlers, of sweeps and of the hive itself; the journal's reports of
 //! which entries are committed and which are dead. Output: numbered entries for the journal; the bees whose
 //! entries are decided, which `run/log_events.rs` wakes.
 //!

@@ -4,10 +4,10 @@
 //! A handler that panics does no harm to other messages. A handler that aborts the process (through a stack
 //! overflow, exhausted memory, or a library that calls `abort`) ends all of them, and the log would resend
 //! its message in every incarnation. An incarnation therefore stores a crash marker with its journal when it
-//! starts, and removes it when it stops. If it finds the marker of the incarnation before, it quarantines the
-//! messages that were unfinished then: no two of them run at the same time, and while one runs, the marker
-//! names it. The next incarnation that finds a name in the marker knows which message ended the process, and
-//! does not run it a third time.
+//! starts, and removes it when it stops. If it finds the marker of the previous incarnation, it quarantines
+//! the messages that were unfinished then: no two of them run at the same time, and while one runs, the
+//! marker names it. The next incarnation that finds a name in the marker knows which message ended the
+//! process, and does not run it a third time.
 //!
 //! If the previous incarnation stopped cleanly, the only cost is one load of a flag per run.
 
@@ -34,11 +34,11 @@ pub(crate) trait Threads {
 
 /// How a handler runs a message.
 pub(crate) enum Begun<'a> {
-    /// As usual.
+    /// As usual: the message is not quarantined.
     Plainly,
-    /// With no other quarantined message at the same time, until this is dropped.
+    /// Under the crash marker. No other quarantined message runs until this is dropped.
     Marked(#[allow(dead_code)] Noted<'a>),
-    /// Not at all: it is set aside.
+    /// The handler does not run: the message is set aside.
     SetAside,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Noted<'a> {
 
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
-        // the marker is cleared before `_alone` is unlocked, hence before the next message sets it
+        // the marker is cleared before `_alone` is unlocked, so before the next message sets it
         self.quarantine.note(None);
         self.quarantine.is_run(&self.suspect)
     }
@@ -81,7 +81,7 @@ impl State {
     /// aside.
     fn concerns(&mut self, first: MessageId, last: MessageId) -> bool {
         if self.lanes.get(&first.lane).is_some_and(|end| first.seq >= *end) {
-            // the lane has passed the numbers that the incarnation before can have admitted
+            // the lane is past all numbers that the previous incarnation can have admitted
             self.lanes.remove(&first.lane);
         }
 
@@ -93,7 +93,7 @@ impl State {
             || self.set_aside.range(from..=to).next().is_some()
     }
 
-    /// Checks whether the incarnation before may have run the message.
+    /// Checks whether the previous incarnation may have run the message.
     fn may_have_been_run(&mut self, message_id: MessageId) -> bool {
         if self.message_ids.contains(&message_id) || self.sweeps.contains(&message_id) {
             return true;
@@ -112,7 +112,7 @@ impl State {
 /// The messages that may have ended the process, and the crash marker.
 pub(crate) struct Quarantine {
     journal: Arc<dyn Journal>,
-    /// Whether the incarnation before ended in a crash.
+    /// Whether the previous incarnation ended in a crash.
     unclean: bool,
     /// Whether `state` contains anything.
     any: AtomicBool,
@@ -135,8 +135,8 @@ impl Quarantine {
             while state.set_aside.len() + usize::from(last.is_some()) > limits::SET_ASIDE_MAX {
                 state.set_aside.pop_first();
             }
-            // the message that ended the process last is added whatever had to be evicted for it, because it
-            // would end this process too
+            // the message that ended the previous process is always added, even if another one had to be
+            // evicted for it, because it would end this process, too
             state.set_aside.extend(last);
 
             state.message_ids = colony.outbox.keys().copied().collect();
@@ -258,7 +258,7 @@ impl Quarantine {
         self.journal.mark(Some(&CrashMarker { running, set_aside }))
     }
 
-    /// Removes a message that has been run from the quarantine.
+    /// Removes from the quarantine a message that has been run.
     fn is_run(&self, suspect: &Suspect) {
         let mut state = self.state.lock();
         state.message_ids.remove(&suspect.id);

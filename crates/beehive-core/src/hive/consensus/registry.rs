@@ -26,7 +26,7 @@ pub trait Registry: Send + Sync + 'static {
     /// Decides a batch of proposals in order, and returns one decision for each.
     ///
     /// # Errors
-    /// [`Unavailable`] if no decision can be made at the moment.
+    /// Returns [`Unavailable`] if no decision can be made at the moment.
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>>;
     /// Returns the index of the last decision that this hive knows.
     fn index(&self) -> u64;

@@ -12,17 +12,17 @@ use std::sync::Arc;
 pub(crate) trait AnyState: Send {
     /// Returns the state, to be downcast to the type of the app.
     fn as_any_mut(&mut self) -> &mut dyn Any;
-    /// Returns all cells as bytes, those of volatile dictionaries too.
+    /// Returns all cells as bytes, including those of volatile dictionaries.
     fn export(&mut self) -> Vec<CellImage>;
     /// Inserts a cell; returns its id under `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
     /// Returns all cells as readable text.
     fn in_words(&mut self) -> Vec<(String, String)>;
-    /// Returns what the transaction changed.
+    /// Returns the changes of the transaction.
     fn changes(&mut self) -> Vec<Op>;
-    /// Keeps what the transaction changed.
+    /// Keeps the changes of the transaction.
     fn commit(&mut self);
-    /// Undoes what the transaction changed.
+    /// Undoes the changes of the transaction.
     fn rollback(&mut self);
     /// Returns empty dictionaries with the same settings.
     fn fresh(&self) -> Box<dyn AnyState>;
@@ -35,7 +35,7 @@ pub(crate) struct Template {
     pub(crate) app: u16,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// The dictionaries each of which is a single cell, as a bit set.
+    /// Bit set of the dictionaries that each form a single cell.
     pub(crate) whole: u64,
     pub(crate) dicts: &'static [DictInfo],
 }
@@ -51,7 +51,7 @@ pub(crate) trait AppAccess: Send + Sync {
     fn template(&self) -> Template;
     /// Takes the body of the bee of `cell` and gives it back when `pause` is over, as a slow handler would.
     fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Merges the owners of `cells`; completes when they have had one owner.
+    /// Merges the owners of `cells`; completes when a single bee has owned all of them.
     fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
     /// Encodes and decodes the state of every bee, one after the other, while messages arrive. Returns
     /// the number of bees.

@@ -17,8 +17,8 @@ pub(crate) trait Owners: Send + Sync {
     /// Looks for the owner of each set of cells. Completes when all lookups are done, whether or not
     /// they found one.
     fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Merges the owners of `cells`. Completes when all of them had one owner. The caller must not drop
-    /// the future before that, because it may hold the body of a bee.
+    /// Merges the owners of `cells`. Completes when a single bee has owned all of them. The caller must not
+    /// drop the future before that, because it may hold the body of a bee.
     fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
 }
 
@@ -39,20 +39,19 @@ pub(crate) trait Blocked: Send {
     /// Tries to deliver. Returns itself if that is not possible yet, for example because its cells have
     /// several owners.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
-    /// Returns the source of owners for the cells. `None` if delivery needs no owner, only that nothing
-    /// earlier is in the way.
+    /// Returns the source of owners for the cells. `None` if the delivery needs no owner and waits only for
+    /// earlier entries.
     fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
 
-/// The cells, sweeps and apps of blocked messages, which later messages must not overtake, each with its
-/// number of blocked messages.
+/// Counts of blocked messages and sweeps, by which a later message finds out whether it must wait.
 #[derive(Default)]
 struct Before {
-    /// By app and cell.
+    /// Number of blocked messages, by app and cell.
     cells: HashMap<(u16, CellId), usize>,
-    /// Sweeps, by app.
+    /// Number of blocked sweeps, by app.
     sweeps: HashMap<u16, usize>,
-    /// All messages and sweeps, by app.
+    /// Number of blocked messages and sweeps, by app.
     apps: HashMap<u16, usize>,
 }
 
@@ -194,7 +193,7 @@ impl Queue {
 
     /// Delivers, in order, everything that can be delivered.
     pub(crate) fn deliver(&mut self, turn: &mut Turn) {
-        // after a delivery, entries behind the limit are among the first
+        // a delivery may bring entries from behind the limit among the first ones
         while self.deliver_some(turn) && !self.blocked.is_empty() {}
     }
 

@@ -1,11 +1,11 @@
 //! Deferred routing: work that a sender leaves to a later point, in the sender's order.
 //!
-//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO
-//! bee must not run handlers. It leaves such messages to the threads that run bees, in one queue for
-//! each app; what it sends to the same app meanwhile goes through the same queue. Second, handlers that
-//! emit to one another may nest too deeply for one stack. The message that nests too deeply is deferred,
-//! and everything that the sender routes later waits behind it. All receivers thus see the order that
-//! they would see if the stack were unlimited.
+//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO bee
+//! must not run handlers. It leaves such messages to the threads that run bees, in one queue for each app;
+//! messages that it sends to the same app meanwhile go through the same queue. Second, handlers that emit to
+//! one another may nest too deeply for one stack. The message that nests too deeply is deferred, and
+//! everything that the sender routes later waits behind it. All receivers thus see the order that they would
+//! see if the stack were unlimited.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
@@ -60,7 +60,7 @@ impl State {
 
 /// The deferred work of one sender: either for one app, or everything that nested too deeply.
 pub(crate) struct DeferredQueue {
-    /// The app as whose work the queue runs.
+    /// The app that the threads count this work for (see [`Runnable::app`]).
     app: u16,
     /// Whether this is the queue for work that nested too deeply.
     is_deep: bool,
@@ -73,7 +73,7 @@ impl DeferredQueue {
         Arc::new(DeferredQueue { app, is_deep: false, state: Mutex::default() })
     }
 
-    /// Creates a queue for work that nested too deeply. `app` is the app of the first such message.
+    /// Creates a queue for work that nested too deeply. `app` is the app of the first message in it.
     pub(crate) fn for_deep_stacks(app: u16) -> Arc<DeferredQueue> {
         Arc::new(DeferredQueue { app, is_deep: true, state: Mutex::default() })
     }
@@ -94,8 +94,8 @@ impl DeferredQueue {
         }
     }
 
-    /// Takes the next entry. `unfinished` is what the previous entry has deferred again; it comes before
-    /// all other entries.
+    /// Takes the next entry. `unfinished` contains the work that the previous entry has deferred again; it
+    /// comes before all other entries.
     fn next(&self, unfinished: &mut Vec<Deferred>) -> Option<Deferred> {
         let mut state = self.state.lock();
         state.put_first(unfinished);
@@ -107,8 +107,8 @@ impl DeferredQueue {
         next
     }
 
-    /// Drops the entries that have not begun. They are dropped outside the lock, because their messages'
-    /// code runs.
+    /// Drops the entries that have not begun. They are dropped outside the lock, because dropping a message
+    /// runs the app's code.
     fn clear(&self) {
         let mut state = self.state.lock();
         let thrown_away = std::mem::take(&mut state.queue);
@@ -152,7 +152,7 @@ impl Runnable for DeferredQueue {
 }
 
 impl RouteContext<'_, '_> {
-    /// Checks whether routing must wait behind something that nested too deeply.
+    /// Checks whether routing must wait behind earlier work that nested too deeply.
     #[inline(always)]
     pub(crate) fn must_defer(&self) -> bool {
         match (&self.sink, &self.turn.unfinished) {

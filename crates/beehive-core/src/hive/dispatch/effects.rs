@@ -1,4 +1,4 @@
-//! Effects: what a run of transactions does to the outside (deliveries, answers, timers).
+//! Effects: the actions of a run of transactions that are visible outside it (deliveries, answers, timers).
 //!
 //! Code that runs or routes messages passes a [`RouteContext`] along. Its [`Sink`] decides whether
 //! effects take place at once or are held until the record of the run is committed. Held effects are
@@ -71,7 +71,7 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         matches!(self.sink, Sink::Held(_))
     }
 
-    /// Routes the deferred work of this run, and what that defers again, until none is left. The stack
+    /// Routes the deferred work of this run, and the work that it defers again, until none is left. The stack
     /// is free at this point, so the nesting is counted from zero.
     pub(crate) fn run_deferred(&mut self) {
         let depth = std::mem::take(&mut self.turn.depth);
@@ -94,11 +94,11 @@ pub(crate) struct Effects {
     pub(crate) notes: Vec<Note>,
     /// The effects, in order.
     steps: Vec<Effect>,
-    /// Number of `steps` that only report a result to who asked for it.
+    /// Number of `steps` that only report a result to its requester.
     reports: usize,
     /// Routing that nested too deeply for one stack, and everything that was routed after it.
     too_deep: VecDeque<Effect>,
-    /// `Some` while an entry of `too_deep` is routed: collects what nests too deeply again, and
+    /// `Some` while an entry of `too_deep` is routed: collects the work that nests too deeply again, and
     /// everything routed after that.
     unfinished: Option<Vec<Effect>>,
     /// Number of messages that stateless handlers handled in this run.
@@ -137,14 +137,13 @@ impl Effects {
         self.steps.push(Box::new(effect))
     }
 
-    /// Adds an effect that only reports a result (an answer, an error) to who asked for it.
+    /// Adds an effect that only reports a result (an answer, an error) to its requester.
     pub(crate) fn hold_report(&mut self, report: impl FnOnce(&mut RouteContext) + Send + 'static) {
         self.reports += 1;
         self.hold(report)
     }
 
-    /// Checks whether the run has emitted, sent and begun nothing: all that is left of it are reports to who
-    /// asked.
+    /// Checks whether the run has emitted no messages and has no effects other than reports to requesters.
     pub(crate) fn only_reports(&self) -> bool {
         self.emits.is_empty() && self.steps.len() == self.reports
     }
@@ -182,7 +181,7 @@ impl Effects {
         self.too_deep.pop_front()
     }
 
-    /// Returns the current point.
+    /// Returns a savepoint of the current effects.
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
             numbers: self.numbers,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::span::EnteredSpan;
 
-/// A handler with what belongs to it, without the types of its app and its message.
+/// A handler and the data that belongs to it, without the types of its app and its message.
 #[derive(Clone, Copy)]
 pub(crate) struct Handler<'a> {
     /// Number and name of the app.
@@ -39,7 +39,7 @@ pub(crate) struct Handler<'a> {
 }
 
 impl<'a> Handler<'a> {
-    /// Enters the tracing span of one message. What the handler logs appears inside it.
+    /// Enters the tracing span of one message. The handler's log lines appear inside it.
     #[cold]
     pub(crate) fn span(&self, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
         tracing::trace_span!(
@@ -66,14 +66,14 @@ impl<'a> Handler<'a> {
         let Handler { app_name: app, name: handler, message, .. } = *self;
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
         if tracing::enabled!(tracing::Level::DEBUG) {
-            // describing the error is the app's code, which may panic
+            // `describe` is the app's code, which may panic
             let error = panics::harmless(|| error.describe()).unwrap_or_default();
             tracing::debug!(app, handler, message, %error, "a handler answered with an error");
         }
     }
 
-    /// Counts a message that ended with an error that no handler returned. Except for a view that is too old,
-    /// it becomes a dead letter.
+    /// Counts a message that ended with an error that no handler returned. The message becomes a dead letter,
+    /// unless the error is that a view is too old.
     #[cold]
     pub(crate) fn fail(
         &self,
@@ -171,9 +171,9 @@ fn remembered_as(message: &'static str, handler: &'static str) -> String {
     }
 }
 
-/// Runs the derived map. If it panics (because of an overflow, for example, in a build that checks for
-/// it), the message goes to the handler with the cells named so far. If the handler panics at the same point,
-/// the error reaches the requester or the dead letters.
+/// Runs the derived map. If it panics (for example because of an overflow, in a build that checks for
+/// overflows), the message goes to the handler with the cells named so far. If the handler panics at the same
+/// point, the error reaches the requester or the dead letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.run(|mapper| A::map(message, mapper));

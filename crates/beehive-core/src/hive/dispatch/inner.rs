@@ -113,7 +113,7 @@ pub(crate) struct HiveInner {
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
     /// Time after which a message that holds its thread is reported.
     pub(in crate::hive) stuck_after: Duration,
-    /// Every how many dropped messages of a handler one is verified; 0 for none.
+    /// One in this many messages that the map of a handler drops is verified; 0 turns verification off.
     pub(crate) verify_maps: u32,
     /// Whether the hive was asked to stop. Messages in flight are still handled until it is `over`.
     pub(in crate::hive) stopped: AtomicBool,
@@ -125,7 +125,7 @@ pub(crate) struct HiveInner {
     pub(crate) ended: Notify,
     /// Notified when the hive has stopped.
     pub(in crate::hive) stop_done: Notify,
-    /// What the hive left unfinished when it stopped; `None` before.
+    /// The work that the hive left unfinished when it stopped; `None` before.
     pub(in crate::hive) report: Mutex<Option<Stopped>>,
     /// Number of IO bees that have not returned.
     pub(in crate::hive) tasks: AtomicUsize,
@@ -200,7 +200,7 @@ impl HiveInner {
         });
 
         // closes the batch even if `route` panics: a batch that stays open would block the lane that all
-        // share
+        // callers share
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
@@ -276,8 +276,8 @@ impl HiveInner {
         }
     }
 
-    /// Counts messages that were dropped because too many for stateless handlers came together in one record.
-    /// Logs the first of every 1000.
+    /// Counts a run of messages that was dropped because one record would have contained the effects of too
+    /// many messages for stateless handlers. Logs the first of every 1000.
     #[cold]
     pub(crate) fn too_many_stateless(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {

@@ -38,7 +38,8 @@ pub(crate) trait Receiver<M: Message>: Onward {
     /// or, if the map drops them, to the next app of the chain. `position` is the position of the app in
     /// the chain of apps that answer; `None` if it is not in the chain.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
-    /// Returns what the map says about one message.
+    /// Checks whether the map drops message `index`. If maps are verified, a message that the map drops
+    /// wrongly does not count as dropped.
     fn drops(&self, batch: &Batch<M>, index: u32, turn: &mut Turn) -> bool;
     /// Returns the log entries for the messages of `range` that the map does not drop; none if the app
     /// is not journaled. `at` is the time of a timer.
@@ -116,8 +117,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Passes messages on to the app behind `position` in the chain. If there is none, the requester
-    /// learns that the messages are unanswered.
+    /// Passes messages on to the app behind `position` in the chain. If there is none, the requester gets a
+    /// report that the messages are unanswered.
     pub(crate) fn pass_on(
         &self,
         batch: &Arc<Batch<M>>,
@@ -173,8 +174,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Sends messages to one app at a given time. `part_of` is the admitted batch for which a stateless
-    /// handler ran that set the timer; it stays open until a record contains the timer.
+    /// Sends messages to one app at a given time. If a stateless handler set the timer, `part_of` is the
+    /// admitted batch that it ran for. The batch stays open until a record contains the timer.
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
@@ -285,7 +286,7 @@ impl<M: Message> Onward for ToIoBee<M> {
 /// A `MessageType` with its type erased.
 type Kind = Box<dyn Any + Send + Sync>;
 
-/// An encoded message that is to be sent to an app again.
+/// An encoded message to be resent to an app.
 pub(crate) struct Again<'a> {
     /// The encoded message.
     pub(crate) bytes: &'a [u8],
@@ -367,11 +368,11 @@ pub(crate) struct Types {
     /// Credits for timers. A timer holds one for each message until everything that the message causes
     /// is done.
     pub(crate) timers: Arc<Credits>,
-    /// How a message from a log is sent again, by app and stable name.
+    /// The receivers of messages that are resent from a log, by app and stable name.
     resend: RwLock<HashMap<(u16, String), Arc<dyn Resend>>>,
-    /// How a sweep from a log is continued, by app and stable name.
+    /// Functions that resume a sweep from a log, by app and stable name.
     resume: RwLock<HashMap<(u16, String), ResumeSweep>>,
-    /// The types by name, for encoded messages of which nothing but the name is known.
+    /// The types by name, for encoded messages of which only the name is known.
     named: RwLock<BTreeMap<&'static str, Named>>,
     /// The first name that two types share.
     clash: Mutex<Option<SameName>>,
@@ -417,14 +418,14 @@ impl Types {
         kind
     }
 
-    /// Sends a message from a log again.
+    /// Resends a message from a log.
     pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let (source, at) = (Source::again(emit), emit.at);
         let again = Again { bytes: &emit.bytes, source, position: emit.position, admitted: None, at };
         self.send_again(emit.id.app.0, &emit.name, again, cx)
     }
 
-    /// Sends an encoded message again to the app's handler with this stable name.
+    /// Resends an encoded message to the app's handler with this stable name.
     pub(crate) fn send_again(
         &self,
         app: u16,
@@ -435,7 +436,7 @@ impl Types {
         self.resend_to(app, name)?.send(again, cx)
     }
 
-    /// Checks whether an encoded message can be sent again.
+    /// Checks whether an encoded message can be resent.
     pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
         self.resend_to(way.app, &way.name)?.check(bytes)
     }
@@ -445,7 +446,7 @@ impl Types {
         Some(self.resend_to(app, name).ok()?.onward())
     }
 
-    /// Returns how messages are sent to the handler of `app` with this stable name.
+    /// Returns the object that resends messages to the handler of `app` with this stable name.
     fn resend_to(&self, app: u16, name: &str) -> Result<Arc<dyn Resend>, DecodeError> {
         let known = self.resend.read().get(&(app, name.to_string())).cloned();
         let why = || format!("the app does not handle `{name}`");
@@ -529,7 +530,7 @@ impl Types {
         }
     }
 
-    /// Fixes the receivers of `M`, in the order in which they were added, which is that of the apps.
+    /// Fixes the receivers of `M`, in the order in which they were added, which is the order of the apps.
     pub(crate) fn seal<M: Message>(&self) {
         let Some(list) = self.pending.lock().remove(&TypeId::of::<M>()) else { return };
         let Ok(list) = list.downcast::<Vec<Arc<dyn Receiver<M>>>>() else { return };

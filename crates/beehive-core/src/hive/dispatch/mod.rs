@@ -1,9 +1,9 @@
 //! Dispatch: what one worker does during a turn, from emitted messages to the mailboxes of their owners.
 //!
-//! What comes in: the messages that transactions and IO bees emit (`outputs`), and scheduled bees. What
-//! goes out: deliveries and other effects (`effects`), at once or when their record is committed;
-//! blocked messages, which wait in their sender's queue (`sender_queue`); deferred work (`deferred`);
-//! scheduled bees for the runners and the overflow pools (`workers`, `overflow_pool`).
+//! Input: the messages that transactions and IO bees emit (`outputs`), and scheduled bees. Output: deliveries
+//! and other effects (`effects`), at once or when their record is committed; blocked messages, which wait in
+//! their sender's queue (`sender_queue`); deferred work (`deferred`); scheduled bees for the runners and the
+//! overflow pools (`workers`, `overflow_pool`).
 //!
 //! Locks: each slot, the runners' queue, the overflow pools, each sender's queue and each deferred queue
 //! have a lock of their own. No two of the first three are held at once. Messages are delivered under the

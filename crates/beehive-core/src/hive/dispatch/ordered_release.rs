@@ -1,5 +1,5 @@
-//! Effects of one sender that wait for records of their own, outside the record of any bee: they are
-//! released in the order in which they arose, whichever record is reported as committed first.
+//! Effects of one sender that wait for records of their own, outside the record of any bee: they are released
+//! in the order in which they arose, whatever the order in which the records are reported as committed.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
@@ -29,7 +29,7 @@ struct State {
     going: bool,
 }
 
-/// The releases of one sender, in the order of their places.
+/// The releases of one sender, in the order in which their places were reserved.
 #[derive(Default)]
 pub(crate) struct Releases(Mutex<State>);
 
@@ -78,8 +78,9 @@ impl Releases {
     }
 }
 
-/// Consumes a message with `handler`, unless that handler has consumed it before. A record contains what
-/// was made of the message (`emits`); the effects `steps` are released when the record is committed.
+/// Consumes a message with `handler`, unless that handler has consumed it before. A record contains the
+/// messages that were emitted for it (`emits`); the effects `steps` are released when the record is
+/// committed.
 pub(crate) fn consume(
     message_id: MessageId,
     handler: usize,

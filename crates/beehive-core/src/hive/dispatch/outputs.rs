@@ -75,8 +75,8 @@ trait Slot: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Drops the messages from index `len` on.
     fn truncate(&mut self, len: u32);
-    /// Makes a batch of the messages; does nothing if there are none left. `next` is the source of the
-    /// batch, and is then advanced to that of the next batch.
+    /// Makes a batch of the messages; does nothing if there are none left. `next` is the source of the batch,
+    /// and is then advanced to the source of the next batch.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     /// Routes a span of the frozen batch.
     fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
@@ -84,7 +84,8 @@ trait Slot: Send {
     fn thaw(&mut self);
     /// Returns the name of the message type.
     fn name(&self) -> &'static str;
-    /// Returns the names and bytes of messages that are not frozen yet.
+    /// Encodes the messages of `range`, which are not frozen into a batch yet, and returns each with the name
+    /// of its type.
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)>;
 }
@@ -100,7 +101,7 @@ enum Routed {
 /// The slot of message type `M`.
 struct Typed<M: Message> {
     kind: Arc<MessageType<M>>,
-    /// Whether these are messages for later.
+    /// Whether these messages are sent by timers.
     later: bool,
     /// The messages that are not frozen yet.
     messages: Vec<M>,
@@ -109,9 +110,9 @@ struct Typed<M: Message> {
     usual: usize,
     /// The frozen messages while they are routed.
     batch: Option<Arc<Batch<M>>>,
-    /// Whether the batch was admitted on a lane by itself, so that it must also be closed.
+    /// Whether the batch itself was admitted on a lane, so that it must also be closed.
     admitted: bool,
-    /// For later messages of a stateless handler that ran for an admitted batch: that batch. It stays
+    /// If the timers were set by a stateless handler, the admitted batch that it ran for. The batch stays
     /// open until a record contains the timers.
     part_of: Option<Arc<Admitted>>,
 }
@@ -216,8 +217,8 @@ pub(crate) struct Savepoint {
 /// The messages that the transactions of a run have emitted so far.
 pub(crate) struct Outputs {
     types: Arc<Types>,
-    /// The slots by message type, separately for messages for later, because a message that a timer
-    /// sends begins a new chain (its hops start at zero).
+    /// The slots, by message type and by whether a timer sends the messages. A message that a timer sends
+    /// needs a slot of its own, because it begins a new chain (its hops start at zero).
     slots: Vec<((TypeId, bool), Box<dyn Slot>)>,
     /// The spans, in order of emission.
     spans: Vec<Span>,
@@ -227,7 +228,7 @@ pub(crate) struct Outputs {
     later: u32,
     /// Number of messages that were emitted before the current transaction.
     base: u32,
-    /// The limit that the current transaction exceeded.
+    /// The limit that the current transaction has exceeded; `None` if it is within all limits.
     overflown: Option<&'static str>,
 }
 
@@ -253,7 +254,7 @@ impl Outputs {
         self.savepoint()
     }
 
-    /// Returns the current point, inside a transaction.
+    /// Returns a savepoint of the current outputs, inside a transaction.
     #[inline(always)]
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
@@ -366,7 +367,7 @@ impl Outputs {
         }
     }
 
-    /// Adds a slot for type `M`. Returns `None` if there are more than `u16` can number.
+    /// Adds a slot for type `M`. Returns `None` if there are more slots than a `u16` can number.
     #[cold]
     fn new_slot<M: Message>(&mut self, later: bool) -> Option<usize> {
         let kind = self.types.kind::<M>();
@@ -391,7 +392,7 @@ impl Outputs {
         Some(self.slots.len() - 1)
     }
 
-    /// Makes batches of the emitted messages, which take the next of `numbers`.
+    /// Makes batches of the emitted messages, which are numbered with the next of `numbers`.
     ///
     /// The numbers must be deterministic: the same outputs must always get the same ones. Slots are
     /// therefore frozen in order of emission. Their own order depends on which types this thread
@@ -429,8 +430,8 @@ impl Outputs {
         self.base = 0;
     }
 
-    /// Returns the type names and numbers of the emitted messages, for the counters by handler and
-    /// message type.
+    /// Returns the type names and counts of the emitted messages, for the counters by handler and message
+    /// type.
     pub(crate) fn summary(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.spans.iter().filter_map(|s| Some((self.slots.get(s.slot as usize)?.1.name(), s.count)))
     }

@@ -18,9 +18,9 @@ pub(crate) struct OverflowPools {
     /// The pools of all apps.
     pools: Mutex<Pools>,
     /// Whether some app holds all the threads that it may have. A cache of `Pools::is_full` for the fast
-    /// path: it is written under the lock, and read without it (relaxed). A stale value is harmless,
-    /// because `keep_if_full` checks again under the lock, and a bee that runs on a runner after all is
-    /// only less isolated.
+    /// path: it is written under the lock, and read without it (relaxed). A stale value is harmless, because
+    /// `keep_if_full` checks again under the lock, and a bee that nevertheless runs on a runner is only less
+    /// isolated.
     any_full: AtomicBool,
     /// Number of times that the watchdog moved bees away from a held thread.
     pub(crate) relieved: AtomicU64,
@@ -66,13 +66,13 @@ impl Pools {
         self.all.get(app).is_some_and(|pool| pool.threads >= most)
     }
 
-    /// Counts one more thread of an app.
+    /// Adds one to the number of threads of an app.
     fn count(&mut self, app: u16) {
         self.of(app).threads += 1;
         self.threads += 1
     }
 
-    /// Counts one thread less of an app.
+    /// Subtracts one from the number of threads of an app.
     fn uncount(&mut self, app: u16) {
         let pool = self.of(app);
         pool.threads -= 1;
@@ -122,9 +122,9 @@ impl OverflowPools {
         first
     }
 
-    /// Takes the next bee of a pool for one of its threads. If there is none, the thread is no longer
-    /// counted and must end. Both happen under the lock, so `add` either finds the thread counted and
-    /// its bee is taken, or starts a new thread.
+    /// Takes the next bee of a pool for one of its threads. If there is none, the thread is no longer counted
+    /// and must end. Both happen under the lock that `add` takes, too: if `add` finds the thread counted, the
+    /// thread's next call takes the added bee; otherwise `add` makes its caller start a new thread.
     fn next(&self, app: u16) -> Option<Arc<dyn Runnable>> {
         let mut pools = self.pools.lock();
         let next = pools.of(app).bees.pop_front();

@@ -61,9 +61,9 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Called when a transaction has succeeded, before its changes are kept and its outputs leave.
-    /// Called by the thread that runs the handler. `mark` is where the outputs of the transaction begin
-    /// in `ctx`.
+    /// Called when a transaction has succeeded, before its changes are kept and its outputs leave. Called by
+    /// the thread that runs the handler. `mark` is the point in `ctx` at which the outputs of the transaction
+    /// begin.
     fn committing(
         &self,
         transaction: &Transaction,
@@ -86,8 +86,8 @@ pub(crate) trait Probe: Send + Sync {
     fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {}
 
     /// Takes the notes of a journaled run without an entry. They count once `newest`, the bee's newest entry
-    /// in flight, is committed, because the run has read what it changed. Called by the thread that made
-    /// the notes.
+    /// in flight, is committed, because the run has read the changes of that entry. Called by the thread that
+    /// made the notes.
     fn noted_read(&self, newest: Option<EntryNumber>, notes: Vec<Note>) {}
 
     /// Called when log entry `entry` is committed, before its effects are released. Called by the thread
@@ -103,7 +103,7 @@ pub(crate) trait Probe: Send + Sync {
 /// A transaction without its outcome, for the probe.
 pub(crate) struct Transaction<'a> {
     pub(crate) handler: Handler<'a>,
-    /// The bee that runs it. None for a stateless handler.
+    /// The bee that runs it; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
     /// The batch of the message.
     pub(crate) batch: &'a dyn Messages,
@@ -172,7 +172,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) cells: &'a CellSet,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// The dictionaries each of which is a single cell, as a bit set.
+    /// Bit set of the dictionaries that each form a single cell.
     pub(crate) whole: u64,
 }
 
@@ -201,7 +201,7 @@ impl RouteContext<'_, '_> {
 }
 
 impl Turn<'_> {
-    /// Reports that the state of a bee was built again.
+    /// Reports that the state of a bee was rebuilt.
     pub(crate) fn note_restored(&mut self, app: u16, cells: impl FnOnce() -> Vec<CellId>) {
         if let Some(probe) = self.hive.probe() {
             probe.restored(app, cells())
@@ -209,7 +209,7 @@ impl Turn<'_> {
     }
 }
 
-/// Reports messages that are handed over for a handler.
+/// Reports messages that are handed over to a handler.
 #[cold]
 pub(crate) fn handed_over(handler: &Handler, batch: &dyn Messages, range: Range<u32>, cx: &mut RouteContext) {
     let note = cx.turn.hive.probe().and_then(|probe| probe.handed_over(handler, batch, range));

@@ -39,9 +39,9 @@ type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 /// The shared state of one sender's queue.
 #[derive(Default)]
 pub(crate) struct QueueState {
-    /// Whether something waits, or the queue has been merged into another one. Written (release) under
-    /// the lock of `waiting`. A sender reads it (acquire) without the lock: `false` means that none of
-    /// the messages that it added before is still waiting.
+    /// Whether any message waits, or the queue has been merged into another one. Written (release) under the
+    /// lock of `waiting`. A sender reads it (acquire) without the lock: `false` means that none of the
+    /// messages that it added before is still waiting.
     any: AtomicBool,
     /// The messages that wait.
     waiting: Mutex<Waiting>,
@@ -75,7 +75,7 @@ impl SenderQueue {
         SenderQueue(Some(self.made().clone()))
     }
 
-    /// Returns the queue, which it allocates if necessary.
+    /// Returns the queue; allocates it if necessary.
     fn made(&mut self) -> &Arc<QueueState> {
         self.0.get_or_insert_with(Arc::default)
     }
@@ -97,14 +97,14 @@ impl SenderQueue {
         }
     }
 
-    /// Checks whether nothing waits. Does not lock `waiting`, because the caller may hold a mailbox,
-    /// which deliveries lock under `waiting`.
+    /// Checks whether no message waits. Does not lock `waiting`, because the caller may hold a mailbox, which
+    /// deliveries lock under `waiting`.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|state| !state.any.load(Ordering::Acquire)) && !self.must_defer()
     }
 
-    /// Checks whether another handle to the queue exists: that of a timer, for example, which will still
-    /// send.
+    /// Checks whether another handle to the queue exists: for example that of a timer, which will still send
+    /// messages.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.as_ref().is_some_and(|state| Arc::strong_count(state) > 1)
     }
@@ -142,8 +142,8 @@ impl SenderQueue {
         }
     }
 
-    /// Defers work that nests too deeply. The deferred work runs as work of `app`, the app of the first
-    /// such message.
+    /// Defers work that nests too deeply. If this is the first such work, the threads count the queue as work
+    /// of `app`.
     pub(crate) fn defer(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|state, _| {
             state.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
@@ -282,7 +282,7 @@ impl QueueState {
         waiting.blocked.heads(uniting)
     }
 
-    /// Delivers, in order, what can be delivered. Returns whether something is left.
+    /// Delivers, in order, all messages that can be delivered. Returns whether any message still waits.
     ///
     /// Clears `resolving` under the lock under which `block` adds messages: either this call sees a new
     /// message, or `block` finds `resolving` cleared and starts a new task.
@@ -343,6 +343,7 @@ async fn resolve(state: Arc<QueueState>, hive: Arc<HiveInner>) {
         state.unite(&hive);
 
         tokio::select! {
+            biased;
             () = state.news.notified() => {}
             () = ended => {}
         }

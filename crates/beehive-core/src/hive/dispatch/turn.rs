@@ -21,14 +21,14 @@ use std::time::Duration;
 
 /// Work that a worker can run: a bee with messages, or work that a sender has deferred.
 pub(crate) trait Runnable: Send + Sync {
-    /// Returns the number of its app.
+    /// Returns the number of the app that the work belongs to.
     fn app(&self) -> u16;
     /// Runs until there is nothing left to do or the turn is over.
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// Where the bees run that a turn schedules while it only routes. They never run on the task that began
-/// the turn, because a handler may hold its thread.
+/// The threads that run the bees which a turn schedules while it only routes. These bees never run on the
+/// task that began the turn, because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// On the worker of the task, as soon as the task waits for something.
@@ -48,8 +48,8 @@ pub(crate) enum Stateless {
     /// On the threads that run bees, in the sender's order. For tasks that must not run handlers, such
     /// as IO bees.
     InOrder,
-    /// On the threads that run bees, in no order with other work of the sender. For requests: unrelated
-    /// requesters share the hive's own lane, and none should wait for another's handler.
+    /// On the threads that run bees, in no particular order relative to other work of the sender. For
+    /// requests: unrelated requesters share the hive's own lane, and none should wait for another's handler.
     Apart,
 }
 
@@ -114,8 +114,8 @@ pub(crate) struct Turn<'h> {
     pub(crate) depth: usize,
     /// Where stateless handlers run.
     pub(crate) stateless: Stateless,
-    /// `Some` while work is routed that was deferred because it nested too deeply. Collects what nests
-    /// too deeply again, and everything routed after it.
+    /// `Some` while the turn routes work that was deferred because it nested too deeply. Collects the work
+    /// that nests too deeply again, and everything routed after it.
     pub(crate) unfinished: Option<Vec<Deferred>>,
     /// Whether the turn only routes and runs no bees.
     begins: bool,
@@ -136,8 +136,8 @@ pub(crate) struct Turn<'h> {
 }
 
 impl<'h> Turn<'h> {
-    /// Calls `begin`, which routes messages, and then has the scheduled bees run at `place`, also if `begin`
-    /// panics: a bee that is marked as scheduled and is in no queue would never run again.
+    /// Calls `begin`, which routes messages, and then has the scheduled bees run at `place`, even if `begin`
+    /// panics: a bee that is marked as scheduled but is in no queue would never run again.
     pub(crate) fn with<R>(
         hive: &'h Arc<HiveInner>,
         place: Place,
@@ -165,7 +165,8 @@ impl<'h> Turn<'h> {
                 turn.end();
                 result
             }
-            // the buffers of this thread are dropped with the turn, because they may hold half of an output
+            // the buffers of this thread are dropped with the turn, because they may contain a part of the
+            // outputs
             Err(panic) => resume_unwind(panic),
         }
     }
@@ -236,9 +237,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Calls `run` on a thread that runs only for a while, with the buffers of a thread that has ended;
-    /// afterwards keeps them for the next thread. Otherwise each of these threads would have buffers of
-    /// its own.
+    /// Calls `run` on a short-lived thread, with the buffers of a thread that has ended, and then keeps them
+    /// for the next thread. Otherwise each of these threads would allocate its own buffers.
     pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
         SCRATCH.set(hive.workers.take_kept().map(Box::new));
 
@@ -251,7 +251,7 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Ends the turn and leaves the buffers to the next one on this thread.
+    /// Ends the turn, and keeps its buffers for the next turn on this thread.
     fn end(self) {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }
@@ -320,14 +320,14 @@ impl<'h> Turn<'h> {
         self.done += messages as usize
     }
 
-    /// The context for the handlers that run in this turn.
+    /// Returns the context for the handlers that run in this turn.
     #[inline(always)]
     pub(crate) fn ctx(&mut self) -> &mut Ctx {
         &mut self.scratch.ctx
     }
 
-    /// Takes the outputs of the run that just ended. Leaves empty ones in their place, for handlers that
-    /// run while the former are routed.
+    /// Takes the outputs of the run that just ended. Leaves empty outputs in their place, for handlers that
+    /// run while the taken ones are routed.
     pub(crate) fn take_outputs(&mut self) -> Outputs {
         let spare = self.scratch.spare.pop().unwrap_or_else(|| Outputs::new(self.hive.types.clone()));
         std::mem::replace(&mut self.scratch.ctx.out, spare)

@@ -69,9 +69,9 @@ pub(crate) fn known_slots() -> usize {
 /// A queue of scheduled bees.
 pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 
-/// What one thread is running, and what waits for it. The atomics are relaxed: the watchdog acts only on
-/// a run that it has seen for several milliseconds, and a mix of two runs would only blame the wrong
-/// handler.
+/// The state of one thread: its current run, and the bees and wake-ups that wait for it. The atomics are
+/// relaxed: the watchdog acts only on a run that it has seen for several milliseconds, and a mix of two runs
+/// would only blame the wrong handler.
 #[derive(Default)]
 struct Slot {
     /// Number of the current run; odd while a handler runs, even otherwise.
@@ -337,7 +337,7 @@ impl HiveInner {
         self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
     }
 
-    /// Starts a runner unless the maximum is active.
+    /// Starts a runner, unless the maximum number is active.
     fn start_runner(self: &Arc<Self>) {
         if self.count_runner() {
             let hive = self.clone();
@@ -347,7 +347,7 @@ impl HiveInner {
         }
     }
 
-    /// Counts one more runner. Returns `false` if the maximum is active.
+    /// Counts one more runner. Returns `false` if the maximum number is active.
     fn count_runner(&self) -> bool {
         let max = self.workers.runners_max;
         let more = |n: usize| (n < max).then_some(n + 1);
@@ -380,7 +380,11 @@ fn run(hive: &Arc<HiveInner>) {
         *hive.workers.slots[slot].runner.lock() = Some(post.clone());
 
         while post.replaced().is_none() && hive.take_queued(slot) {
+            // one wake-up for what a few bees have for the same task: a system call per answer would cost more
+            // than the handlers. The watchdog sends them if a handler holds this thread
+            let collecting = hive.workers.slots[slot].later.collect();
             Turn::run_slot(hive, slot, None);
+            drop(collecting);
             hive.give_back(slot);
         }
 

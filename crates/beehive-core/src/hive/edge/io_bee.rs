@@ -1,8 +1,8 @@
 //! IO bees: supervised tasks that own sockets, timers and other external resources. They never migrate.
 //!
-//! An IO bee emits batches under credits: a message from outside holds a credit until everything it caused
-//! is done. An IO bee that is faster than the hive therefore waits or sheds load, and memory use stays
-//! bounded. Messages that apps send to its address, and the answers to what it emitted, arrive as [`Mail`].
+//! An IO bee emits batches under credits: a message from outside holds a credit until everything it caused is
+//! done. An IO bee that is faster than the hive therefore waits or sheds load, and memory use stays bounded.
+//! Messages that apps send to its address, and the answers to messages that it emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane};
@@ -83,9 +83,9 @@ impl Io {
     /// Runs the bees that get this IO bee's messages on the worker of its own task, as soon as the task
     /// waits for something.
     ///
-    /// This has the lowest latency for an IO bee whose messages go to one place, such as the connection of
-    /// a switch, because no other thread is woken. By default the hive's runners do the work, on any core.
-    /// In both cases the task itself runs no handler, so a slow handler does not delay the task.
+    /// This has the lowest latency for an IO bee whose messages go to one place, such as the connection of a
+    /// switch, because it wakes no other thread. By default the hive's runners do the work, on any core. In
+    /// both cases the task itself runs no handler, so a slow handler does not delay the task.
     pub fn run_here(&mut self) {
         self.place = Place::Worker
     }
@@ -155,7 +155,7 @@ impl Io {
         self.out.emit(message)
     }
 
-    /// Like [`Io::emit`], to one address.
+    /// Like [`Io::emit`], but sends the message to one address.
     pub fn send<M: Message>(&mut self, to: Address, message: M) {
         self.out.send(to, message)
     }
@@ -201,6 +201,7 @@ impl Io {
 
                 self.inbox.release();
                 tokio::select! {
+                    biased;
                     () = self.room() => {}
                     () = self.inbox.arrived.notified() => {}
                     () = ended => {}
@@ -214,7 +215,8 @@ impl Io {
     /// [`Io::arrived`] then flush it while they wait, as soon as there are credits.
     ///
     /// The credits of a message come back shortly after its answer has arrived, so this may return [`Busy`]
-    /// although all answers are there. An IO bee that goes on to wait for mail does not hang all the same.
+    /// although all answers have arrived. An IO bee that then waits for mail does not hang, because the wait
+    /// flushes the batch once the credits are free.
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.wanted();
         if wanted > 0 {
@@ -310,8 +312,8 @@ impl Io {
     }
 
     /// Returns the number of messages to this IO bee that were dropped since the last call because
-    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. A non-zero result tells the IO bee to ask its
-    /// senders for their current state. Answers are not counted.
+    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. After a non-zero
+    /// result, the IO bee should ask its senders for their current state. Answers are not counted.
     pub fn take_lost(&mut self) -> u64 {
         // called after every read of the mail, so the usual case is one load. Relaxed is enough: the count
         // guards no other data
@@ -366,7 +368,7 @@ impl Drop for Io {
     }
 }
 
-/// Ends a lane that no sender can resume.
+/// Ends a lane, unless its sender can resume it after a crash.
 fn end_unless_lasting(link: &Link, lane: &OutsideLane) {
     if !lane.id().is_lasting() {
         link.lanes.end(lane)

@@ -4,6 +4,7 @@ use crate::app::Handlers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::message::{Error, ErrorKind};
+use crate::panics::Refusal;
 use crate::state::guard::Violation;
 use crate::{panics, view};
 use std::panic::AssertUnwindSafe;
@@ -37,8 +38,8 @@ impl std::error::Error for ReadError {}
 impl Hive {
     /// Reads the views of app `A`: `look` may call `.shared()` on the app's dictionaries, and sees one
     /// version of all of them. The call waits for no handler and delays none, so it can be made anywhere,
-    /// also where blocking is not allowed. `look` holds one version of the views while it runs, so it
-    /// should copy what it needs and return.
+    /// even where blocking is not allowed. `look` holds one version of the views while it runs, so it should
+    /// copy what it needs and return.
     ///
     /// A dictionary has a view if some handler of the app reads it through `.shared()`, or if its field is
     /// marked `#[shared]`. The view contains what was committed on this hive before the call, unless
@@ -98,9 +99,9 @@ impl Hive {
         };
 
         drop(opened);
-        result.or_else(|panic| match panic.downcast::<Error>() {
-            Ok(error) if error.kind() == ErrorKind::Stale => Err(ReadError::Stale(*error)),
-            Ok(error) => Err(ReadError::NotShared(*error)),
+        result.or_else(|panic| match panic.downcast::<Refusal>().map(|refusal| refusal.0) {
+            Ok(error) if error.kind() == ErrorKind::Stale => Err(ReadError::Stale(error)),
+            Ok(error) => Err(ReadError::NotShared(error)),
             Err(panic) => match panic.downcast::<Violation>() {
                 Ok(violation) => panic!(
                     "`{}` was accessed outside a handler; read its view: `app.dictionary.shared().get(..)`",

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// State of a request in flight.
-struct Waiting<M: Message> {
+struct RequestState<M: Message> {
     /// Number of handlers that will report; `None` until the message is routed, and if no app handles it.
     expected: Option<u32>,
     /// Number of handlers that have reported success or failure.
@@ -31,12 +31,12 @@ struct Waiting<M: Message> {
 }
 
 /// A request in flight. The batch holds it, so it is dropped with the message.
-struct Question<M: Message>(Mutex<Waiting<M>>);
+struct PendingRequest<M: Message>(Mutex<RequestState<M>>);
 
-impl<M: Message> Question<M> {
+impl<M: Message> PendingRequest<M> {
     /// Sends the outcome, unless one was sent before.
-    fn finish(waiting: &mut Waiting<M>, outcome: Answered<M>) {
-        if let Some(sender) = waiting.sender.take() {
+    fn finish(state: &mut RequestState<M>, outcome: Answered<M>) {
+        if let Some(sender) = state.sender.take() {
             deferred_wakes::call(move || {
                 if let Err(outcome) = sender.send(outcome) {
                     // the requester has timed out
@@ -47,54 +47,54 @@ impl<M: Message> Question<M> {
     }
 
     /// Ends the request if all handlers have reported and none has answered.
-    fn settle(waiting: &mut Waiting<M>) {
-        if waiting.expected != Some(waiting.seen) {
+    fn settle(state: &mut RequestState<M>) {
+        if state.expected != Some(state.seen) {
             return;
         }
 
-        let outcome = match waiting.failed.take() {
+        let outcome = match state.failed.take() {
             Some(error) => Err(error),
             // for a message whose answer type is `()`, "handled and committed" is the answer
             None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
-                Ok(unit) if waiting.seen > 0 => Ok(*unit),
+                Ok(unit) if state.seen > 0 => Ok(*unit),
                 // the maps of all handlers drop the message
                 Ok(_) => Err(RequestError::NoAnswer { message: M::NAME }),
                 // a chain of apps that can answer ends the request by itself, so there are only observers
                 Err(_) => Err(RequestError::NoApp { message: M::NAME }),
             },
         };
-        Self::finish(waiting, outcome)
+        Self::finish(state, outcome)
     }
 }
 
-impl<M: Message> AnswerSink<M> for Question<M> {
+impl<M: Message> AnswerSink<M> for PendingRequest<M> {
     fn expect(&self, _: &Batch<M>, _: u32, handlers: Option<u32>) {
-        let mut waiting = self.0.lock();
+        let mut state = self.0.lock();
         match handlers {
             Some(_) => {
-                waiting.expected = handlers;
-                Self::settle(&mut waiting)
+                state.expected = handlers;
+                Self::settle(&mut state)
             }
-            None => Self::finish(&mut waiting, Err(RequestError::NoApp { message: M::NAME })),
+            None => Self::finish(&mut state, Err(RequestError::NoApp { message: M::NAME })),
         }
     }
 
     fn answers(&self, answers: AnswerRun<M>, _: &Option<Arc<Cause>>) {
-        let mut waiting = self.0.lock();
+        let mut state = self.0.lock();
         for answer in answers {
-            Self::finish(&mut waiting, answer)
+            Self::finish(&mut state, answer)
         }
     }
 
     fn observed(&self, _: &Batch<M>, _: u32, result: Observed<M>) {
-        let mut waiting = self.0.lock();
-        waiting.seen += 1;
+        let mut state = self.0.lock();
+        state.seen += 1;
         match result {
-            Err(error) if waiting.failed.is_none() => waiting.failed = Some(error),
-            // dropping an error is the app's code
+            Err(error) if state.failed.is_none() => state.failed = Some(error),
+            // dropping an error runs the app's code, which may panic
             result => drop(panics::harmless(|| drop(result))),
         }
-        Self::settle(&mut waiting)
+        Self::settle(&mut state)
     }
 
     fn unanswered(&self, _: &Batch<M>, _: u32) {
@@ -141,9 +141,9 @@ pub(crate) fn may_block() {
 /// A request, which is sent when the future is first polled, and its answer `R` or the error `E` of its
 /// handler.
 ///
-/// This is a named type and no `async fn`, so that the compiler reports a type that is not a message once,
-/// at the call. With an `async fn` it would repeat the error where the future is built and where it is
-/// awaited.
+/// This is a named type rather than the future of an `async fn`, so that the compiler reports a type that is
+/// not a message once, at the call. With an `async fn` it would repeat the error where the future is built
+/// and where it is awaited.
 #[must_use = "a request is sent only when it is awaited"]
 pub struct Asked<'a, R, E = Error>(Pin<Box<dyn Future<Output = Result<R, RequestError<E>>> + Send + 'a>>);
 
@@ -164,7 +164,7 @@ impl<R, E> std::fmt::Debug for Asked<'_, R, E> {
 impl Hive {
     /// Sends a request and waits for its answer, at most five seconds.
     ///
-    /// Dropping the future is safe, but a message that was handed over may or may not be handled then.
+    /// Dropping the future is safe, but if the message was handed over by then, it may still be handled.
     pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply, M::Error> {
         self.request_within(REQUEST_LIMIT, message)
     }
@@ -214,11 +214,11 @@ impl Hive {
         }
 
         let (sender, receiver) = oneshot::channel();
-        let waiting = Waiting { expected: None, seen: 0, failed: None, sender: Some(sender) };
+        let state = RequestState { expected: None, seen: 0, failed: None, sender: Some(sender) };
         // the requester waits, so its worker is free to run the handler, and no other thread has to be woken
         let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
         // only the batch holds the sending half: if the message is dropped, `receiver` gets an error
-        inner.route_from_outside(message, Some(Arc::new(Question(Mutex::new(waiting)))), place);
+        inner.route_from_outside(message, Some(Arc::new(PendingRequest(Mutex::new(state)))), place);
 
         tokio::select! {
             biased;

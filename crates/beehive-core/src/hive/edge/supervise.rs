@@ -77,7 +77,7 @@ impl Hive {
         Some(Address::Io(self.id(), id))
     }
 
-    /// Runs an IO bee, and calls `make` again after a failure, as `restart` says. A panic in it affects
+    /// Runs an IO bee, and calls `make` again after a failure, according to `restart`. A panic in it affects
     /// nothing else.
     ///
     /// When the hive stops, the task has the grace period of [`Hive::stop`] to notice [`Io::stopping`] and
@@ -102,6 +102,7 @@ impl Hive {
                 let made = panics::catch(AssertUnwindSafe(|| make(io)));
                 let ended = match made {
                     Ok(made) => tokio::select! {
+                        biased;
                         ended = Caught(Box::pin(made)) => ended,
                         () = hive.over() => break,
                     },
@@ -129,6 +130,7 @@ impl Hive {
                 tracing::warn!(io = %name, %why, ?pause, "an IO bee failed and is restarted");
 
                 tokio::select! {
+                    biased;
                     () = hive.inner().platform.sleep(pause) => {}
                     () = hive.stopping() => {}
                 }

@@ -39,10 +39,10 @@ pub(crate) struct Source {
 
 /// The causal chain of messages, identified by the message from outside that began it.
 ///
-/// Each message of a batch from outside begins its own chain. What one run of transactions emits continues
-/// the chain of the run's first message, because separate chains would cost something for every message.
-/// While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run has one message, so the
-/// chain is exact.
+/// Each message of a batch from outside begins its own chain. The messages that one run of transactions emits
+/// continue the chain of the run's first message, because a separate chain for each message would slow down
+/// every message. While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run
+/// has one message, so the chain is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chain {
     first: u64,
@@ -51,12 +51,12 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The chains of messages from outside: one each, numbered from `first` on.
+    /// Returns the chains of messages from outside: one for each message, numbered from `first` on.
     pub(crate) fn begun(first: u64) -> Chain {
         Chain { first, each: true }
     }
 
-    /// The chain with this number, continued.
+    /// Returns the chain with this number, which all messages of the batch continue.
     pub(crate) fn of(number: u64) -> Chain {
         Chain { first: number, each: false }
     }
@@ -67,7 +67,7 @@ impl Chain {
         self.first.wrapping_add(if self.each { index as u64 } else { 0 })
     }
 
-    /// Returns the chain of what message `index` causes.
+    /// Returns the chain of the messages that message `index` causes.
     #[inline(always)]
     pub(crate) fn after(self, index: u32) -> Chain {
         Chain::of(self.number(index))
@@ -83,7 +83,7 @@ impl Chain {
 pub(crate) const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Source {
-    /// The origin of messages from outside that are never resent.
+    /// Returns the origin of messages from outside that are never resent.
     pub(crate) fn outside(origin: HiveId, chance: u64) -> Source {
         Source {
             origin,
@@ -97,7 +97,7 @@ impl Source {
         }
     }
 
-    /// The origin of a message that a log contains.
+    /// Returns the origin of a message that a log contains.
     pub(crate) fn again(emit: &Emit) -> Source {
         Source {
             origin: emit.origin,
@@ -138,8 +138,9 @@ pub(crate) struct Batch<M: Message> {
     pub(crate) admitted: Option<Arc<Admitted>>,
 }
 
-/// A message whose drop panics must not unwind into the last holder of the batch: a bee, a router, or the task that
-/// emitted it, depending on who is faster. The panic is logged, and the other messages are dropped, too.
+/// A message whose drop panics must not unwind into the last holder of the batch: a bee, a router, or the
+/// task that emitted it, depending on which of them finishes last. The panic is logged, and the other
+/// messages are dropped, too.
 impl<M: Message> Drop for Batch<M> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<M>() {
@@ -244,7 +245,7 @@ pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     fn observed(&self, batch: &Batch<M>, index: u32, result: Observed<M>);
     /// Notes that the last handler of the chain has passed message `index` on.
     fn unanswered(&self, batch: &Batch<M>, index: u32);
-    /// Whether this receiver needs `expect` and `observed`.
+    /// Checks whether this receiver needs `expect` and `observed`.
     fn counts(&self) -> bool;
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct HandlerCounters {
     pub(crate) waited: AtomicU64,
     /// Number of messages that took longer than `Builder::stuck_after`.
     pub(crate) stuck: AtomicU64,
-    /// Whether a message has been found that the map drops and the handler would not.
+    /// Whether a message has been found that the map drops but the handler would not.
     drops_wrongly: AtomicBool,
     /// Time at which it last held a thread, in nanoseconds; zero if never.
     held_at: AtomicU64,
@@ -41,8 +41,8 @@ impl HandlerCounters {
         self.drops_wrongly.load(Ordering::Relaxed)
     }
 
-    /// Checks whether the handler has ever held a thread. Its messages are recorded while they run from
-    /// then on.
+    /// Checks whether the handler has ever held a thread. From the first time on, its messages are recorded
+    /// while they run.
     #[inline(always)]
     pub(crate) fn has_held(&self) -> bool {
         self.held_at.load(Ordering::Relaxed) != 0

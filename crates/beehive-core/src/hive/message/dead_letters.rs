@@ -41,8 +41,8 @@ pub struct DeadLetter {
 /// The origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The causal chain: the number of the message from outside that began it, as in the spans of
-    /// `tracing`. For messages of one run while tracing was off, it is the chain of the first.
+    /// The causal chain: the number of the message from outside that began it, as in the spans of `tracing`.
+    /// If several messages ran together while tracing was off, it is the chain of the first one.
     pub chain: u64,
     /// Number of messages between the one from outside and this one.
     pub hops: u16,
@@ -184,7 +184,7 @@ impl DeadLetters {
         self.letters.lock().kept.len()
     }
 
-    /// Returns the number of all letters so far.
+    /// Returns the number of letters since the start.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }

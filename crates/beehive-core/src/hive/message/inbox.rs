@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// Mail for an IO bee: messages sent to its address, or answers to what it emitted.
+/// Mail for an IO bee: messages sent to its address, or answers to messages that it emitted.
 pub struct Mail {
     content: Content,
     /// The work in flight that this mail belongs to, held until the mail is dropped.
@@ -85,8 +85,8 @@ impl Mail {
 
 /// The unread mail of one IO bee.
 ///
-/// Mail holds the credits of the work that caused it, which bounds it as long as its owner reads. Mail
-/// without credits is bounded by [`limits::MAIL_UNREAD_MAX`].
+/// Mail holds the credits of the work that caused it, so credits bound the unread mail as long as its owner
+/// reads. Mail without credits is bounded by [`limits::MAIL_UNREAD_MAX`].
 pub(crate) struct Inbox {
     unread: Mutex<Unread>,
     pub(in crate::hive) arrived: Arc<Notify>,

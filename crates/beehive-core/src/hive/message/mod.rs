@@ -8,7 +8,7 @@
 //! them is held while another is taken; an inbox releases credits and wakes its reader after it has
 //! unlocked.
 //!
-//! Shutdown: nothing special. What IO bees have not read is dropped with their inboxes.
+//! Shutdown: nothing special. Unread mail is dropped together with its inbox.
 
 pub(crate) mod batch;
 pub(crate) mod counters;

@@ -26,7 +26,7 @@ impl Write for Bounded {
 }
 
 /// Returns the first `bytes_max` bytes of a value's JSON, cut at a character boundary, with `…` appended if
-/// the JSON is incomplete, also because the value cannot be written as JSON.
+/// the JSON is cut or the value cannot be written as JSON.
 pub(crate) fn bounded<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> String {
     let mut out = Bounded { text: Vec::new(), bytes_max };
     let whole = serde_json::to_writer(&mut out, value).is_ok();

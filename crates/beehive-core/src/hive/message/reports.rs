@@ -36,13 +36,14 @@ pub struct Status {
     pub remembered: usize,
     /// Number of message chains that were cut off as cycles.
     pub cycles: u64,
-    /// Number of times that bees were moved away from behind a handler that held its thread.
+    /// Number of times that bees which waited behind a handler that held its thread were moved to other
+    /// threads.
     pub relieved: u64,
     /// Messages that currently take too long.
     pub stuck: Vec<StuckStatus>,
 }
 
-/// One app.
+/// The status of one app.
 #[derive(Clone, Debug, Serialize)]
 pub struct AppStatus {
     /// Its name.
@@ -69,7 +70,7 @@ pub struct AppStatus {
     pub busiest: Vec<BeeStatus>,
 }
 
-/// One handler.
+/// The status of one handler.
 #[derive(Clone, Debug, Serialize)]
 pub struct HandlerStatus {
     /// Its name.
@@ -88,9 +89,9 @@ pub struct HandlerStatus {
     pub dropped: u64,
     /// Messages answered with an error.
     pub errors: u64,
-    /// Messages at which the handler panicked or broke a rule.
+    /// Messages on which the handler panicked or broke a rule.
     pub panics: u64,
-    /// Messages that it gave an answer to.
+    /// Messages that it answered.
     pub answered: u64,
     /// Runs of its messages that were blocked until their cells had one owner. A high number shows which
     /// handler merges bees.
@@ -110,17 +111,17 @@ pub struct StuckStatus {
     pub message: &'static str,
     /// The first mapped cell, in hexadecimal; `None` if the message has no cells.
     pub cell: Option<String>,
-    /// The causal chain of the message, in hexadecimal. If several messages are run together, that of the
-    /// first.
+    /// The causal chain of the message, in hexadecimal. If several messages run together, this is the chain
+    /// of the first one.
     pub chain: String,
-    /// The message as JSON, possibly truncated. Empty if none of the handler's messages has taken long
-    /// before, because messages are recorded only from then on.
+    /// The message as JSON, possibly truncated. Empty if no earlier message of the handler has held its
+    /// thread, because the hive records a handler's messages only from that moment on.
     pub words: String,
     /// Milliseconds since the watchdog first saw the message.
     pub milliseconds: u64,
 }
 
-/// One bee.
+/// The status of one bee.
 #[derive(Clone, Debug, Serialize)]
 pub struct BeeStatus {
     /// The bee.

@@ -100,7 +100,7 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
                 let state = again(&self, &mut body.app);
                 let failed = state.map(|state| body.app = state).err();
 
-                // also after a failure: the bee then continues with the state that it had
+                // even after a failure: the bee then continues with its old state
                 Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
                 if let Some(error) = failed {
                     return Err(error);

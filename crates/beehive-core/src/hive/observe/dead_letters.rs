@@ -17,11 +17,11 @@ impl Hive {
     }
 
     /// Resends the message of a dead letter to the app that failed to handle it, and removes the letter. If
-    /// the message fails again, that makes a new letter.
+    /// the message fails again, the hive keeps it as a new letter.
     ///
     /// Sender, origin, causal chain and position among the handlers that may answer stay the same. The
-    /// message gets a new place in the order of messages, and its answer goes nowhere, because the
-    /// requester already got the error. The call waits for a credit.
+    /// message gets a new place in the order of messages, and its answer is dropped, because the requester
+    /// already got the error. The call waits for a credit.
     ///
     /// Cancel-safe: either the letter is still kept, or the message was sent.
     pub async fn resend_dead_letter(&self, number: u64) -> Result<(), ResendError> {

@@ -6,7 +6,7 @@
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hash::HashMap;
-use crate::hive::bee::app::{AppRuntime, Asked, Standing};
+use crate::hive::bee::app::{AppRuntime, OwnerRequest, Standing};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::consensus::journal::{AppId, Record};
@@ -110,7 +110,7 @@ impl<A: App> AppRuntime<A> {
     ) -> BoxFuture<Result<Vec<Standing>, Unavailable>> {
         let (sender, receiver) = oneshot::channel();
         let mut queen = self.queen.lock();
-        queen.asked.push_back(Asked { sets, answer: sender });
+        queen.asked.push_back(OwnerRequest { sets, answer: sender });
         if !std::mem::replace(&mut queen.asking, true) {
             hive.spawn(Box::pin(self.clone().answer(None)));
         }
@@ -126,7 +126,7 @@ impl<A: App> AppRuntime<A> {
     /// that arrived during the previous one. A decision is executed even if its caller no longer waits,
     /// because the registry may have created a bee.
     async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut asked: Vec<OwnerRequest> = Vec::new();
         let mut in_flight = first;
         loop {
             let mut merging = HashMap::default();
@@ -145,7 +145,7 @@ impl<A: App> AppRuntime<A> {
                 }
             }
 
-            for Asked { sets, answer } in asked.drain(..) {
+            for OwnerRequest { sets, answer } in asked.drain(..) {
                 let standing = |cells: &CellSet| match merging.get(cells) {
                     _ if self.owner(cells).is_some() => Standing::Owned,
                     Some((root, from)) => Standing::Merging { root: *root, from: from.clone() },
@@ -227,13 +227,15 @@ impl<A: App> AppRuntime<A> {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
-        // what `from` has emitted must not be overtaken by what `into` will emit once it owns the cells of
-        // `from`
+        // `into` is about to own the cells of `from`, and the messages that it then emits must not overtake
+        // those that `from` has emitted
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
 
         if let Some(link) = &self.link {
+            // while the log still knows `from`
+            link.log_consumed();
             link.commit(Record::Fuse { app: AppId(self.index), from, into }).await
         }
         {
@@ -295,6 +297,8 @@ impl<A: App> AppRuntime<A> {
             match ended {
                 Retirement::Ended => {
                     if let (Some(link), Some(floors)) = (&self.link, logged) {
+                        // while the log still knows the bee
+                        link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that
                         // bee does not know which messages this one has handled; nothing waits for the
                         // commit

@@ -75,7 +75,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         if outcome != Outcome::Drop {
             return false;
         }
-        // `drop_all` verifies each message that is counted here, and ends it with an error in this case
+        // if the map is wrong, `drop_all` detects that, too, and ends the message with an error
         turn.hive.verify_maps == 0 || dropped_wrongly(&self.app, batch, index, turn).is_none()
     }
 
@@ -128,7 +128,7 @@ fn is_remembered(batch: &dyn Messages) -> bool {
 }
 
 /// Maps the messages of `range` one by one, and hands over each run of neighbors with the same outcome and
-/// the same cells. `position` is that of the app in the chain of handlers that may answer.
+/// the same cells. `position` is the position of the app in the chain of handlers that may answer.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,
@@ -245,8 +245,8 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 
         let mut done = Some(done);
         match made_of {
-            // a message from outside is postponed by a record, which also contains what the handler has
-            // emitted
+            // a record postpones the message from outside, and also contains the messages that the handler
+            // has emitted
             Some(message_id) if done.as_ref().is_some_and(Executed::postpones) => {
                 let by = (message_id, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
@@ -283,7 +283,7 @@ struct Handing<'a, A: Handlers> {
     app: &'a Arc<AppRuntime<A>>,
     way: &'a dyn Routed,
     code: Code<A>,
-    /// How far cells without an owner have been looked for.
+    /// How far the batch has been searched for cells without an owner.
     ahead: Ahead,
 }
 
@@ -309,17 +309,17 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
     let is_stateless = run.outcome == Outcome::Stateless;
     let leaves = match cx.turn.stateless {
         Stateless::Here => false,
-        // messages to cells, too, must not overtake what the sender has left before
+        // messages to cells must not overtake work that the sender has left to other threads, either
         Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
     };
     if leaves {
         return routed::leave(way, range, cx);
     }
-    // `has_deferred` is read before `must_defer`. What the sender has left may run out of stack on another
-    // thread; it then enters the queue for deep stacks before its own queue counts as done. So a thread that
-    // sees its own queue done also sees the other queue open. In the other order both changes could fall
-    // between the two reads, and this message would overtake
+    // `has_deferred` is read before `must_defer`. Work that the sender has left to another thread may nest
+    // too deeply there; it then enters the queue for deep stacks before its own queue counts as done. So a
+    // thread that sees its own queue done also sees the other queue open. In the other order both changes
+    // could fall between the two reads, and this message would overtake
     if cx.must_defer() {
         return routed::defer(way, range, cx);
     }

@@ -46,7 +46,7 @@ pub(crate) fn dead_lanes(colony: &LogState) -> Vec<LaneId> {
 /// which they were emitted.
 ///
 /// # Errors
-/// A message in the log cannot be decoded.
+/// Returns an error if a message in the log cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
     colony: &LogState,

@@ -41,8 +41,8 @@ pub(crate) trait Routed {
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
     /// Checks whether the requester waits for a report of each of these messages.
     fn is_counted(&self) -> bool;
-    /// Runs the handler for a message that the map drops, and undoes what it did. Returns an error if it did
-    /// anything.
+    /// Runs the handler for a message that the map drops, and undoes everything that it did. Returns an error
+    /// if it did anything.
     fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error>;
     /// Routes messages that the map drops to the next app of the chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
@@ -89,8 +89,8 @@ pub(crate) fn defer(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
     cx.defer(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
 }
 
-/// Returns the log's form of the messages that the map does not drop. `at` is the time at which they are due,
-/// if that is later.
+/// Returns the messages that the map does not drop, as a log contains them. `at` is the time at which they
+/// are due; `None` if they are due now.
 pub(crate) fn emits(
     routed: &dyn Routed,
     mut mapper: Mapper,
@@ -115,9 +115,9 @@ pub(crate) fn emits(
     emits
 }
 
-/// Drops messages, as their map says, after it has verified some of them: all in a build with debug assertions,
-/// under test, and of a handler whose map was wrong before. The number of reports that a requester waits for
-/// depends on it, so all messages that are counted for one are verified, too.
+/// Drops messages that their map drops. Before that, it verifies one in every `verify_maps` of them. It
+/// verifies all of them if the handler's map was wrong before, or if a requester counts the reports about
+/// them, because the number of reports depends on which messages are dropped.
 pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     let (count, every) = (range.len() as u64, u64::from(cx.turn.hive.verify_maps));
@@ -173,10 +173,10 @@ pub(crate) fn refuse(
     }
 }
 
-/// The progress of looking ahead in a batch for cells without an owner, so that one proposal claims many of
-/// them.
+/// How far a batch has been searched ahead for cells without an owner. The search lets one proposal claim
+/// many cells.
 pub(crate) struct Ahead {
-    /// The end of the messages whose cells have been looked at. Those without an owner have been claimed.
+    /// The end of the messages whose cells have been searched. Those without an owner have been claimed.
     claimed: u32,
     /// The end of the messages to route.
     end: u32,

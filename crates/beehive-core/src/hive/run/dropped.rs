@@ -1,6 +1,6 @@
 //! Verifies that a handler does nothing for a message that its map drops.
 //!
-//! A dropped message never reaches its handler, so a fault of the derivation would lose it in silence. The
+//! A dropped message never reaches its handler, so a fault of the derivation would lose it silently. The
 //! handler is therefore run for some of these messages, on an instance without state and with a guard that
 //! allows no cell, and whatever it does is undone.
 
@@ -17,8 +17,9 @@ use crate::state::guard::Held;
 use crate::view::{self, Published as _};
 use std::sync::Arc;
 
-/// Runs the handler for a message that the map drops, and undoes what it did. Returns the error with which the
-/// message ends if the handler does anything: touches a cell, emits, answers, postpones, fails or panics.
+/// Runs the handler for a message that the map drops, and undoes everything that it did. Returns the error
+/// with which the message ends if the handler does anything: touches a cell, emits, answers, postpones, fails
+/// or panics.
 ///
 /// A map that is written by hand may drop messages that its handler could handle, so it is not verified.
 #[cold]
@@ -61,7 +62,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
             unwanted(answer);
             answers.then_some("answers it")
         }
-        // the view was too old to be read: what the handler would do is not known
+        // the view was too old to be read, so it is not known what the handler would do
         Err(Failed::Platform(error)) if error.kind() == ErrorKind::Stale => None,
         Err(Failed::Platform(error)) => {
             roll_back(&mut *instance, ctx, mark);
@@ -80,8 +81,8 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     did.map(|did| Error::of(ErrorKind::Unmapped, text(did)))
 }
 
-/// Verifies one of the cells that a sweep does not visit because the map drops them, `index` of `batch`. If the
-/// map is wrong, the visit becomes a dead letter.
+/// Verifies a visit that a sweep skips because the map drops it: message `index` of `batch`. If the map is
+/// wrong, the visit becomes a dead letter.
 pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Batch<M>,
@@ -100,7 +101,7 @@ pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Logs the first message that a map drops and its handler would not.
+/// Logs the first message that a map drops but its handler would not.
 #[cold]
 pub(crate) fn report(handler: &Handler, error: &Error) {
     if handler.counters.found_wrong_drop() {

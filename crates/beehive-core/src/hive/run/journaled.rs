@@ -7,9 +7,10 @@ use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::bee::pending;
+use crate::hive::bee::pending::{self, Inputs, Unsaid};
 use crate::hive::bee::traffic::Peer;
-use crate::hive::consensus::journal::{AppId, Input, LaneId, Record, Visited, Work};
+use crate::hive::consensus::journal::{AppId, Input, LaneId, Visited, Work};
+use crate::hive::consensus::log_client::Appended;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::handler::Handler;
@@ -155,8 +156,8 @@ fn run_all<A: Handlers>(
         let (one, other) = (message_id(new.first()), message_id(new.last()));
 
         let quarantine = handler.link.map(|link| &link.quarantine);
-        // messages that may have crashed the process run under a crash marker, and their effects are
-        // released one by one; the latter is also done for traced messages
+        // messages that may have crashed the process run under a crash marker, and their effects are released
+        // one by one, as are those of traced messages
         let quarantine = quarantine.filter(|quarantine| quarantine.concerns(one, other) || trace::is_on());
 
         let mut transactions = transactions.borrow_mut();
@@ -189,8 +190,8 @@ fn run_all<A: Handlers>(
         }
     };
 
-    // a message from outside arrives only once, also after a crash, unless its lane outlives the process, or
-    // the record of another app contains it, because that app has passed it on
+    // a message from outside arrives only once, even after a crash, with two exceptions: its lane outlives
+    // the process, or another app has passed the message on, so that the record of that app contains it
     let is_passed_on = position.is_some_and(|position| position > 0);
     let is_outside = batch.admitted().is_some() && !batch.source().numbers.lane.is_lasting();
     let may_repeat = !inputs.is_empty() && (is_passed_on || !is_outside);
@@ -208,12 +209,12 @@ pub(crate) struct Steps<'a, A> {
     /// Ends the messages with an error instead. Called after a rollback, if the changes or outputs
     /// cannot be recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
-    /// Whether the log must remember the messages of the delivery because they may arrive again.
+    /// Whether the log must remember the messages or visits of the delivery because they may arrive again.
     pub(crate) may_repeat: bool,
 }
 
-/// Runs `steps` and appends one record of what they did. `inputs` are the messages of `delivery` that
-/// the record consumes.
+/// Runs `steps` and appends one record of their changes and effects. `inputs` are the messages of `delivery`
+/// that the record consumes.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -283,45 +284,48 @@ pub(crate) fn record<A: App>(
         cx.run_deferred()
     }
 
-    let is_read = draft.ops.is_empty() && draft.visits.is_empty() && effects.only_reports();
-    if is_read && !steps.may_repeat {
-        return read(bee, body, (delivery, inputs), effects, turn);
+    if draft.ops.is_empty() && effects.only_reports() {
+        // a message from a resumable lane that comes again reaches this bee only if the log knows its cells
+        let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
+        let unsaid = match steps.may_repeat {
+            false => Some(Unsaid::Nothing),
+            true if is_lasting && !bee.cells_after(pending.cells_logged).0.is_empty() => None,
+            true => Some(Unsaid::Open(std::mem::take(&mut draft.visits))),
+        };
+        if let Some(unsaid) = unsaid {
+            return read(bee, body, (delivery, inputs, unsaid), effects, turn);
+        }
     }
 
     let next_seq = effects.numbers.seq();
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
     let steps = effects.into_steps();
-    let Draft { visits, ops, .. } = draft;
+    let Draft { mut visits, ops, .. } = draft;
+
+    let (own_inputs, mut inputs) = (inputs.len(), inputs);
+    let (consumed, visited) = pending.unsaid();
+    inputs.extend(consumed);
+    visits.extend(visited);
 
     let (cells, cells_end) = bee.cells_after(pending.cells_logged);
-    let work = Work {
-        app: AppId(app.index),
-        bee: bee.id,
-        cells,
-        inputs: inputs.clone(),
-        visits,
-        ops: ops.clone(),
-        emits,
-        next_seq,
-        now,
-    };
+    let work = Work { app: AppId(app.index), bee: bee.id, cells, inputs, visits, ops, emits, next_seq, now };
 
-    match pending.link().append(bee.clone(), pending.newest(), Record::Work(work)) {
-        Some(number) => {
+    match pending.link().append(bee.clone(), pending.newest(), work) {
+        Ok(Appended { entry, consumed: says }) => {
             if let Some(probe) = turn.hive.probe() {
-                probe.noted(Some(number), notes)
+                probe.noted(Some(entry.number), notes)
             }
             pending.next_seq = next_seq;
             pending.is_logged = true;
-            let number = Some(number);
-            pending.entries.push_back(pending::Executed { number, delivery, inputs, ops, steps, cells_end });
+            let (entry, inputs, unsaid) = (Some(entry), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
+            pending.push(pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end })
         }
         // refused, because one of the bee's uncommitted entries is dead. The log client changed its version
         // under the lock that `append` takes, so the `reconcile` that follows every run sees the change,
         // restores the committed state and queues the messages to be run again
-        None => {
-            pending.forget(&inputs);
+        Err(refused) => {
+            pending.forget(refused.inputs.get(..own_inputs).unwrap_or(&[]));
             pending.again.push_front(delivery)
         }
     }
@@ -330,12 +334,12 @@ pub(crate) fn record<A: App>(
 }
 
 /// Ends a run that changed and sent nothing, without a log entry. Its reports are released when the entries
-/// before it are committed, because the run has read what they wrote; if one of them is dead, it is run
-/// again.
+/// before it are committed, because the run has read their changes; if one of them is dead, the run is
+/// executed again. A later entry tells the log of it, if it must know (`unsaid`).
 fn read<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
-    (delivery, inputs): (Delivery<A>, Vec<Input>),
+    (delivery, inputs, unsaid): (Delivery<A>, Vec<Input>, Unsaid),
     mut effects: Effects,
     turn: &mut Turn,
 ) {
@@ -347,16 +351,17 @@ fn read<A: App>(
     }
 
     let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);
-    let done = pending::Executed { number: None, delivery, inputs, ops: Vec::new(), steps, cells_end };
+    let (entry, says, inputs) = (None, None, Inputs::Own(inputs));
+    let done = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
     if !pending.entries.is_empty() {
         return pending.entries.push_back(done);
     }
 
     let mut cx = RouteContext::new(&mut body.queue, turn);
-    pending.release(done, &bee.app, &mut body.app, &mut cx)
+    pending.release(done, bee, &mut body.app, &mut cx)
 }
 
-const TOO_LARGE: &str = "what the transaction changed and emitted is more than `limits::RECORD_BYTES_MAX`";
+const TOO_LARGE: &str = "the changes and messages of the transaction exceed `limits::RECORD_BYTES_MAX`";
 
 /// Queues the messages of a run (or the cells of a sweep) for execution one by one, so that only those
 /// that cannot be recorded fail.

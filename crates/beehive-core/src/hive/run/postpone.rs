@@ -40,11 +40,11 @@ pub(crate) fn postpone(
     };
 
     let message_id = effects.numbers.take(1).id(0, AppId(handler.app));
-    // without the time: after a crash there is no requester left, so the message need not wait
+    // the record does not contain the time: after a crash no requester is left, so the message need not wait
     let encoded =
         panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, message_id, position, None)));
 
-    // the requester gets the text of a limit, but not that of a panic
+    // the requester gets the text of an exceeded limit, but not the text of a panic
     let decoded = encoded.map_err(|panic| (ErrorKind::Panicked, panics::text(&*panic))).and_then(|emit| {
         let Some(emit) = emit else { return Ok(None) };
         let again = batch.again(&emit).map_err(|error| (ErrorKind::Limit, error.to_string()))?;

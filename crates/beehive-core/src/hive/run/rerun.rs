@@ -19,7 +19,7 @@ impl Rerun {
     }
 }
 
-/// Decodes, maps and handles a message again. Fails if the map names other cells than before.
+/// Decodes, maps and handles a message again. Fails if the map names different cells than before.
 fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) -> Replayed {
     let Replay { state, ctx, cells, seed, whole } = replay;
     let state = state.downcast_mut::<A>().ok_or("it is another app's")?;

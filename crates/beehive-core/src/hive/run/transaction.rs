@@ -23,6 +23,7 @@ use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
 use crate::hive::run::postpone::postpone;
 use crate::message::{Error, ErrorKind, Message};
+use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
 use crate::state::guard::Held;
 use crate::state::image::Op;
@@ -449,18 +450,18 @@ fn failure<T, E>(
 /// Returns the error of a transaction that has panicked, and drops the panic's payload.
 #[cold]
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
-    let error = match panic.downcast_ref::<Error>() {
-        // the runtime ended the transaction by unwinding with this error
-        Some(error) => error.clone(),
+    let error = match panic.downcast_ref::<Refusal>() {
+        // the platform ended the transaction by unwinding with this error
+        Some(Refusal(error)) => error.clone(),
         None => Error::of(ErrorKind::Panicked, panics::text(&*panic)),
     };
     unwanted(panic);
     error
 }
 
-/// Routes the outputs of a run in order. `made_of` is the message from outside for which a stateless
-/// handler ran; its identity becomes part of that of the outputs. `chance` and `chain` are those of the
-/// first message of the run.
+/// Routes the outputs of a run in order. `made_of` is the message from outside for which a stateless handler
+/// ran; the ids of the outputs are derived from its id. `chance` and `chain` belong to the first message of
+/// the run.
 fn hand_over<A: App>(
     run: &Run<A>,
     handler: usize,
@@ -488,7 +489,7 @@ fn hand_over<A: App>(
 
     cx.turn.count_emits(app, handler, &outputs);
     if source.hops > limits::HOPS_PER_CAUSE_MAX {
-        // an endless cycle, most likely
+        // the messages most likely form a cycle
         cx.turn.hive.cycle(source.hops, A::NAME, batch.message_name());
         outputs.discard()
     } else {
@@ -506,8 +507,8 @@ fn hand_over<A: App>(
     cx.turn.give_back(outputs)
 }
 
-/// Releases the results of a run: routes the outputs in order, sends the answers, and passes messages
-/// on. Into a context that holds effects, these are held.
+/// Releases the results of a run: routes the outputs in order, sends the answers, and passes messages on. If
+/// `cx` holds effects, the results are held, too.
 pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     batch: &Arc<Batch<M>>,
@@ -517,8 +518,8 @@ pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     release_made_of(run, None, batch, done, cx)
 }
 
-/// Like [`release`], for a stateless handler that ran for the message `made_of` from outside. The
-/// identity of the outputs is derived from that message.
+/// Like [`release`], for a stateless handler that ran for the message `made_of` from outside. The ids of the
+/// outputs are derived from the id of that message.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     made_of: Option<MessageId>,
@@ -546,8 +547,8 @@ fn postpone_all<M: Message>(
     done: &mut Executed<M>,
     cx: &mut RouteContext,
 ) {
-    // `Ctx::postpone` has counted these timers in the outputs; if the run emitted nothing, the count is
-    // still there
+    // `Ctx::postpone` has counted these timers in the outputs; if the run emitted nothing, the count has not
+    // been reset yet
     cx.turn.ctx().out.discard();
 
     let Some(onward) = cx.turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };

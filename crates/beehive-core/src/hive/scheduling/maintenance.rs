@@ -1,15 +1,17 @@
-//! The periodic task that retires idle bees and ended lanes.
+//! The periodic task that retires idle bees and ended lanes, and logs what was handled without effect.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::route::recovery;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tries to retire idle bees and ended lanes every 100 ms, until the hive stops.
+/// Tries to retire idle bees and ended lanes every 100 ms, and logs what was handled without effect, until the
+/// hive stops.
 pub(crate) async fn maintain(hive: Arc<HiveInner>) {
     const PERIOD: Duration = Duration::from_millis(100);
     while !hive.is_stopped() {
         tokio::select! {
+            biased;
             () = hive.platform.sleep(PERIOD) => {}
             () = hive.stopping.notified() => {}
         }
@@ -19,6 +21,7 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
             app.retire_idle(&hive);
         }
         if let Some(link) = &hive.link {
+            link.log_consumed();
             recovery::retire_lanes(&hive, link.lanes.take_retired())
         }
     }

@@ -30,6 +30,7 @@ impl HiveInner {
     }
 
     /// Logs and lists the message that the thread of `slot` has been running since `since`.
+    #[expect(clippy::disallowed_methods, reason = "the watchdog measures the real time that handlers take")]
     pub(crate) fn note_stuck(&self, slot: usize, what: u64, since: Instant) {
         let shown = self.workers.shown(slot);
         let (app, number) = ((what >> 32) as usize, what as u32 as usize);
@@ -62,6 +63,7 @@ impl HiveInner {
     }
 
     /// Logs that the reported message of `slot` is done, and removes it from the list.
+    #[expect(clippy::disallowed_methods, reason = "the watchdog measures the real time that handlers take")]
     pub(crate) fn note_unstuck(&self, slot: usize) {
         let Some((status, since)) = self.stuck.lock().remove(&slot) else { return };
         let StuckStatus { app, handler, message, cell, chain, words, .. } = &status;

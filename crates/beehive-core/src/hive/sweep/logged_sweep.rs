@@ -18,7 +18,7 @@ use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
-    AppId, Emit, HandlerId, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
+    AppId, Emit, HandlerId, MessageId, Record, Sweep, Visited, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
@@ -31,7 +31,7 @@ use crate::hive::route::receiver::route;
 use crate::hive::run::dropped::verify_visit;
 use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::transaction::{Run, end_with_error, execute, release};
-use crate::hive::sweep::unlogged_sweep::{Pace, Visit, sweep_emit, visits_of};
+use crate::hive::sweep::unlogged_sweep::{Visit, sweep_emit, visits_of};
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Error, Message};
@@ -50,8 +50,8 @@ pub(crate) struct OpenVisits {
     open: AtomicUsize,
     /// Notified when the number falls.
     fewer: Arc<Notify>,
-    /// For a sweep that an earlier incarnation has started: its log and id, and whether the cursor has passed
-    /// the last cell.
+    /// The log and id of the sweep, and whether the cursor has passed the last cell; `None` unless an earlier
+    /// incarnation started the sweep.
     resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
 }
 
@@ -106,7 +106,7 @@ struct Opening {
     admitted: Option<Arc<Admitted>>,
 }
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 struct Progress {
     /// The start of the sweep; `None` if it is committed, or part of a bee's record.
     opening: Option<Opening>,
@@ -129,8 +129,6 @@ struct Cursor<A: Handlers, M: Message> {
     run: RunDelivery<A>,
     /// The cause of the visits; `None` for a sweep that is resumed after a crash.
     cause: Option<Arc<Cause>>,
-    /// How a timer's sweep is spread over the period; `None` if the cells are visited as fast as possible.
-    pace: Option<Pace>,
     progress: Mutex<Progress>,
 }
 
@@ -141,18 +139,12 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     (batch, index): (&Arc<Batch<M>>, u32),
     visit: Arc<Visit<M>>,
     run: RunDelivery<A>,
-    pace: Option<Pace>,
     cx: &mut RouteContext,
 ) {
     let Some(link) = app.link.clone() else { return };
-    let mut message_id = batch.source.message_id(index, app.index);
-    let mut admitted = batch.admitted.clone();
-    if message_id.lane == LaneId::NONE {
-        // a tick has no number; it gets one on the hive's own lane, so that each of its sweeps has an id
-        let (numbers, own) = link.own_lane.admit_next(1);
-        message_id = numbers.id(0, AppId(app.index));
-        admitted = Some(own)
-    } else if let Some(admitted) = &admitted {
+    let message_id = batch.source.message_id(index, app.index);
+    let admitted = batch.admitted.clone();
+    if let Some(admitted) = &admitted {
         admitted.open()
     }
 
@@ -179,10 +171,6 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 
     let open_visits = Arc::<OpenVisits>::default();
     let Some(visit) = Arc::into_inner(visit) else { return };
-    let cause = match &pace {
-        Some(pace) => Some(Cause::new(&pace.credits, pace.credits.limit(), &cx.turn.hive.in_flight)),
-        None => cx.turn.cause.clone(),
-    };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
@@ -190,8 +178,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         visit: Arc::new(Visit { open_visits: Some((sweep, open_visits.clone())), ..visit }),
         open_visits,
         run,
-        cause,
-        pace,
+        cause: cx.turn.cause.clone(),
         progress: Mutex::new(Progress { opening, next: Some(CellId(0)), gone: Vec::new() }),
     });
 
@@ -204,7 +191,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 /// Resumes an unfinished sweep from a log: visits its open cells again, and continues at its cursor.
 ///
 /// # Errors
-/// The message of the sweep cannot be decoded.
+/// Returns an error if the message of the sweep cannot be decoded.
 pub(crate) fn resume<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     sweep: &Sweep,
@@ -227,7 +214,6 @@ pub(crate) fn resume<A: Handlers, M: Message>(
         open_visits,
         run,
         cause: None,
-        pace: None,
         progress: Mutex::new(Progress { opening: None, next: sweep.next, gone: Vec::new() }),
     });
 
@@ -248,8 +234,8 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
 
     /// Commits the start of the sweep, or else the next step, and sends the visits of that step.
     ///
-    /// The cursor moves only after the visits are in their mailboxes. A later message of the sender that
-    /// finds its cell passed therefore comes after the visit of that cell.
+    /// The cursor moves only after the visits are in their mailboxes. A later message of the sender is
+    /// delivered only once the cursor has passed its cell, so it arrives there after the visit.
     async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
         let opening = self.progress.lock().opening.take();
         if let Some(Opening { record, admitted }) = opening {
@@ -264,24 +250,13 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             (progress.next, std::mem::take(&mut progress.gone))
         };
 
-        // a hive that stops does not wait for the rest of the period
-        if let (Some(pace), Some(first)) = (&self.pace, first)
-            && !hive.is_stopped()
-        {
-            let due = pace.due(sweep_order(first).0 as usize);
-            hive.platform.sleep(due.since(hive.now())).await
-        }
-
         let (mut cells, mut next) = (Vec::new(), first);
         while let Some(first) = next
             && cells.len() < limits::SWEEP_STEP_MAX
         {
             let (more, then) = self.app.routes.next_cells(first, limits::SWEEP_STEP_MAX - cells.len());
             cells.extend(more);
-            next = then;
-            if self.pace.is_some() {
-                break;
-            }
+            next = then
         }
 
         if !cells.is_empty() || !gone.is_empty() || next.is_none() {
@@ -402,23 +377,29 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 ) {
     let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
     let Ok(visit) = visit else { return };
-    let Some((sweep, _)) = &visit.open_visits else { return };
-    let (app, visited) = (&bee.app, Visited { sweep: *sweep, cells: delivery.cells.to_vec() });
+    let (app, cells) = (&bee.app, delivery.cells.clone());
+    // none for a tick, which is in no log
+    let visited =
+        visit.open_visits.as_ref().map(|(sweep, _)| Visited { sweep: *sweep, cells: cells.to_vec() });
 
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
-        // the cells count as visited all the same
-        draft.visits.push(visited.clone());
+        // the cells nevertheless count as visited
+        draft.visits.extend(visited.clone());
         hold_done(&visit, cx)
     };
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
         let numbers = cx.held().map_or(Numbers::NONE, |effects| effects.numbers);
-        let batch = visits_of::<A, K, M>(bee, state, &visited.cells, &visit, numbers);
+        let batch = visits_of::<A, K, M>(bee, state, &cells, &visit, numbers);
         let count = batch.messages.len();
         if let Some(effects) = cx.held() {
             // reserves numbers for messages that are routed to other bees
             effects.numbers.take(count);
+        }
+        if visit.report.is_some()
+            && let Some(effects) = cx.held()
+        {
             let visit = visit.clone();
-            effects.hold(move |_| visit.expect(count))
+            effects.hold_report(move |_| visit.expect(count))
         }
 
         let mut mapper = app.mapper(batch.source.origin);
@@ -436,7 +417,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 let (quarantine, handler) =
                     (app.link.as_ref().map(|link| &link.quarantine), (app.index, A::HANDLER));
                 let cell = mapper.cells().first().copied();
-                let begun = quarantine.map(|quarantine| {
+                let begun = quarantine.zip(visited.as_ref()).map(|(quarantine, visited)| {
                     quarantine.begin(&**cx.turn.hive, cx.turn.slot, handler, visited.sweep, cell)
                 });
                 if let Some(Begun::SetAside) = begun {
@@ -454,18 +435,20 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             }
         }
 
-        draft.visits.push(visited.clone());
+        draft.visits.extend(visited.clone());
         hold_done(&visit, cx)
     };
 
-    let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat: true };
+    let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat: visited.is_some() };
     record(bee, body, (delivery, Vec::new()), &mut steps, turn)
 }
 
-/// Counts one visit as done when the record is committed.
+/// Counts one visit as done when the record is committed, if anybody waits for it.
 fn hold_done<M: Message>(visit: &Arc<Visit<M>>, cx: &mut RouteContext) {
-    if let Some(effects) = cx.held() {
+    if visit.report.is_some()
+        && let Some(effects) = cx.held()
+    {
         let visit = visit.clone();
-        effects.hold(move |_| visit.done())
+        effects.hold_report(move |_| visit.done())
     }
 }

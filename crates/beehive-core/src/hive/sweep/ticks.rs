@@ -12,7 +12,7 @@ use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Batch, Source};
-use crate::hive::sweep::logged_sweep;
+use crate::hive::sweep::unlogged_sweep::{Pace, Visit, paced};
 use crate::key::Key;
 use crate::message::{Each, Tick};
 use crate::time::Time;
@@ -41,6 +41,7 @@ pub(crate) async fn run(hive: Arc<HiveInner>) {
 
         let wait = next.map_or(Duration::from_secs(3600), |at| at.since(now));
         tokio::select! {
+            biased;
             () = hive.platform.sleep(wait) => {}
             () = sooner => {}
             () = ended => {}
@@ -92,7 +93,7 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
 }
 
 /// Starts timer `N` of an app, which sweeps the cells of a dictionary once per period. The visits are spread
-/// over half of the period ([`Pace::due`](crate::hive::sweep::unlogged_sweep::Pace::due)).
+/// over half of the period ([`Pace::due`]).
 pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
@@ -104,7 +105,7 @@ pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const 
     hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
 
-/// Starts one sweep of a timer. If the sweep before is not over, counts this one as collapsed.
+/// Starts one sweep of a timer. If the previous sweep is not over, counts this one as collapsed instead.
 fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
@@ -119,16 +120,10 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     let next = turn.now + period;
     if parts.take_all(parts.limit()) {
         let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
-        let pace =
-            crate::hive::sweep::unlogged_sweep::Pace { credits: parts.clone(), start: turn.now, period };
-        if let Some(visit) = crate::hive::sweep::unlogged_sweep::Visit::of(&batch, 0) {
-            if app.link.is_some() {
-                let queue = &mut SenderQueue::default();
-                let cx = &mut RouteContext::new(queue, turn);
-                logged_sweep::begin::<A, K, _>(&app, (&batch, 0), visit, run, Some(pace), cx);
-            } else {
-                crate::hive::sweep::unlogged_sweep::paced(app.clone(), visit, run, 0, pace, turn)
-            }
+        let pace = Pace { credits: parts.clone(), start: turn.now, period };
+        if let Some(visit) = Visit::of(&batch, 0) {
+            // not logged even if the app is: a tick that a crash has cut short is followed by the next one
+            paced(app.clone(), visit, run, 0, pace, turn)
         }
     } else {
         turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);

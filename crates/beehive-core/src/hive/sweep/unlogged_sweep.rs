@@ -98,7 +98,7 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
             if self.app.link.is_some() {
-                logged_sweep::begin::<A, K, M>(&self.app, (batch, index), visit, self.run, None, cx);
+                logged_sweep::begin::<A, K, M>(&self.app, (batch, index), visit, self.run, cx);
                 continue;
             }
 
@@ -126,8 +126,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
     }
 }
 
-/// Returns the log's form of a message that starts a sweep. `at` is the time at which it is due, if that is
-/// later.
+/// Returns a message that starts a sweep, as a log contains it. `at` is the time at which it is due; `None`
+/// if it is due now.
 pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &AppRuntime<A>,
     batch: &dyn Messages,
@@ -145,7 +145,8 @@ pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
 }
 
-/// What all visits of one sweep share: its message, and the counters of the visits that are not done.
+/// The data that all visits of one sweep share: its message, and the counters of the visits that are not
+/// done.
 pub(crate) struct Visit<M: Message> {
     pub(crate) message: Shared<M>,
     pub(crate) source: Source,
@@ -211,7 +212,7 @@ pub(crate) struct Report<M: Message> {
     /// Number of visits and messages to cells that are not done, plus one for the sweep itself until all
     /// visits are sent.
     open: AtomicUsize,
-    /// The first error of a cell.
+    /// The first error that occurred at any cell.
     failed: Mutex<Option<RequestError<M::Error>>>,
 }
 
@@ -233,7 +234,7 @@ impl<M: Message> Report<M> {
 }
 
 impl<M: Message> Visit<M> {
-    /// Adds `count` visits or messages that must be done before the sweep is.
+    /// Adds `count` visits or messages that must be done before the sweep is done.
     pub(crate) fn expect(&self, count: usize) {
         if let Some(report) = &self.report {
             report.opened(count)
@@ -256,7 +257,7 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
         let mut failed = self.failed.lock();
         match result {
             Err(error) if failed.is_none() => *failed = Some(error),
-            // dropping an error is the app's code
+            // dropping an error runs the app's code, which may panic
             result => drop(panics::harmless(|| drop(result))),
         }
         drop(failed);

@@ -130,7 +130,7 @@ impl Ran {
     /// Executes the transaction again on `replica`, and returns its outcome.
     ///
     /// # Errors
-    /// The handler cannot be called, for example because the message cannot be decoded.
+    /// Returns an error if the handler cannot be called, for example because the message cannot be decoded.
     pub(crate) fn again(&self, replica: &mut Replica) -> Result<Left, String> {
         debug_assert_eq!(replica.app(), self.given.app);
         let ctx = &mut replica.ctx;

@@ -1,5 +1,5 @@
-//! Operations of tests on an app whose type they do not know: inspect its cells, merge and re-encode its
-//! bees, copy it.
+//! Operations for tests that do not know the type of an app: inspect its cells, merge and re-encode its bees,
+//! copy it.
 
 use crate::cell::{CellId, CellSet};
 use crate::context::Ctx;
@@ -126,7 +126,7 @@ impl Replica {
         };
 
         // a cell cannot be removed by its id, so the remaining ones are copied. Only `import` returns the id
-        // of an encoded cell, hence the second instance
+        // of an encoded cell, so this needs a second instance
         let mut rest = state.fresh();
         let mut known = state.fresh();
         for image in state.export() {

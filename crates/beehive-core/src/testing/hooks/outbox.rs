@@ -47,8 +47,8 @@ impl Outbox {
 
 impl Probe for Outbox {
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
-        // messages from outside are not kept: the test knows what it emitted, and holding their batch would
-        // keep the senders that wait for its answers waiting
+        // messages from outside are not kept: the test knows what it emitted, and a sender that waits for the
+        // answers would wait as long as their batch is held
         if !matches!(batch.source().sender, Address::App(_)) {
             return;
         }
