@@ -73,7 +73,7 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
 /// Returns the absolute path of Beehive's source, because the new package may be anywhere.
 ///
 /// # Errors
-/// The folder does not exist or is not Beehive's root package.
+/// Returns an error if the folder does not exist or is not Beehive's root package.
 fn source_of(path: &Path) -> Result<PathBuf, String> {
     let full = fs::canonicalize(path).map_err(|error| format!("--beehive {}: {error}", path.display()))?;
     let manifest = fs::read_to_string(full.join("Cargo.toml")).unwrap_or_default();

@@ -66,7 +66,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 }
 
-/// Whether a cell is a decimal number or a percentage. Identifiers with leading zeros are not.
+/// Checks whether a cell is a decimal number or a percentage. Identifiers with leading zeros are not.
 fn is_number(cell: &str) -> bool {
     let digits = cell.strip_suffix(" %").unwrap_or(cell);
     let is_decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -207,8 +207,9 @@
 //!
 //! # A flow from text, and the flows that a switch has
 //!
-//! The reply with all flows may consist of several messages; all but the last have a flag that more follows.
-//! (To send a reply in parts, use [`encode_parts_into`](crate::message::Message::encode_parts_into).)
+//! The reply with all flows may consist of several messages; all but the last have a flag that announces
+//! another one. (To send a reply in parts, use
+//! [`encode_parts_into`](crate::message::Message::encode_parts_into).)
 //!
 //! ```
 //! use beehive_of::message::{FlowRequest, Message, Multipart, MultipartFlags, ReplyBody, RequestBody};

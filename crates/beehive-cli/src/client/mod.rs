@@ -254,7 +254,7 @@ fn repeat(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -
             eprintln!("{}: {why}", program::name())
         }
         match common.watch {
-            // also after an error: the controller may come back
+            // even after an error, because the controller may come back
             Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
             None => return outcome.unwrap_or(ExitCode::FAILURE),
         }

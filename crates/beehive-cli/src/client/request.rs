@@ -41,7 +41,8 @@ impl Request {
     /// Sends the request and parses the answer.
     ///
     /// # Errors
-    /// The controller cannot be reached, refuses the request, or is not this version of Beehive; the text says which.
+    /// Returns an error if the controller cannot be reached, refuses the request, or is not this version of
+    /// Beehive. The text names the reason.
     pub(crate) fn fetch<T: DeserializeOwned>(
         &self,
         controller: &Endpoint,
@@ -71,7 +72,7 @@ impl Request {
     /// Sends the request. Returns the HTTP status and the body, whatever the status is.
     ///
     /// # Errors
-    /// The token file cannot be read, or nothing answers in time.
+    /// Returns an error if the token file cannot be read, or nothing answers in time.
     pub(crate) fn send(
         &self,
         controller: &Endpoint,

@@ -154,7 +154,7 @@ pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Itera
 /// Checks dependencies and order of the apps.
 ///
 /// # Errors
-/// The apps cannot work in this order; the text has a command line that works.
+/// Returns an error if the apps cannot work in this order. The text contains a command line that works.
 pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     let place = |app| apps.iter().position(|a| *a == app);
     if place(AppChoice::Discovery).is_some_and(|place| place != 0) {

@@ -103,7 +103,8 @@ impl Configuration {
     /// Checks lists and ranges.
     ///
     /// # Errors
-    /// A list is empty or a number out of range; the text names the key and the allowed values.
+    /// Returns an error if a list is empty or a number is out of range. The text names the key and the
+    /// allowed values.
     fn check(&self) -> Result<(), Failure> {
         let lists = [
             ("apps", &self.apps),
@@ -170,13 +171,20 @@ const LENGTH_MAX: u64 = 1024 * 1024;
 /// Reads the file. Returns the table `[controller]` and the tables of the apps, which include those of `custom` apps.
 pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     // a pipe or device has no length: read at most one byte more than allowed
     let begun = File::open(file).map(|file| file.take(LENGTH_MAX + 1));
-    let length = begun.and_then(|mut begun| begun.read_to_string(&mut text));
+    let length = begun.and_then(|mut begun| begun.read_to_end(&mut bytes));
     if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
         return Err(format!("{name}: the configuration file is too long (at most {LENGTH_MAX} bytes)").into());
     }
+
+    // only now, because the last character of a file that is too long is cut
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = valid.split(|byte| *byte == b'\n').count();
+        format!("{name}: line {line} is not UTF-8 text")
+    })?;
 
     parse(&text, custom).map_err(|error| format!("{name}: {error}").into())
 }
@@ -227,7 +235,7 @@ pub(super) fn settings_of(settings: toml::Table, apps: &[AppChoice]) -> (toml::T
 /// Checks that all names are known.
 ///
 /// # Errors
-/// A name is unknown; the text suggests the nearest one, or lists all.
+/// Returns an error if a name is unknown. The text suggests the nearest known name, or lists all of them.
 fn check_names<'a>(
     what: &str,
     place: &str,
@@ -294,7 +302,7 @@ mod tests {
         for (key, least, most) in range {
             let words = format!("{} is out of range: it can be {least} to {most}, in `{key}`", most + 1);
             assert!(refusal(&format!("[controller]\n{key} = {}\n", most + 1)).contains(&words));
-            // a negative number is refused by its type, also with the key
+            // the type refuses a negative number, and that error names the key, too
             assert!(
                 refusal(&format!("[controller]\n{key} = {}\n", least - 1)).contains(&format!("in `{key}`"))
             );
@@ -305,6 +313,27 @@ mod tests {
         for key in ["apps", "listen", "switch_allow", "switch_allow_from"] {
             assert!(refusal(&format!("[controller]\n{key} = []\n")).contains(&format!("{key} = []")));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_or_not_text_is_refused_as_such() {
+        let file = std::env::temp_dir().join(format!("beehive-configuration-{}", std::process::id()));
+        let refusal = |bytes: &[u8]| {
+            std::fs::write(&file, bytes).unwrap();
+            read(&file, &[]).expect_err("accepted").to_string()
+        };
+
+        // the limit falls inside a character
+        let long = format!("# {}", "\u{e9}".repeat(LENGTH_MAX as usize));
+        for long in [long.as_bytes(), &long.as_bytes()[1..]] {
+            assert!(refusal(long).contains("too long (at most 1048576 bytes)"), "{}", refusal(long));
+        }
+        let words = refusal(b"[controller]\nlog = \"info\"\n# caf\xe9\n");
+        assert!(
+            words.contains("line 3 is not UTF-8 text") && words.contains("beehive-configuration-"),
+            "{words}"
+        );
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

@@ -137,7 +137,8 @@ impl Options {
     /// of the running apps and keeps the generated secret.
     ///
     /// # Errors
-    /// An option is invalid or contradicts another one; the text names the option and a remedy.
+    /// Returns an error if an option is invalid or contradicts another one. The text names the option and a
+    /// remedy.
     pub(super) fn resolve(
         running: Option<&Options>,
         arguments: ControllerArgs,
@@ -332,20 +333,21 @@ impl Options {
     }
 }
 
-/// The place of an option, for its errors: the flag, or the key of the file if the value is from there.
+/// The place of an option, for its errors: the flag, or the key in the file if the value comes from the file.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     /// The flag as an error begins with it; empty if the errors name it themselves.
     flag: &'static str,
     /// The key in `[controller]`.
     key: &'static str,
-    /// The configuration file. In what [`Place::first_of`] and [`Place::either`] return: `None` unless the value is from it.
+    /// The configuration file. In the results of [`Place::first_of`] and [`Place::either`], it is `None`
+    /// unless the value comes from the file.
     file: Option<&'a Path>,
 }
 
 impl Place<'_> {
-    /// Returns the values of the first source that has some: flags (or environment), file, defaults. Also returns the place that
-    /// they are from.
+    /// Returns the values of the first source that has some: flags (or environment), file, defaults. Also
+    /// returns the place that they come from.
     fn first_of(
         self,
         flags: Vec<String>,
@@ -361,7 +363,7 @@ impl Place<'_> {
         }
     }
 
-    /// As [`Place::first_of`], for a single value without a default.
+    /// Like [`Place::first_of`], for a single value without a default.
     fn either<T>(self, flag: Option<T>, file: Option<T>) -> (Option<T>, Self) {
         match (flag, file) {
             (None, Some(value)) => (Some(value), self),

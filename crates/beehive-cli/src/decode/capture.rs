@@ -32,8 +32,8 @@ impl fmt::Display for CaptureError {
 
 /// Iterates over the packets of a capture.
 ///
-/// Both formats are parsed here and not by a crate: `pcap-parser` drops the I/O error and refuses a pipe whose first read is
-/// shorter than the file header.
+/// Both formats are parsed here rather than by a crate: `pcap-parser` drops the I/O error and refuses a pipe
+/// whose first read is shorter than the file header.
 pub(super) struct Packets<R> {
     input: R,
     format: Format,
@@ -55,7 +55,7 @@ fn half(bytes: &[u8], at: usize, swapped: bool) -> Option<u16> {
     Some(if swapped { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
 }
 
-/// Fills `into`. Returns `false` at the end of the input, also if the last record is incomplete.
+/// Fills `into`. Returns `false` at the end of the input, even if the last record is incomplete.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(into) {
         Ok(()) => Ok(true),

@@ -8,7 +8,8 @@ use beehive_of::tree::Node;
 /// Fields of a flow-mod that the syntax of `ovs-ofctl` cannot express; they stay as they are.
 const BESIDE_FLOW: [&str; 5] = ["version", "type", "xid", "command", "buffer_id"];
 
-/// Replaces the parts of a message's tree for which `ovs-ofctl` has a syntax.
+/// Replaces the parts of a message's tree that the syntax of `ovs-ofctl` can express with text in that
+/// syntax.
 pub(super) fn abbreviate(message: &Message<'_>, version: Version, tree: Node) -> Node {
     let Node::Record(mut fields) = tree else { return tree };
     let mut replace = |name: &str, value: Node| {

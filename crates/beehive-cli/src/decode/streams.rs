@@ -173,7 +173,7 @@ impl Stream {
             self.early.insert(segment.sequence, segment.data.to_vec());
 
             let is_bounded = self.early_bytes <= EARLY_BYTES_MAX && self.early.len() <= EARLY_SEGMENTS_MAX;
-            return if is_bounded { Ok(()) } else { Err("packets are missing in the capture") };
+            return if is_bounded { Ok(()) } else { Err("packets are missing from the capture") };
         }
 
         self.append(segment.sequence, segment.data);
@@ -259,7 +259,7 @@ mod tests {
         let big = vec![0; EARLY_BYTES_MAX / 2 + 1];
         let (_, errors) =
             followed(&[part(1, true, &[]), part(100, false, &big), part(90_000_000, false, &big)]);
-        assert_eq!(errors, ["packets are missing in the capture"]);
+        assert_eq!(errors, ["packets are missing from the capture"]);
 
         let early: Vec<_> =
             (0..=EARLY_SEGMENTS_MAX as u32).map(|at| part(100 + 2 * at, false, b"x")).collect();
@@ -348,7 +348,7 @@ mod tests {
         padded.extend([0xee; 6]);
         assert_eq!(segment(link::ETHERNET, &padded).map(|found| found.data), Some(&HELLO[..]));
 
-        // segmentation offload: the length is not known yet, and the packet is all of it
+        // segmentation offload: the IP length is 0, so the data extends to the end of the packet
         assert_eq!(segment(link::ETHERNET, &tagged(0, &HELLO)).map(|found| found.data), Some(&HELLO[..]));
 
         let mut fragment = tagged(48, &HELLO);

@@ -15,7 +15,7 @@ const CONCURRENT_MAX: usize = 16;
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 /// Interval of polling whether a switch has reported its flows.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// The same for a switch that has given up its slot.
+/// Interval of polling a switch that has given up its slot.
 const POLL_INTERVAL_SILENT: Duration = Duration::from_millis(200);
 
 /// Queries in flight. Dropping the set cancels them.

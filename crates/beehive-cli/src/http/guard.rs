@@ -40,7 +40,8 @@ impl Guard {
             return Some(failed(FailureCode::UnknownHost, why));
         }
 
-        // a web page can make a browser send a request that changes something; browsers add `Origin` to those
+        // a web page can make a browser send a request that changes something; browsers add `Origin` to such
+        // requests
         if !request.method().is_safe() && headers.contains_key(header::ORIGIN) {
             return Some(failed(
                 FailureCode::ForeignOrigin,

@@ -60,7 +60,7 @@ fn flags_to(flags: FlowFlags) -> FlowModFlags {
     set.fold(FlowModFlags::default(), |flags, (_, flag)| flags.with(flag))
 }
 
-/// Encodes the flow as the driver does, so that what is shown is what is sent.
+/// Encodes the flow as the driver does, so that the text shows exactly the flow that is sent.
 fn render(flow: &Flow, version: Version, change: impl FnOnce(&mut FlowMod<'_>)) -> Option<String> {
     let mut bytes = BytesMut::new();
     encode_flow(flow, version, 0, &mut bytes).ok()?;

@@ -13,7 +13,8 @@ const OTHERS: u32 = 0o007;
 /// Reads a token from a file. White space around it is ignored.
 ///
 /// # Errors
-/// The file does not exist, other users can read or change it, or its content is not a token; the text says which.
+/// Returns an error if the file does not exist, other users can read or change it, or its content is not a
+/// token. The text names the reason.
 pub(crate) fn read(file: &Path) -> Result<String, String> {
     let open = || {
         let file = std::fs::File::open(file)?;

@@ -87,7 +87,7 @@ impl Source {
             };
 
             match self.watch {
-                // also after an error: the controller may come back
+                // even after an error, because the controller may come back
                 Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
                 None => return code,
             }

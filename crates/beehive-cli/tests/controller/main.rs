@@ -96,7 +96,7 @@ fn what_is_not_known_is_refused() {
     );
     let words =
         with("[controller]\napps = [\"firewall\"]\n[[apps.firewall.rules]]\naction = \"deny\"\nfrm = 5\n");
-    assert!(words.contains("[apps.firewall]: unknown key `frm`; did you mean `from`?"), "{words}");
+    assert!(words.contains("[apps.firewall]: unknown key `frm` in `rules`; did you mean `from`?"), "{words}");
     let words = with("[controller]\nidle_s = 5\napps = []\n");
     assert!(words.contains("unknown key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");

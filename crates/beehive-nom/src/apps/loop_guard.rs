@@ -29,7 +29,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const CLOSED: u16 = 50;
 /// The priority of the flow that closes a port to all packets.
 const QUARANTINED: u16 = 60_000;
-/// The priority of the flow that sends LLDP to the controller, also from closed ports.
+/// The priority of the flow that sends LLDP to the controller, even from closed ports.
 const PROBES: u16 = 60_001;
 /// Two packets of an address at different ports within this time do not count as a move.
 const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 //! and are then shed; all other events are always admitted.
 //!
 //! A bee whose thread the operating system has preempted for some milliseconds is not overloaded, so packets
-//! wait for it. Meanwhile the driver goes on reading messages that must not wait: echoes, ports, flows,
+//! wait for it. Meanwhile the driver continues to read messages that must not wait: echoes, ports, flows,
 //! errors, barriers.
 
 use crate::driver::fair_share::{self, CreditLedger};
@@ -122,9 +122,10 @@ impl Ingress {
             return Some(self.io.receive().await);
         }
 
-        // wait for one more than are free now: with those, no packet could be admitted
+        // wait for one more credit than is free now, because no packet could be admitted with the free ones
         let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
+            biased;
             mail = self.io.receive() => Some(mail),
             () = returned => None,
         }

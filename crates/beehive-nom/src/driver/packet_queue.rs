@@ -120,7 +120,7 @@ impl PacketQueues {
         std::mem::take(self).packets
     }
 
-    /// Takes the oldest packet of `port`. The flag tells whether it was the last one.
+    /// Takes the oldest packet of `port`. The flag is true if it was the last one.
     fn take(&mut self, port: PortNo) -> Option<(PacketIn, bool)> {
         let queue = self.by_port.get_mut(&port)?;
         let (_, packet) = queue.packets.pop_front()?;

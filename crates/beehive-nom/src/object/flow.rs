@@ -307,14 +307,14 @@ impl AddFlow {
         self
     }
 
-    /// Sets the idle timeout, in whole seconds and at least one.
+    /// Sets the idle timeout, rounded down to whole seconds: at least one, and at most 65 535 (18 hours).
     #[inline]
     pub fn idle(mut self, timeout: Duration) -> AddFlow {
         self.flow.idle_s = seconds(timeout);
         self
     }
 
-    /// Sets the hard timeout, in whole seconds and at least one.
+    /// Sets the hard timeout, rounded down to whole seconds: at least one, and at most 65 535 (18 hours).
     #[inline]
     pub fn hard(mut self, timeout: Duration) -> AddFlow {
         self.flow.hard_s = seconds(timeout);

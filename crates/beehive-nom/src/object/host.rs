@@ -92,7 +92,7 @@ pub struct FindHost(pub Station);
 #[message(reply = Vec<(Station, PortNo)>)]
 pub struct ListHosts(pub NodeId);
 
-/// Requests the host that announced an address last. There is no reply if no host has announced it.
+/// Requests the host that was the last to announce an address. There is no reply if no host has announced it.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Station)]
 pub struct FindAddress(pub IpAddr);

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 /// Parses a network such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
 ///
 /// # Errors
-/// `text` is neither; the error text says what to write.
+/// Returns an error if `text` is neither. The error text describes the expected syntax.
 pub fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     network.map_err(|_| {

@@ -165,7 +165,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 return Traffic::Other;
             };
 
-            // zero marks the other side
+            // a zero identifier becomes 1, because a zero port marks the other end of the conversation
             let identifier = u16::from_be_bytes([*high, *low]).max(1);
             match (protocol == Conversation::ICMP, *kind) {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
@@ -224,7 +224,7 @@ mod tests {
         let shown = |protocol, from, to| conversation(protocol, from, to).to_string();
         assert_eq!(shown(6, 1000, 80), "10.0.0.1 port 1000 to 10.0.0.2 port 80 by tcp");
         assert_eq!(shown(17, 53, 9), "10.0.0.1 port 53 to 10.0.0.2 port 9 by udp");
-        // the question and its answer
+        // the request and its reply
         assert_eq!(shown(1, 7, 0), "10.0.0.1 to 10.0.0.2 by icmp, identifier 7");
         assert_eq!(shown(1, 0, 7), "10.0.0.1 to 10.0.0.2 by icmp, identifier 7");
         assert_eq!(shown(47, 0, 0), "10.0.0.1 to 10.0.0.2 by protocol 47");

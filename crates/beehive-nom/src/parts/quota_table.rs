@@ -30,7 +30,7 @@ pub struct PortQuota {
     pub per_node_max: u32,
 }
 
-/// The rows of a switch, each behind a port, and the number of rows behind each port.
+/// The rows of a switch, each of which belongs to a port, and the number of rows behind each port.
 ///
 /// ```
 /// use beehive_core::Rows;

@@ -21,7 +21,8 @@ use crate::version::Version;
 /// The canonical form of a match, or of the actions and instructions of a flow. Use it to compare flow tables
 /// and as a hash key.
 ///
-/// Equivalent actions have the same form, also if one is an experimenter's or another notation:
+/// Equivalent actions have the same form, even if one of them is an experimenter's action or uses another
+/// notation:
 ///
 /// * `set_field`, `set_*`, `mod_*`, Nicira's `load`, `set_tunnel` and `write_metadata`, and the instruction
 ///   `write_metadata` (which comes after all applied actions) all set fields. The order of settings without
@@ -29,7 +30,7 @@ use crate::version::Version;
 ///   into its parts.
 /// * Nicira's and the ONF's `move` are `copy_field`. In every action, bits within one part of a wide register
 ///   are addressed as bits of that part.
-/// * Nicira's `dec_ttl`, also with the controller list `[0]`, is `dec_ttl`. Its actions that 1.0 lacks (MPLS,
+/// * Nicira's `dec_ttl`, even with the controller list `[0]`, is `dec_ttl`. Its actions that 1.0 lacks (MPLS,
 ///   groups, queues) are those of 1.1. `resubmit` with a port is `resubmit` with that port in the current
 ///   table (255).
 /// * The instruction `meter` is the action `meter` before all others, as in 1.5.
@@ -44,14 +45,14 @@ use crate::version::Version;
 /// * `set_queue` and `output` without `pop_queue`, compared with `enqueue`: later outputs use the queue of
 ///   the former.
 /// * `mod_vlan_vid` and `mod_vlan_pcp` in 1.0, and the same text from 1.1 on: 1.0 adds a missing tag, for
-///   which later versions need a `push_vlan`. Whether the packet has a tag is known from the match only.
-/// * The actions of 1.0 and 1.1 that set a transport port, and `set_field` of the port of a protocol: the
-///   protocol is known from the match only.
+///   which later versions need a `push_vlan`. Only the match tells whether the packet has a tag.
+/// * The actions of 1.0 and 1.1 that set a transport port, and `set_field` of the port of a protocol: only
+///   the match tells the protocol.
 /// * `copy_field` of a whole field and any `set_field`; `goto_table` and `resubmit` with a table;
-///   `controller` and an output to the controller, which have different reasons.
-/// * In a set, masked settings of a field of which the later does not cover the earlier: the specification
-///   keeps only the later one, Open vSwitch keeps both. A mix of `set_field`, copies and experimenters'
-///   actions keeps its order, because the specification does not define one.
+///   `controller` and an output to the controller, because the reasons in their packet-ins may differ.
+/// * In a set, masked settings of the same field where the later mask does not cover the earlier one: the
+///   specification keeps only the later setting, and Open vSwitch keeps both. A mix of `set_field`, copies
+///   and experimenters' actions keeps its order, because the specification does not define one.
 ///
 /// ```
 /// use beehive_of::Version;

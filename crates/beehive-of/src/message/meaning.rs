@@ -1,4 +1,4 @@
-//! Semantic checks of messages beyond their structure, as a switch does them.
+//! Semantic checks of messages, beyond their structure, as a switch performs them.
 
 use super::extension::{Extended, NiciraMessage, NiciraRequest, OnfMessage, OnfRequest};
 use super::flow::FlowMod;

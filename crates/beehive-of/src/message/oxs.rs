@@ -134,7 +134,7 @@ impl<'a> FlowCounters<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if a counter before it is malformed.
+    /// Fails if an earlier counter is malformed.
     pub fn get(&self, number: u8) -> Result<Option<u64>, Error> {
         for counter in self.0 {
             let counter = counter?;

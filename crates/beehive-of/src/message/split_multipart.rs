@@ -1,5 +1,5 @@
 //! Splits statistics and multipart messages that exceed the maximum length into parts. All but the last part
-//! have the flag that more follows.
+//! have the flag that announces another part.
 
 use bytes::BytesMut;
 

@@ -19,7 +19,7 @@ impl<'a> OxmFields<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if a field before it is malformed.
+    /// Fails if an earlier field is malformed.
     pub fn basic(&self, number: u8) -> Result<Option<OxmField<'a>>, Error> {
         for field in self.0 {
             let field = field?;
@@ -87,8 +87,8 @@ impl<'a> OxmFields<'a> {
 }
 
 impl OxmField<'_> {
-    /// Returns whether this field satisfies a prerequisite, also if it is the Nicira or ONF equivalent of the
-    /// field.
+    /// Returns whether this field satisfies a prerequisite, even if it is the Nicira or ONF equivalent of the
+    /// required field.
     fn meets(&self, need: &Need) -> bool {
         let value = self.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         let number = match self.id().standard() {

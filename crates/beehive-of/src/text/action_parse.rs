@@ -283,7 +283,7 @@ impl Program {
         if token.value.is_none()
             && let Some(port) = port(token.name)
         {
-            // For a port written as a number, `ovs-ofctl` sets the maximum length to 0, also for the
+            // For a port written as a number, `ovs-ofctl` sets the maximum length to 0, even for the
             // controller.
             let number = token.name.starts_with(|letter: char| letter.is_ascii_digit());
             return output(token, port, number.then_some(0)).map(Some);

@@ -26,7 +26,7 @@ use crate::version::Version;
 const PRIORITY: u16 = 0x8000;
 
 /// Returns the default table of a flow. A deletion applies to all tables by default, which is possible from
-/// Since 1.2.
+/// 1.2 on.
 fn usual_table(deletes: bool, version: Version) -> TableId {
     if deletes && version >= Version::V1_2 { TableId::ALL } else { TableId(0) }
 }

@@ -23,7 +23,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Finds the stamp of this run in a frame, also if the controller has added a VLAN tag.
+    /// Finds the stamp of this run in a frame, even if the controller has added a VLAN tag.
     #[inline]
     pub(super) fn read(run: u32, frame: &[u8]) -> Option<Self> {
         let at = [STAMP_AT, STAMP_AT + 4].into_iter().find(|at| wire::u32_at(frame, *at) == Some(run))?;

@@ -99,7 +99,7 @@ impl Shared {
     /// Returns the progress of worker `index`.
     ///
     /// # Panics
-    /// If there are fewer workers.
+    /// Panics if there are fewer workers.
     pub(super) fn progress(&self, index: usize) -> &Progress {
         &self.progress[index]
     }

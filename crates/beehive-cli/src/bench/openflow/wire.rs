@@ -193,7 +193,7 @@ pub(super) fn begin(out: &mut Vec<u8>, version: Version, kind: u8, transaction: 
 /// Writes the length of the message that starts at `start`.
 ///
 /// # Panics
-/// If the message exceeds the length field. All messages here are built from bounded parts.
+/// Panics if the message exceeds the length field. All messages here are built from bounded parts.
 pub(super) fn finish(out: &mut [u8], start: usize) {
     let length = u16::try_from(out.len() - start).expect("a message of the generator fits its length field");
     out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());

@@ -76,7 +76,7 @@ impl Worker {
     /// Creates a worker for these switches.
     ///
     /// # Errors
-    /// The system refuses a poll instance.
+    /// Returns an error if the system refuses a poll instance.
     pub(super) fn new(
         plan: Arc<Plan>,
         shared: Arc<Shared>,
@@ -116,7 +116,7 @@ impl Worker {
     /// Runs until the stage [`Stage::Stop`].
     ///
     /// # Errors
-    /// Polling fails. Nothing that a controller does is an error here.
+    /// Returns an error if polling fails. Nothing that a controller does is an error here.
     pub(super) fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Events::with_capacity(1_024);
         let mut stage = Stage::Connect;

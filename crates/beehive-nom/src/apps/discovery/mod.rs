@@ -62,10 +62,10 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct PortState {
     since: Time,
-    /// Whether packets of hosts came in on it while it never had a link.
+    /// Whether packets of hosts came in on it before it ever had a link.
     hosted: bool,
-    /// Whether it had a link. Then all packets, also those that come in while the link is lost, come from the
-    /// other switch.
+    /// Whether it ever had a link. If so, all packets come from the other switch, even those that arrive
+    /// while the link is lost.
     linked: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct Probe {
 /// The reason why a frame is not a valid probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeError {
-    /// LLDP of another system, or malformed.
+    /// The frame is LLDP of another system, or malformed.
     Foreign,
     /// A frame in the form of a probe with a wrong hash.
     Forged,
@@ -95,7 +95,7 @@ impl Probe {
     ///
     /// # Errors
     ///
-    /// The frame is LLDP of another system, or a forged probe.
+    /// Returns an error if the frame is LLDP of another system, or a forged probe.
     pub fn read(frame: &[u8], key: &Key) -> Result<Probe, ProbeError> {
         let mut rest = frame.get(14..).ok_or(ProbeError::Foreign)?;
         // terminates: every element takes at least two bytes

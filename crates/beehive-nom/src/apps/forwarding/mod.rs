@@ -202,7 +202,7 @@ impl Forwarding {
     }
 }
 
-/// Returns the action that sends a packet out of a port, also if it is the input port.
+/// Returns the action that sends a packet out of a port, even if that is the input port.
 fn output(way_in: PortNo, way_out: PortNo) -> Actions {
     Actions::One(Action::Output(if way_in == way_out { PortNo::IN_PORT } else { way_out }))
 }

@@ -9,10 +9,12 @@
 //!
 //! - flows without a timeout that no app has requested since the switch joined or the controller started:
 //!   they would stay forever, and
-//! - soft flows over a port that is down, if their app has said by [`AdoptFlows`] that it checks its flows.
+//! - soft flows over a port that is down, if their app has announced with [`AdoptFlows`] that it checks its
+//!   flows.
 //!
-//! All other soft flows stay until they expire or their app withdraws them, over a reconnect of the switch and
-//! a restart of the controller: an app that has said nothing about its flows relies on their timeouts.
+//! All other soft flows stay until they expire or their app withdraws them, over a reconnect of the switch
+//! and a restart of the controller: an app that has not sent [`AdoptFlows`] relies on the timeouts of its
+//! flows.
 
 mod verdict;
 mod withdrawals;

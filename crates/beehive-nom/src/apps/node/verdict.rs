@@ -26,8 +26,8 @@ pub(super) enum Verdict {
 
 impl Verdict {
     /// Decides about `found`. `intended` is the intended flow with its key, and whether it was sent since the
-    /// read began. `adopts` tells whether an owner adopts its soft flows, and `usable` whether a port exists
-    /// and is up.
+    /// read began. `adopts` returns whether an owner adopts its soft flows, and `usable` whether a port
+    /// exists and is up.
     pub(super) fn on(
         found: &FoundFlow,
         intended: Option<(&Flow, bool)>,

@@ -67,13 +67,13 @@ prop_compose! {
     }
 }
 
-/// The flow as bytes; `None` if the version cannot express it.
+/// Returns the encoded flow; `None` if the version cannot express it.
 fn encoded(flow: &Flow, version: Version) -> Option<BytesMut> {
     let mut bytes = BytesMut::new();
     wire::install(flow, version, 1, &mut bytes).ok().map(|()| bytes)
 }
 
-/// The canonical forms of the match and of the actions in an encoded flow.
+/// Returns the canonical forms of the match and of the actions in an encoded flow.
 fn canonical(bytes: &[u8], version: Version) -> (Canonical, Canonical) {
     let message = Message::parse(Frame::whole(bytes).unwrap()).unwrap();
     let Message::FlowMod(flow) = message else { panic!("{message:?}") };
@@ -81,7 +81,7 @@ fn canonical(bytes: &[u8], version: Version) -> (Canonical, Canonical) {
     (Canonical::of_match(&flow.match_fields).unwrap(), program.unwrap())
 }
 
-/// The match and the actions in an encoded flow as the driver reads them from a switch.
+/// Returns the match and the actions in an encoded flow as the driver reads them from a switch.
 fn read(bytes: &[u8]) -> (FlowMatch, Actions) {
     let message = general::Message::parse(Frame::whole(bytes).unwrap()).unwrap();
     let general::Message::FlowMod(flow) = message else { panic!("{message:?}") };
@@ -89,8 +89,8 @@ fn read(bytes: &[u8]) -> (FlowMatch, Actions) {
     (wire::match_from(&flow.match_fields), actions.collect::<Vec<_>>().into())
 }
 
-/// The actions as a canonical form understands them: of settings without another action in between, the order
-/// does not matter, and the last one of a field counts.
+/// Returns the actions as a canonical form treats them: the order of consecutive settings does not matter,
+/// and if several of them set the same field, the last one counts.
 fn meaning(actions: &Actions) -> Vec<(Option<Mac>, Option<Mac>, Option<Action>)> {
     let mut steps = vec![(None, None, None)];
     for action in actions.as_slice() {
@@ -107,7 +107,7 @@ fn meaning(actions: &Actions) -> Vec<(Option<Mac>, Option<Mac>, Option<Action>)>
     steps
 }
 
-/// Two flows that often agree in their match, their actions, or both.
+/// Generates two flows that often agree in their match, their actions, or both.
 fn similar() -> impl Strategy<Value = (Flow, Flow)> {
     (flow(), flow(), any::<bool>(), any::<bool>()).prop_map(|(one, mut other, same_match, same_actions)| {
         if same_match {
@@ -121,7 +121,7 @@ fn similar() -> impl Strategy<Value = (Flow, Flow)> {
 }
 
 proptest! {
-    /// If this failed, the node app would leave a flow in a switch that does something else, or replace a flow that is right.
+    /// Otherwise the node app would leave a wrong flow in a switch, or replace a correct one.
     #[test]
     fn two_flows_are_the_same_object_exactly_if_their_canonical_forms_are_equal((one, other) in similar()) {
         for version in Version::ALL {
@@ -133,7 +133,8 @@ proptest! {
         }
     }
 
-    /// Switches repeat a flow in their own notation: here, in that of `ovs-ofctl`.
+    /// A switch may report a flow in a different notation than it was sent in. This test uses the notation of
+    /// `ovs-ofctl`.
     #[test]
     fn a_flow_is_recognized_in_another_notation(flow in flow()) {
         for version in Version::ALL {

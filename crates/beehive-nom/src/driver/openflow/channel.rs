@@ -35,8 +35,8 @@ pub trait Channel: Send + 'static {
     ///
     /// # Errors
     ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is none; any other error means that the connection
-    /// has ended.
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if no byte can be written; any other error means
+    /// that the connection has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
@@ -47,7 +47,7 @@ pub trait Channel: Send + 'static {
     ///
     /// # Errors
     ///
-    /// The certificate of the peer names another node, or none.
+    /// Returns an error if the certificate of the peer names another node, or none.
     fn authorize(&self, node: NodeId) -> Result<(), String>;
 }
 

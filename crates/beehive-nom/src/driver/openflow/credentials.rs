@@ -57,7 +57,7 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// A file is missing or invalid. The text names the file and the reason.
+    /// Returns an error if a file is missing or invalid. The text names the file and the reason.
     pub fn read(folder: &Path, binds_node: bool) -> Result<Credentials, String> {
         let stamps = stamps(folder);
         let config = Arc::new(load(folder)?);

@@ -26,7 +26,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The switch violated the protocol. The error message for the switch is in `out`.
+    /// Returns an error if the switch violated the protocol. The error message for the switch is in `out`.
     pub fn serve<E: Events>(
         &mut self,
         chunk: &Bytes,

@@ -15,8 +15,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The switch supports no common version, does not speak OpenFlow, or sent a message out of order. The
-    /// error message for the switch is in `out`.
+    /// Returns an error if the switch supports no common version, does not speak OpenFlow, or sent a message
+    /// out of order. The error message for the switch is in `out`.
     pub fn handshake<E: Events>(
         &mut self,
         frame: Frame<'_>,
@@ -76,7 +76,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The bytes are not the start of a hello.
+    /// Returns an error if the bytes are not the start of a hello.
     pub fn check_partial_frame(&mut self, start: &[u8], out: &mut BytesMut) -> Result<(), Close> {
         let [version, kind, high, low, ..] = *start else { return Ok(()) };
 
@@ -121,7 +121,7 @@ impl Session {
     #[cold]
     fn no_version_in_common(&mut self, hello: &Hello, xid: u32, out: &mut BytesMut) -> Close {
         let theirs = match hello.versions {
-            Some(_) => "none of these in its version bitmap".to_string(),
+            Some(_) => "none of these, according to its version bitmap".to_string(),
             None => format!("at most wire version {}", hello.version),
         };
         // use the version of its hello if it is known, and the lowest one otherwise
@@ -226,7 +226,7 @@ impl Session {
         }
     }
 
-    /// Handles an error in reply to a setup message. The switch is served all the same where that is
+    /// Handles an error in reply to a setup message. The switch is nevertheless served where that is
     /// possible.
     fn setup_refused(&mut self, xid: u32, error: &ErrorMessage<'_>) -> Result<(), Close> {
         match &mut self.phase {

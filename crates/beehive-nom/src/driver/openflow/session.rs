@@ -193,7 +193,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The switch does not answer, or was not set up in time.
+    /// Returns an error if the switch does not answer, or was not set up in time.
     pub fn tick<E: Events>(&mut self, now: Time, out: &mut BytesMut, events: &mut E) -> Result<(), Close> {
         match self.phase {
             Phase::Ready => {
@@ -202,7 +202,7 @@ impl Session {
                 }
                 Ok(())
             }
-            // a switch that never answers barriers is served all the same
+            // a switch that never answers barriers is nevertheless served
             Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
                 tracing::debug!(node = %self.node, "switch did not answer the barrier of the handshake; continuing");
                 self.become_ready(now, events);
@@ -273,7 +273,7 @@ impl Session {
         let _ = ErrorMessage::answering(answer, &[]).encode_into(self.version, xid, out);
     }
 
-    /// Answers bytes that are no frame with an error, and returns the reason to close.
+    /// Answers bytes that are not a frame with an error, and returns the reason to close.
     #[cold]
     pub fn framing_error(&mut self, bytes: &[u8], error: Error, out: &mut BytesMut) -> Close {
         let xid = bytes.get(4..8).and_then(|x| x.first_chunk::<4>()).map_or(0, |x| u32::from_be_bytes(*x));

@@ -34,7 +34,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// rustls does not accept the configuration.
+    /// Returns an error if rustls does not accept the configuration.
     pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds_node: bool) -> io::Result<Tls> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(BUFFERED_BYTES_MAX));
@@ -54,8 +54,8 @@ impl Tls {
                 Some(Ok(count))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            // the peer closed without close_notify; truncation is detected all the same, as messages carry
-            // their length
+            // the peer closed without close_notify; truncation is nevertheless detected, because messages
+            // carry their length
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Some(Ok(0)),
             Err(error) => Some(Err(error)),
         }

@@ -193,7 +193,7 @@ pub(super) fn packet_out(
 /// app does not track soft ones.
 ///
 /// # Errors
-/// The version cannot express a port of the flow.
+/// Returns an error if the version cannot express a port of the flow.
 #[inline]
 pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let matching = match_to(&flow.matching);

@@ -51,7 +51,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a switch sends on its own initiative after the handshake.
+/// The packets that a switch sends on its own initiative after the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
     /// Nothing.
