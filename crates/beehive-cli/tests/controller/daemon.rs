@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Returns the command `beehive controller` with pipes for its output.
@@ -201,7 +202,9 @@ pub(crate) struct Folder(pub(crate) std::path::PathBuf);
 impl Folder {
     /// Creates an empty folder.
     pub(crate) fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("beehive-{name}-{}", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("beehive-{name}-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path)
     }

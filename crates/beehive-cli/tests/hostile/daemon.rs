@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,11 @@ impl Daemon {
         command.args(["controller", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log", "error"]);
         let mut configuration = None;
         if !settings.is_empty() {
-            let file = std::env::temp_dir().join(format!("beehive-hostile-{}.toml", std::process::id()));
+            // two tests of this process may each start a controller
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("beehive-hostile-{}-{number}.toml", std::process::id());
+            let file = std::env::temp_dir().join(name);
             std::fs::write(&file, format!("[controller]\n{settings}\n")).expect("writes");
             command.arg("--config").arg(&file);
             configuration = Some(file);

@@ -8,6 +8,7 @@ use beehive_of::oxm::{FIELDS, Known, class};
 use beehive_of::{Frame, Version};
 
 use crate::corpus::hex;
+use crate::temporary;
 
 /// Returns a capture file of the messages, each in a TCP segment of a separate connection, without Ethernet
 /// (LINKTYPE_RAW).
@@ -59,8 +60,7 @@ fn names(version: Version) -> [String; 6] {
 
 /// Returns the dissector's verdict for each message; prints a note and returns `None` if it is not installed.
 fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
-    let name = format!("beehive-of-{}-{}-{}.pcap", std::process::id(), version.minor(), messages.len());
-    let path = std::env::temp_dir().join(name);
+    let path = temporary::path(".pcap");
     std::fs::write(&path, capture(messages)).unwrap();
     let mut command = Command::new("tshark");
     command.arg("-r").arg(&path).args(["-T", "fields", "-E", "occurrence=f", "-e", "_ws.malformed"]);

@@ -24,6 +24,7 @@ mod open_vswitch;
 mod round_trip;
 mod split_multipart;
 mod strategies;
+mod temporary;
 mod text;
 mod text_differences;
 mod text_fields;

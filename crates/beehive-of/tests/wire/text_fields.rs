@@ -7,6 +7,8 @@ use beehive_of::text::{Flow, show_fields};
 use beehive_of::{Frame, Version, message};
 use bytes::BytesMut;
 
+use crate::temporary;
+
 /// The short and long names of each field, its prerequisite, and a value.
 const FIELDS: &[(&[&str], &str, &str)] = &[
     (&["conj_id", "NXM_NX_CONJ_ID"], "", "5"),
@@ -107,8 +109,7 @@ const FIELDS: &[(&[&str], &str, &str)] = &[
 /// Returns the output of `ovs-ofctl` for a file of flows or messages; prints a note and returns `None` if it
 /// is not installed.
 fn print(what: &str, version: Version, content: &[u8]) -> Option<Vec<String>> {
-    let name = format!("beehive-of-{}-{}-{what}", std::process::id(), version.minor());
-    let path = std::env::temp_dir().join(name);
+    let path = temporary::path("");
     std::fs::write(&path, content).unwrap();
     let option = format!("OpenFlow1{}", version.minor());
     let output = Command::new("ovs-ofctl").args(["-O", &option, what]).arg(&path).output();

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::temporary;
 
 /// Maximum time for a daemon to start, generous for a loaded machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -34,9 +35,7 @@ impl Switch {
             }
         }
 
-        static TURN: AtomicU32 = AtomicU32::new(0);
-        let turn = TURN.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("beehive-of-{}-{turn}", std::process::id()));
+        let folder = temporary::path("");
         std::fs::create_dir(&folder).unwrap();
         let mut switch = Self { daemons: Vec::new(), folder };
         switch.start_daemons();
