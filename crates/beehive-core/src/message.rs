@@ -362,6 +362,56 @@ impl<F, E: Fails<F>> Done<F> for Result<(), E> {
 pub trait NoAnswer {}
 impl NoAnswer for () {}
 
+/// Checks that a handler whose return type names an answer does return one. The macro sees the name only: an alias of
+/// `()` or `Result<()>` looks like an answer, and the apps behind the handler would never get the message.
+///
+/// As in [`ReplyCheck`], an associated function that exists for some types only takes precedence over that of
+/// [`AnswerOtherwise`].
+pub struct AnswerCheck<R, F, T>(PhantomData<(R, F, T)>);
+
+impl<R, F, T> AnswerCheck<R, F, T> {
+    /// Takes the type from what a handler has returned.
+    #[inline(always)]
+    pub fn of(_: &T) -> AnswerCheck<R, F, T> {
+        AnswerCheck(PhantomData)
+    }
+}
+
+impl<F> AnswerCheck<(), F, ()> {
+    /// Never holds, so calling it is an error at the return type.
+    pub fn check(self)
+    where
+        (): AnswerByName<F>,
+    {
+    }
+}
+
+impl<F, E> AnswerCheck<(), F, Result<(), E>> {
+    /// Never holds either.
+    pub fn check(self)
+    where
+        Result<(), E>: AnswerByName<F>,
+    {
+    }
+}
+
+/// Fallback of [`AnswerCheck`], for return types that are an answer.
+pub trait AnswerOtherwise: Sized {
+    /// Does nothing.
+    #[inline(always)]
+    fn check(self) {}
+}
+impl<R, F, T> AnswerOtherwise for AnswerCheck<R, F, T> {}
+
+/// Never implemented: reports that the name of a return type hides that the handler returns no answer.
+#[diagnostic::on_unimplemented(
+    message = "this handler returns no answer, but the name of its return type hides that it is `{Self}`",
+    label = "another name of `{Self}`",
+    note = "a handler that returns no answer leaves the message to the apps behind it, and the macro sees the name only; write `Result<()>` or `Result<(), YourError>`, or no return type if it cannot fail",
+    note = "more: beehive::guide::errors::answers"
+)]
+pub trait AnswerByName<F> {}
+
 /// The visit of one cell by a message that goes to every cell of a dictionary.
 pub struct Each<K, M: Message> {
     /// The cell's key.

@@ -67,7 +67,7 @@ impl Output<'_> {
             #undeclared
             #macros
             #[allow(unused_imports)]
-            use ::beehive::__private::{CellOtherwise as _, CellThrough as _, CellThroughTwo as _, RegistrationOtherwise as _};
+            use ::beehive::__private::{AnswerOtherwise as _, CellOtherwise as _, CellThrough as _, CellThroughTwo as _, RegistrationOtherwise as _};
             #[automatically_derived]
             impl #generics #of #bounds { #helpers }
             #[automatically_derived]
@@ -183,7 +183,11 @@ impl Output<'_> {
         let reply = quote_spanned!(message=> <#ty as ::beehive::Message>::Reply);
         let error = quote_spanned!(message=> <#ty as ::beehive::Message>::Error);
         let call = match answers {
-            true => quote_spanned!(returned=> ::beehive::__private::answer::<#reply, #error, _>(#call)),
+            true => quote_spanned! {returned=> {
+                let returned = #call;
+                ::beehive::__private::AnswerCheck::<#reply, #error, _>::of(&returned).check();
+                ::beehive::__private::answer::<#reply, #error, _>(returned)
+            }},
             false => match h.options.observes {
                 None if !h.options.misread => {
                     quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, #error, _>(#call))
