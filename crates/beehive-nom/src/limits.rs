@@ -65,6 +65,10 @@ pub const BYTES_PER_YIELD_MAX: usize = 512 * 1024;
 /// Maximum number of intended flows that the node app keeps for one node, over all owners.
 pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;
 
+/// Maximum number of soft flows that the node app remembers while it reads the flows of one node. If more are sent
+/// meanwhile, that read withdraws nothing; the next one, within a minute, does.
+pub const RENEWED_FLOWS_PER_NODE_MAX: usize = 4_096;
+
 /// Maximum number of intended flows that are sent to a switch and not yet confirmed; further flows wait.
 /// Because a barrier confirms only the flows sent before it, up to twice as many may be in flight.
 pub const FLOWS_PER_BATCH_MAX: u32 = 2_048;

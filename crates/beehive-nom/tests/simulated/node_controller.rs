@@ -4,9 +4,9 @@ use crate::harness::{Host, Lab, host};
 use beehive_nom::apps::{LearningSwitch, NodeController};
 use beehive_nom::limits;
 use beehive_nom::object::{
-    Action, Actions, AddFlow, DelFlows, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, Mac,
-    NodeDescription, NodeId, Owner, PacketIn, PacketInReason, PacketOut, PortNo, Reading, SendPacket,
-    VerifyFlows,
+    Action, Actions, AddFlow, DelFlows, DescribeNode, Flow, FlowMatch, FlowScope, FlowState, FlowsRead,
+    FoundFlow, Mac, NodeDescription, NodeId, Owner, PacketIn, PacketInReason, PacketOut, PortNo, Reading,
+    SendPacket, VerifyFlows,
 };
 use beehive_nom::parts::OwnsFlows;
 use beehive_nom::sim::{Behavior, frame};
@@ -527,4 +527,55 @@ async fn a_soft_flow_replaces_the_intended_one_of_its_app_for_good() {
     lab.want(&AddFlow { node: NODE, flow: of_another }).await;
     lab.pass(62).await;
     assert_eq!(lab.flows(), [wall(1).flow]);
+}
+
+/// The switch reports its flows, then an app replaces one of them by a soft flow with the same match, and then the
+/// report arrives. The soft flow stays.
+#[tokio::test]
+async fn a_soft_flow_is_not_withdrawn_by_a_report_from_before_it() {
+    for sent_meanwhile in [1, limits::RENEWED_FLOWS_PER_NODE_MAX as u16 + 1] {
+        let lab = Lab::learning("", true).await;
+        lab.want(&wall(sent_meanwhile)).await;
+        lab.switch.set_behavior(Behavior::Silent);
+        lab.verify().await;
+        let reading = lab.described().await.reading;
+        assert!(!reading.complete, "the report is on its way");
+
+        for number in 1..=sent_meanwhile {
+            lab.hive.request(wall(number).hard(Duration::from_secs(100))).await.expect("is taken");
+        }
+        lab.settled().await;
+        let soft = lab.flows();
+
+        let reported = [reported(&wall(sent_meanwhile).flow), reported(&wall(sent_meanwhile + 1).flow)];
+        let report = FlowsRead { node: NODE, reading: reading.number, last: true, flows: reported.to_vec() };
+        lab.hive.request(report).await.expect("is taken");
+        lab.settled().await;
+        assert!(lab.reading().await.complete);
+        assert_eq!(lab.flows(), soft);
+
+        // what no app has requested is withdrawn, unless nothing is known about what was sent meanwhile
+        let known = u64::from(usize::from(sent_meanwhile) < limits::RENEWED_FLOWS_PER_NODE_MAX);
+        assert_eq!(lab.reading().await.withdrawn, known);
+    }
+}
+
+/// Returns the flow as a switch reports it.
+fn reported(flow: &Flow) -> FoundFlow {
+    FoundFlow {
+        table: 0,
+        owner: Some(flow.owner),
+        cause: flow.cause,
+        cookie: 0,
+        priority: flow.priority,
+        matching: flow.matching.clone(),
+        actions: flow.actions.clone(),
+        more: None,
+        idle_s: flow.idle_s,
+        hard_s: flow.hard_s,
+        flags: None,
+        age_s: 5,
+        packets: 0,
+        bytes: 0,
+    }
 }

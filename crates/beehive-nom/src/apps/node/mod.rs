@@ -48,6 +48,10 @@ pub struct NodeController {
     /// Flows that were as intended in the read in progress.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
+    /// Soft flows that were sent since the read in progress began, so what it reports about them is outdated. If there
+    /// are [`limits::RENEWED_FLOWS_PER_NODE_MAX`], it is outdated for every flow that no app intends.
+    #[volatile]
+    renewed: Table<NodeId, FlowKey, ()>,
     /// Number of intended flows sent since the latest confirmation; at most [`limits::FLOWS_PER_BATCH_MAX`].
     /// Lost at a fail-over, and then 0.
     #[volatile]
@@ -130,6 +134,7 @@ impl NodeController {
         }
 
         self.seen.at(msg.node).clear();
+        self.renewed.at(msg.node).clear();
         self.unconfirmed.remove(&msg.node);
         // before the switch reports its flows, which may contain this one
         node.ensure_miss_flow(self.flows.at(msg.node));
@@ -150,6 +155,7 @@ impl NodeController {
         self.ports.at(msg.node).clear();
         self.adopters.at(msg.node).clear();
         self.seen.at(msg.node).clear();
+        self.renewed.at(msg.node).clear();
         self.unconfirmed.remove(&msg.node);
 
         let flows = self.flows.at(msg.node);
@@ -207,6 +213,10 @@ impl NodeController {
                 flows.remove(&key);
             }
             if let Some(node) = self.nodes.get(&msg.node) {
+                let renewed = self.renewed.at(msg.node);
+                if !node.reading.complete && renewed.len() < limits::RENEWED_FLOWS_PER_NODE_MAX {
+                    renewed.insert(key, ());
+                }
                 ctx.send(node.driver, InstallFlow(msg.flow.clone()));
             }
             return Ok(());
@@ -333,6 +343,8 @@ impl NodeController {
         node.parts += 1;
         let (flows, seen) = (self.flows.at(msg.node), self.seen.at(msg.node));
         let (ports, adopters) = (self.ports.at(msg.node), self.adopters.at(msg.node));
+        let renewed = self.renewed.at(msg.node);
+        let all_renewed = renewed.len() >= limits::RENEWED_FLOWS_PER_NODE_MAX;
         let mut adopted: BTreeMap<Owner, Vec<FoundFlow>> = BTreeMap::new();
         let mut withdrawals = Withdrawals::default();
 
@@ -340,6 +352,13 @@ impl NodeController {
             let key = found.key();
             let intended = flows.get(&key).filter(|_| found.table == 0 && found.more.is_none());
             let intended = intended.map(|i| (&i.flow, i.sent >= msg.reading));
+
+            // The switch reports a flow, then an app replaces it by a soft one, and then the report arrives: a
+            // withdrawal would remove the soft flow, because nothing in it says which of the two is meant
+            if intended.is_none() && found.ours().is_some() && (all_renewed || renewed.contains(&key)) {
+                continue;
+            }
+
             match Verdict::on(found, intended, |owner| adopters.contains(owner), |port| ports.contains(port))
             {
                 Verdict::Kept => {
@@ -396,6 +415,7 @@ impl NodeController {
         }
 
         seen.clear();
+        renewed.clear();
         for key in missing {
             set_state(flows, &key, FlowState::Waiting)
         }
@@ -425,6 +445,7 @@ impl NodeController {
 
         tracing::warn!(node = %msg.node, "switch does not report its flows; withdrawing and reinstalling all flows");
         (node.reading.complete, node.claims_are_in) = (true, true);
+        self.renewed.at(msg.node).clear();
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
         let flows = self.flows.at(msg.node);
         node.ensure_miss_flow(flows);
@@ -444,6 +465,7 @@ impl NodeController {
         let Some(controlled) = self.nodes.get_mut(node) else { return };
         if !controlled.must_finish_reading() {
             self.seen.at(*node).clear();
+            self.renewed.at(*node).clear();
             controlled.read(ctx);
         }
     }
@@ -460,6 +482,7 @@ impl NodeController {
         }
 
         self.seen.at(msg.node).clear();
+        self.renewed.at(msg.node).clear();
         node.read(ctx);
         Ok(())
     }
