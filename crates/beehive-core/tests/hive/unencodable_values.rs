@@ -54,6 +54,17 @@ struct Keep(u64);
 struct Lately(Prickly);
 #[derive(Message)]
 struct Fine(u64);
+/// Can be encoded, but not decoded.
+#[derive(Clone, serde::Serialize)]
+struct OneWay;
+impl<'de> serde::Deserialize<'de> for OneWay {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<OneWay, D::Error> {
+        Err(serde::de::Error::custom("it will not be decoded"))
+    }
+}
+#[derive(Message)]
+#[message(reply = u64)]
+struct AskLater(Prickly, Option<OneWay>);
 
 #[derive(App)]
 struct Cactus {
@@ -104,11 +115,41 @@ impl Cactus {
         }
         msg.key
     }
+    /// Postpones a message after a change.
+    #[rcv(centralized)]
+    fn ask_later(&mut self, _msg: &AskLater, ctx: &mut Ctx) -> u64 {
+        *self.count.entry(3).or_default() += 1;
+        ctx.emit(Fine(4));
+        ctx.postpone(Duration::from_millis(1));
+        0
+    }
     /// Postpones a message that cannot be encoded.
     #[rcv(stateless)]
     fn lately(&mut self, _msg: &Lately, ctx: &mut Ctx) {
         ctx.postpone(Duration::from_millis(1))
     }
+}
+
+/// The log must hold a postponed message. If it cannot, the transaction that postpones it leaves nothing, as the error
+/// says.
+#[test]
+fn a_message_that_cannot_be_postponed_leaves_nothing() {
+    on_workers(3, async {
+        let (hive, _) = started();
+        for (number, message, why) in [
+            (0, AskLater(Prickly(7), None), "it will not be encoded"),
+            (1, AskLater(Prickly(1), Some(OneWay)), "the message cannot be postponed"),
+        ] {
+            let refused = hive.request_within(LIMIT, message).await.unwrap_err();
+            assert!(matches!(refused, RequestError::Panicked | RequestError::Limit(_)), "{refused}");
+            let error = hive.dead_letters()[number].error.text().to_string();
+            assert!(error.contains(why), "{error}");
+            assert_eq!(hive.request_within(LIMIT, Count(3)).await, Ok(0), "the change is undone");
+            assert_eq!(hive.request_within(LIMIT, Count(4)).await, Ok(0), "nothing is sent");
+        }
+
+        hive.stop(LIMIT).await;
+    })
 }
 
 /// A request whose handler emits a message that cannot be encoded ends with that error, and its transaction

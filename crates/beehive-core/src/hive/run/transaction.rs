@@ -26,7 +26,7 @@ use crate::message::{Error, ErrorKind, Message};
 use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
 use crate::state::guard::Held;
-use crate::state::image::Op;
+use crate::state::image::{Op, decode, encode};
 use crate::time::Time;
 use crate::view::{Changes, Collected, Published};
 use crate::{limits, panics, view};
@@ -188,6 +188,12 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             }
         };
 
+        let result = match ctx.postponed {
+            Some(_) if Handler::of::<A, M>(app).link.is_some() => {
+                result.and_then(|answer| kept(answer, can_be_postponed(message)))
+            }
+            _ => result,
+        };
         let result = match redo.as_deref_mut() {
             Some(ops) => result.and_then(|answer| kept(answer, written_down(state, ops))),
             None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),
@@ -420,6 +426,17 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
         ops.truncate(before);
         panicked(panic)
     })
+}
+
+/// Checks that the log can hold a message that is handled again later. If it cannot, the transaction that postpones the
+/// message fails: once it is committed, nothing could be undone.
+#[cold]
+fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
+    let again =
+        panics::catch(AssertUnwindSafe(|| decode::<M>(M::NAME, &encode(message)))).map_err(panicked)?;
+    again
+        .map(unwanted)
+        .map_err(|why| Error::of(ErrorKind::Limit, format!("the message cannot be postponed: {why}")))
 }
 
 /// Returns why a transaction failed. A violation of the map comes first, then the handler's own error or
