@@ -82,6 +82,10 @@ pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 /// Maximum length of the rendered message in a report of a stuck handler, in bytes.
 pub const STUCK_WORDS_BYTES_MAX: usize = 256;
 
+/// Size, in bytes, at which the log entry that collects what bees do is appended before their turn ends. A run that is
+/// larger has an entry of its own.
+pub const TURN_BYTES_MAX: usize = 1 << 20;
+
 /// Maximum size of what the bees of a hive have handled without effect and no log entry says yet, in bytes. If there
 /// is more, it is logged at once, and not only after 100 ms.
 pub const CONSUMED_BYTES_MAX: usize = 256 << 10;

@@ -83,7 +83,7 @@ impl LogState {
         self.last = entry.number;
 
         match &entry.record {
-            Record::Work(work) => self.work(work),
+            Record::Turn(works) => works.iter().for_each(|work| self.work(work)),
             Record::Admit { app, handler, input, emits } => {
                 let mut consumed = DedupTable::default();
                 for (seq, part) in input.messages() {
@@ -256,6 +256,7 @@ impl LogState {
 mod tests {
     use super::*;
     use crate::{Address, HiveId, Part};
+    use std::sync::Arc;
 
     const APP: AppId = AppId(0);
 
@@ -280,7 +281,7 @@ mod tests {
     }
 
     fn work(bee: u64, emits: Vec<Emit>, inputs: Vec<Input>, app: AppId) -> Record {
-        Record::Work(Work {
+        Record::Turn(vec![Arc::new(Work {
             app,
             bee: BeeId(bee),
             cells: vec![CellId(bee)],
@@ -290,7 +291,7 @@ mod tests {
             emits,
             next_seq: Seq(9),
             now: Time::ZERO,
-        })
+        })])
     }
 
     /// A bee inherits the lanes of the bees that merged into it, directly or through other bees, as long as a

@@ -6,6 +6,7 @@ use crate::{
     Part, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A message that was emitted and that one app has to handle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,8 +137,9 @@ impl Consumed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Record {
-    /// A bee handled messages.
-    Work(Work),
+    /// Bees handled messages, in this order: everything that one or more workers did between two entries. A bee may be
+    /// among them several times.
+    Turn(Vec<Arc<Work>>),
     /// A message was consumed without a bee: it began a sweep, or a stateless handler derived others from it.
     Admit {
         /// The app.

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Write};
+use std::sync::Arc;
 
 const APP: AppId = AppId(0x0102);
 
@@ -104,7 +105,7 @@ fn records() -> [(&'static str, Record); 9] {
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
     let release = Record::Release { app: APP, bee: BeeId(7), floors: vec![(LaneId::lasting(6), Seq(3))] };
     [
-        ("Record::Work", Record::Work(work())),
+        ("Record::Turn", Record::Turn(vec![Arc::new(work()), Arc::new(Work { bee: BeeId(8), ..work() })])),
         ("Record::Admit", admit),
         ("Record::Expand", expand),
         ("Record::Fuse", Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8) }),
@@ -359,23 +360,14 @@ fn any_record() -> impl Strategy<Value = Record> {
     let work = work.prop_map(|((app, bee, cells, inputs), visits, ops, emits, (next_seq, now))| {
         let visits = visits.into_iter().map(|(sweep, cells)| Visited { sweep, cells }).collect();
         let (next_seq, now) = (Seq(next_seq), Time::from_nanoseconds(now));
-        Record::Work(Work {
-            app: AppId(app),
-            bee: BeeId(bee),
-            cells,
-            inputs,
-            visits,
-            ops,
-            emits,
-            next_seq,
-            now,
-        })
+        Arc::new(Work { app: AppId(app), bee: BeeId(bee), cells, inputs, visits, ops, emits, next_seq, now })
     });
+    let turn = prop::collection::vec(work, 0..3).prop_map(Record::Turn);
     let admit = (any::<u16>(), any::<u16>(), any_input(), prop::collection::vec(any_emit(), 0..3));
     let settings = prop::collection::vec((any::<u16>(), any::<u32>(), "[a-z =]{0,9}"), 0..3);
     let shapes = (prop::collection::vec(("[a-z]{0,4}", any_shape()), 0..3), "[a-z]{0,4}", any_shape());
     prop_oneof![
-        3 => work,
+        3 => turn,
         1 => admit.prop_map(|(app, handler, input, emits)| {
             Record::Admit { app: AppId(app), handler: HandlerId(handler), input, emits }
         }),

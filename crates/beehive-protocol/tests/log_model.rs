@@ -6,6 +6,7 @@ use beehive_protocol::{
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 const APP: AppId = AppId(0);
 const RECEIVER: AppId = AppId(1);
@@ -212,7 +213,11 @@ impl Run {
                 work.ops = vec![op.clone()];
                 self.bee(bee).unwrap().ops.push(op);
                 self.model.emitted.extend(ids.into_iter().map(|id| (id, false)));
-                self.apply(Record::Work(work));
+                // two bees that ran between two entries share one
+                let mut turn = vec![Arc::new(work)];
+                if emits != 2 {
+                    self.apply(Record::Turn(std::mem::take(&mut turn)))
+                }
 
                 // the receiver is one bee of another app
                 let taken: Vec<_> = self.model.open().into_iter().take(consumes).collect();
@@ -230,7 +235,8 @@ impl Run {
                     Record::Consumed(vec![Consumed { app: RECEIVER, bee: receiver, inputs, visits }])
                 } else {
                     let receiver = Work { app: RECEIVER, bee: receiver, cells: vec![], ..self.work(bee) };
-                    Record::Work(Work { inputs, ..receiver })
+                    turn.push(Arc::new(Work { inputs, ..receiver }));
+                    Record::Turn(turn)
                 });
                 for (id, handled) in &mut self.model.emitted {
                     *handled |= taken.contains(id)
@@ -247,7 +253,7 @@ impl Run {
                     *known = floor.max(*known)
                 }
                 let input = Input { lane, floor, seq: Seq(seq), count, part: Part::WHOLE };
-                self.apply(Record::Work(Work { inputs: vec![input], ..self.work(bee) }))
+                self.apply(Record::Turn(vec![Arc::new(Work { inputs: vec![input], ..self.work(bee) })]))
             }
             Step::Consumed { bee, lane, seq, count, floor } => {
                 let (bee, lane, floor) = (BeeId(bee), OUTSIDE[lane], Seq(floor));
@@ -322,7 +328,10 @@ impl Run {
                 }
                 let id = self.next_id(bee);
                 self.model.sweeps.push((id, BTreeSet::new(), false));
-                self.apply(Record::Work(Work { emits: vec![emit_of(id, true)], ..self.work(bee) }))
+                self.apply(Record::Turn(vec![Arc::new(Work {
+                    emits: vec![emit_of(id, true)],
+                    ..self.work(bee)
+                })]))
             }
             Step::Expand { cells, ends } => {
                 let Some(sweep) = self.model.open_sweeps().first().copied() else { return };
@@ -346,7 +355,7 @@ impl Run {
                     let (bee, inputs) = (BeeId(bee), Vec::new());
                     Record::Consumed(vec![Consumed { app: APP, bee, inputs, visits }])
                 } else {
-                    Record::Work(Work { visits, ..self.work(bee) })
+                    Record::Turn(vec![Arc::new(Work { visits, ..self.work(bee) })])
                 })
             }
             Step::Stale { bee } => {

@@ -48,6 +48,7 @@ mod sweep_log;
 mod sweep_visits;
 mod timers;
 mod timers_order;
+mod turn_entries;
 mod typed_errors;
 mod undecodable_values;
 mod unencodable_values;

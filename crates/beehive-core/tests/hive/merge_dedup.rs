@@ -156,11 +156,15 @@ struct Patient {
 }
 
 impl Patient {
-    /// Returns the number of uncommitted entries of bees. The hive has entries of its own, such as the shapes
-    /// that it writes when it starts.
+    /// Returns the number of uncommitted runs of bees. The hive has entries of its own, such as the shapes that it
+    /// writes when it starts.
     fn waiting(&self) -> usize {
         let entries = self.entries.lock().unwrap();
-        entries.iter().filter(|entry| matches!(entry.record, Record::Work(_))).count()
+        let runs = |entry: &Arc<Entry>| match &entry.record {
+            Record::Turn(works) => works.len(),
+            _ => 0,
+        };
+        entries.iter().map(runs).sum()
     }
 
     fn commit_all(&self) {

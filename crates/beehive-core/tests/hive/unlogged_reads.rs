@@ -183,7 +183,7 @@ fn said(log: &[Vec<u8>]) -> Vec<Vec<(BeeId, LaneId, u64)>> {
         all.map(|(lane, seq)| (bee, lane, seq)).collect::<Vec<_>>()
     };
     let of_entry = |bytes: &Vec<u8>| match Entry::decode(bytes).expect("is an entry").record {
-        Record::Work(work) => numbers(work.bee, &work.inputs),
+        Record::Turn(works) => works.iter().flat_map(|work| numbers(work.bee, &work.inputs)).collect(),
         Record::Consumed(all) => all.iter().flat_map(|one| numbers(one.bee, &one.inputs)).collect(),
         _ => Vec::new(),
     };

@@ -6,7 +6,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
-    AppId, Consumed, DedupTable, Entry, EntryNumber, Input, LaneId, Record, Seq, Visited, Work,
+    AppId, Consumed, DedupTable, EntryNumber, Input, LaneId, Seq, Visited, Work,
 };
 use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
-    /// The log entry, which is in flight and whose record is [`Record::Work`]. `None` for a run that changed
-    /// and sent nothing, which has no entry: its reports are held until all entries before it are committed,
+    /// The log entry, which is in flight, and the part of it that is about this run. `None` for a run that changed
+    /// and sent nothing, which is in no entry: its reports are held until all entries before it are committed,
     /// because it has read the state that they left.
-    pub(crate) entry: Option<Arc<Entry>>,
+    pub(crate) entry: Option<(EntryNumber, Arc<Work>)>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
     /// The messages that this run was the first to consume.
@@ -50,15 +50,12 @@ pub(crate) enum Inputs {
 impl<A: App> Executed<A> {
     /// Returns the number of the entry.
     fn number(&self) -> Option<EntryNumber> {
-        self.entry.as_ref().map(|entry| entry.number)
+        self.entry.as_ref().map(|(number, _)| *number)
     }
 
-    /// Returns the record of the entry.
+    /// Returns what the entry says of this run.
     fn work(&self) -> Option<&Work> {
-        match self.entry.as_deref() {
-            Some(Entry { record: Record::Work(work), .. }) => Some(work),
-            _ => None,
-        }
+        self.entry.as_ref().map(|(_, work)| &**work)
     }
 
     /// Returns the messages that the run was the first to consume.
@@ -183,13 +180,15 @@ impl<A: App> PendingRuns<A> {
         cx: &mut RouteContext,
     ) {
         let number = done.number();
-        let entry =
-            done.entry.take().map(|entry| Arc::try_unwrap(entry).unwrap_or_else(|kept| (*kept).clone()));
-        if let Some(Entry { record: Record::Work(work), .. }) = entry {
+        if let Some((_, work)) = done.entry.take() {
             if let Some(views) = &bee.app.views {
                 views.committed(state, &work.ops, cx.turn.moment())
             }
-            work.ops.into_iter().for_each(|op| self.base.apply(op))
+            // a journal that has encoded the entry has dropped it
+            match Arc::try_unwrap(work) {
+                Ok(work) => work.ops.into_iter().for_each(|op| self.base.apply(op)),
+                Err(kept) => kept.ops.iter().for_each(|op| self.base.apply(op.clone())),
+            }
         }
 
         self.cells_logged = self.cells_logged.max(done.cells_end);
@@ -228,6 +227,7 @@ impl<A: App> PendingRuns<A> {
     /// Discards all uncommitted runs, returns the state to the committed one, and queues the runs' messages
     /// for execution.
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
+        self.link.taken_back(self.entries.iter().filter_map(Executed::number));
         for executed in self.entries.drain(..).rev() {
             forget(&mut self.seen, executed.inputs());
             if let Some(says) = executed.says {

@@ -13,16 +13,30 @@ use crate::limits;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
 /// An entry whose fate the hive has not processed yet.
 enum Undecided<W: ?Sized> {
-    /// The record of a bee. The bee is woken when the entry is decided, and executes the run again if the
-    /// entry is dead.
-    Bee(Arc<W>),
+    /// What bees did. They are woken when the entry is decided, and execute their runs again if it is dead.
+    Turn {
+        /// The bees. One that is in the entry several times may be here several times.
+        bees: Vec<Arc<W>>,
+        /// Number of their runs.
+        runs: u32,
+    },
     /// A record of the hive itself, which is appended again until it is committed.
     Said(Arc<Entry>, oneshot::Sender<()>),
+}
+
+/// The entry that collects what bees do, until it is appended to the journal. Its number is taken, so that a bee knows
+/// at once which entry decides its run.
+struct Open {
+    number: EntryNumber,
+    after: EntryNumber,
+    works: Vec<Arc<Work>>,
+    /// Estimate of the size, in bytes.
+    bytes: usize,
 }
 
 struct State<W: ?Sized> {
@@ -30,20 +44,26 @@ struct State<W: ?Sized> {
     next: EntryNumber,
     /// The number of the newest entry that is not dead: the next one is executed on it.
     last: EntryNumber,
-    /// The entries in flight.
+    /// The newest entry, if it still collects. Nothing is appended to the journal before it.
+    open: Option<Open>,
+    /// The entries in flight, with the open one.
     undecided: BTreeMap<EntryNumber, Undecided<W>>,
-    /// The fates of decided entries whose bee has not asked for them yet.
-    decided: HashMap<EntryNumber, Fate>,
+    /// All entries up to this one are decided: those that are not dead are committed.
+    committed: EntryNumber,
+    /// The dead entries whose bees do not know it yet, each with the number of runs that are still to be taken back.
+    dead: HashMap<EntryNumber, u32>,
     /// What bees have handled without effect, on top of committed state, and no entry says so yet.
     consumed: BTreeMap<(AppId, BeeId), Consumed>,
     /// Size of `consumed`, in bytes.
     consumed_bytes: usize,
 }
 
-/// An entry that was appended for a bee.
+/// A run of a bee that an entry contains.
 pub(crate) struct Appended {
-    /// The entry, whose record is [`Record::Work`].
-    pub(crate) entry: Arc<Entry>,
+    /// The entry.
+    pub(crate) number: EntryNumber,
+    /// The part of the entry's [`Record::Turn`] that is about this run.
+    pub(crate) work: Arc<Work>,
     /// What the bee had handled without effect before, which the entry says as well. It must be
     /// [noted](LogClient::note_consumed) again if the entry is dead.
     pub(crate) consumed: Option<Consumed>,
@@ -61,18 +81,44 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry. The entry must be in flight, or decided but not yet asked about by its
-    /// bee: a decided entry is forgotten once its bee has asked for its fate.
+    /// Returns the fate of an entry. If it is dead, the caller must not have [taken back](LogClient::taken_back) its
+    /// run yet: after all runs of a dead entry are taken back, the entry is forgotten.
     fn fate(&self, number: EntryNumber) -> Fate {
-        self.decided.get(&number).copied().unwrap_or(Fate::Open)
+        if self.dead.contains_key(&number) {
+            Fate::Dead
+        } else if number <= self.committed {
+            Fate::Committed
+        } else {
+            Fate::Open
+        }
     }
 
-    /// Makes a record the next entry.
-    fn number(&mut self, record: Record) -> Arc<Entry> {
+    /// Takes the number of the next entry. Returns it with the number of the entry before.
+    fn number(&mut self) -> (EntryNumber, EntryNumber) {
+        debug_assert!(self.open.is_none(), "the open entry is the newest one until it is appended");
         self.next = self.next.next();
-        let entry = Arc::new(Entry { number: self.next, after: self.last, record });
-        self.last = self.next;
-        entry
+        (self.next, std::mem::replace(&mut self.last, self.next))
+    }
+
+    /// Adds a run to the open entry, which it opens if there is none. Returns the entry's number.
+    fn add(&mut self, bee: Arc<W>, work: Arc<Work>, bytes: usize) -> EntryNumber {
+        if self.open.is_none() {
+            let (number, after) = self.number();
+            self.open = Some(Open { number, after, works: Vec::new(), bytes: 0 });
+            self.undecided.insert(number, Undecided::Turn { bees: Vec::new(), runs: 0 });
+        }
+
+        let Some(open) = &mut self.open else { return self.next };
+        open.works.push(work);
+        open.bytes += bytes;
+        if let Some(Undecided::Turn { bees, runs }) = self.undecided.get_mut(&open.number) {
+            *runs += 1;
+            // a bee that handles several messages in a row is woken once
+            if !bees.last().is_some_and(|last| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(&bee))) {
+                bees.push(bee)
+            }
+        }
+        open.number
     }
 
     /// Removes what a bee has handled without effect.
@@ -84,8 +130,9 @@ impl<W: ?Sized> State<W> {
 
     /// Makes a record of the hive itself the next entry. It is appended again each time it dies.
     fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Arc<Entry> {
-        let entry = self.number(record);
-        self.undecided.insert(entry.number, Undecided::Said(entry.clone(), committed));
+        let (number, after) = self.number();
+        let entry = Arc::new(Entry { number, after, record });
+        self.undecided.insert(number, Undecided::Said(entry.clone(), committed));
         entry
     }
 }
@@ -104,6 +151,9 @@ pub(crate) struct LogClient<W: ?Sized> {
     pub(crate) own_lane: Arc<OutsideLane>,
     /// Incremented whenever the fate of entries has changed.
     version: AtomicU64,
+    /// Whether an entry is open. Read without the lock: a thread that has added to the open entry sees its own
+    /// change, or that another thread has appended the entry since.
+    is_open: AtomicBool,
 }
 
 impl<W: ?Sized> LogClient<W> {
@@ -113,8 +163,10 @@ impl<W: ?Sized> LogClient<W> {
         let state = State {
             next: last,
             last,
+            open: None,
             undecided: BTreeMap::new(),
-            decided: HashMap::default(),
+            committed: last,
+            dead: HashMap::default(),
             consumed: BTreeMap::new(),
             consumed_bytes: 0,
         };
@@ -127,6 +179,7 @@ impl<W: ?Sized> LogClient<W> {
             lanes,
             without_bee: WithoutBee::new(colony.seen.clone()),
             version: AtomicU64::new(0),
+            is_open: AtomicBool::new(false),
         })
     }
 
@@ -144,6 +197,7 @@ impl<W: ?Sized> LogClient<W> {
                 "the journal released {upto:?}, but only {:?} is appended",
                 state.next
             );
+            state.committed = state.committed.max(upto);
             let open = state.undecided.split_off(&upto.next());
             std::mem::replace(&mut state.undecided, open)
         })
@@ -154,7 +208,9 @@ impl<W: ?Sized> LogClient<W> {
     pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
         self.decide(Fate::Dead, |state| {
             if last < state.next {
-                state.last = last
+                state.last = last;
+                // it was executed on top of a dead entry, and the journal need not hear of it
+                state.open = None
             }
             state.undecided.split_off(&last.next())
         })
@@ -176,10 +232,11 @@ impl<W: ?Sized> LogClient<W> {
 
         for (number, entry) in decided {
             match (entry, fate) {
-                (Undecided::Bee(bee), _) => {
-                    // stays until the bee asks
-                    state.decided.insert(number, fate);
-                    bees.push(bee)
+                (Undecided::Turn { bees: of_entry, runs }, fate) => {
+                    if fate == Fate::Dead {
+                        state.dead.insert(number, runs);
+                    }
+                    bees.extend(of_entry)
                 }
                 (Undecided::Said(dead, committed), Fate::Dead) => {
                     let record =
@@ -202,33 +259,56 @@ impl<W: ?Sized> LogClient<W> {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Appends the record of a bee's run, with everything that the bee has handled without effect before.
-    /// Returns the record if `newest`, the bee's newest entry in flight, is dead. An abort leaves no later entry
-    /// alive, so `newest` is dead whenever the run was executed on a dead entry.
+    /// Adds a bee's run to the open entry, with everything that the bee has handled without effect before. `bytes` is
+    /// an estimate of its size. Returns the run if `newest`, the bee's newest entry in flight, is dead. An abort
+    /// leaves no later entry alive, so `newest` is dead whenever the run was executed on a dead entry.
     ///
-    /// The check and the append happen under one lock, so no abort can come between them.
+    /// The check and the addition happen under one lock, so no abort can come between them. The caller's turn
+    /// [appends](LogClient::append_open) the entry before it ends.
     pub(crate) fn append(
         &self,
         bee: Arc<W>,
         newest: Option<EntryNumber>,
         mut work: Work,
+        bytes: usize,
     ) -> Result<Appended, Box<Work>> {
         let mut state = self.state.lock();
         if newest.is_some_and(|newest| state.fate(newest) == Fate::Dead) {
             return Err(Box::new(work));
         }
 
+        let mut bytes = bytes;
         let consumed = state.take_consumed((work.app, work.bee));
         if let Some(consumed) = &consumed {
+            bytes += consumed.size();
             work.inputs.extend_from_slice(&consumed.inputs);
             work.visits.extend_from_slice(&consumed.visits)
         }
 
-        let entry = state.number(Record::Work(work));
-        state.undecided.insert(entry.number, Undecided::Bee(bee));
-        // appended while the lock is held, so that the journal gets the entries in the order of their numbers
-        self.journal.append(entry.clone());
-        Ok(Appended { entry, consumed })
+        if state.open.as_ref().is_some_and(|open| open.bytes + bytes > limits::TURN_BYTES_MAX) {
+            self.append_open_of(&mut state)
+        }
+
+        let work = Arc::new(work);
+        let number = state.add(bee, work.clone(), bytes);
+        self.is_open.store(true, Ordering::Relaxed);
+        Ok(Appended { number, work, consumed })
+    }
+
+    /// Appends the open entry, if there is one. What one thread has added may be appended by another.
+    #[inline]
+    pub(crate) fn append_open(&self) {
+        if self.is_open.load(Ordering::Relaxed) {
+            self.append_open_of(&mut self.state.lock())
+        }
+    }
+
+    fn append_open_of(&self, state: &mut State<W>) {
+        self.is_open.store(false, Ordering::Relaxed);
+        if let Some(Open { number, after, works, .. }) = state.open.take() {
+            // appended while the lock is held, so that the journal gets the entries in the order of their numbers
+            self.journal.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
+        }
     }
 
     /// Notes what a bee has handled without effect, on top of committed state. The bee's next entry says it,
@@ -261,6 +341,7 @@ impl<W: ?Sized> LogClient<W> {
         if state.consumed.is_empty() {
             return;
         }
+        self.append_open_of(state);
         let consumed = std::mem::take(&mut state.consumed).into_values().collect();
         state.consumed_bytes = 0;
         let entry = state.say(Record::Consumed(consumed), oneshot::channel().0);
@@ -274,6 +355,7 @@ impl<W: ?Sized> LogClient<W> {
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
         let mut state = self.state.lock();
+        self.append_open_of(&mut state);
         let entry = state.say(record, committed);
         self.journal.append(entry);
         told
@@ -284,10 +366,25 @@ impl<W: ?Sized> LogClient<W> {
         let _ = self.say(record).await;
     }
 
-    /// Returns the fates of entries, and forgets the decided ones, whose fate must not be asked for again.
+    /// Returns the fates of entries whose runs the caller has neither released nor taken back.
     pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> Vec<Fate> {
+        let state = self.state.lock();
+        numbers.map(|number| state.fate(number)).collect()
+    }
+
+    /// Notes that the runs of dead entries are taken back: a number for each run.
+    pub(crate) fn taken_back(&self, numbers: impl Iterator<Item = EntryNumber>) {
         let mut state = self.state.lock();
-        numbers.map(|number| state.decided.remove(&number).unwrap_or(Fate::Open)).collect()
+        for number in numbers {
+            let left = state.dead.get_mut(&number).map(|runs| {
+                *runs -= 1;
+                *runs
+            });
+            debug_assert!(left.is_some(), "{number:?} is dead, and a run of it is left");
+            if left == Some(0) {
+                state.dead.remove(&number);
+            }
+        }
     }
 }
 
@@ -308,21 +405,131 @@ pub(crate) fn lasting_lanes(colony: &LogState) -> BTreeMap<LaneId, Seq> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Time;
 
-    /// A journal that keeps nothing.
-    struct Nothing;
+    /// A journal that keeps its entries.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Arc<Entry>>>);
 
-    impl Journal for Nothing {
-        fn append(&self, _: Arc<Entry>) {}
+    impl Journal for Kept {
+        fn append(&self, entry: Arc<Entry>) {
+            self.0.lock().push(entry)
+        }
         fn attach(&self, _: Arc<dyn JournalEvents>) {}
+    }
+
+    impl Kept {
+        /// Returns each entry: its number, the one before, and the bees whose runs it contains.
+        fn entries(&self) -> Vec<(u64, u64, Vec<u64>)> {
+            let bees = |record: &Record| match record {
+                Record::Turn(works) => works.iter().map(|work| work.bee.0).collect(),
+                _ => Vec::new(),
+            };
+            self.0.lock().iter().map(|entry| (entry.number.0, entry.after.0, bees(&entry.record))).collect()
+        }
+    }
+
+    fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
+        let journal = Arc::new(Kept::default());
+        (journal.clone(), LogClient::new(journal, &LogState::default(), 1))
+    }
+
+    fn run(client: &LogClient<u64>, bee: u64, newest: Option<EntryNumber>) -> Option<EntryNumber> {
+        run_of(client, bee, newest, 100)
+    }
+
+    fn run_of(
+        client: &LogClient<u64>,
+        bee: u64,
+        newest: Option<EntryNumber>,
+        bytes: usize,
+    ) -> Option<EntryNumber> {
+        let (app, now, next_seq) = (AppId(0), Time::ZERO, Seq(0));
+        let (cells, inputs, visits, ops, emits) = Default::default();
+        let work = Work { app, bee: BeeId(bee), cells, inputs, visits, ops, emits, next_seq, now };
+        client.append(Arc::new(bee), newest, work, bytes).ok().map(|appended| appended.number)
+    }
+
+    fn fates(client: &LogClient<u64>, numbers: &[u64]) -> Vec<Fate> {
+        client.fates(numbers.iter().copied().map(EntryNumber))
+    }
+
+    fn retire(client: &LogClient<u64>) {
+        drop(client.say(Record::Retire { lanes: Vec::new() }))
     }
 
     #[test]
     #[cfg_attr(debug_assertions, should_panic = "the journal released")]
     fn an_entry_that_was_not_appended_is_not_released() {
-        let client = LogClient::<()>::new(Arc::new(Nothing), &LogState::default(), 1);
-        drop(client.say(Record::Retire { lanes: Vec::new() }));
+        let (_, client) = client();
+        retire(&client);
         assert!(client.released(EntryNumber(1)).is_empty());
         client.released(EntryNumber(2));
+    }
+
+    #[test]
+    fn runs_share_an_entry_until_the_turn_ends_or_the_hive_says_something() {
+        let (journal, client) = client();
+        let first = run(&client, 1, None);
+        assert_eq!([run(&client, 2, None), run(&client, 1, first)], [first; 2]);
+        assert!(journal.entries().is_empty(), "the turn goes on");
+
+        client.append_open();
+        client.append_open();
+        assert_eq!(journal.entries(), [(1, 0, vec![1, 2, 1])]);
+
+        run(&client, 3, None);
+        retire(&client);
+        assert_eq!(
+            journal.entries()[1..],
+            [(2, 1, vec![3]), (3, 2, vec![])],
+            "in the order of their numbers"
+        );
+
+        assert_eq!(client.released(EntryNumber(2)).iter().map(|bee| **bee).collect::<Vec<_>>(), [1, 2, 1, 3]);
+        assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Committed, Fate::Committed, Fate::Open]);
+    }
+
+    #[test]
+    fn a_run_that_is_too_large_for_the_open_entry_goes_into_the_next() {
+        let (journal, client) = client();
+        run_of(&client, 1, None, 10);
+        run_of(&client, 2, None, limits::TURN_BYTES_MAX);
+        run_of(&client, 3, None, 10);
+        client.append_open();
+        assert_eq!(journal.entries(), [(1, 0, vec![1]), (2, 1, vec![2]), (3, 2, vec![3])]);
+    }
+
+    /// The journal refuses an entry while the next one still collects: that one is dead too, although the journal has
+    /// never heard of it.
+    #[test]
+    fn an_open_entry_dies_with_the_entries_before_it() {
+        let (journal, client) = client();
+        let first = run(&client, 1, None);
+        client.append_open();
+        let second = run(&client, 1, first);
+        assert_eq!(run(&client, 2, None), second);
+
+        assert_eq!(client.aborted(EntryNumber(0)).len(), 3, "each is woken");
+        client.append_open();
+        assert_eq!(journal.entries().len(), 1, "it is not appended");
+        assert_eq!(fates(&client, &[1, 2]), [Fate::Dead; 2]);
+
+        // a bee that does not know it yet adds nothing on top of what is dead
+        assert_eq!(run(&client, 2, second), None);
+        client.taken_back([EntryNumber(2)].into_iter());
+        assert_eq!(run(&client, 2, None), Some(EntryNumber(3)));
+        client.append_open();
+        assert_eq!(
+            journal.entries()[1..],
+            [(3, 0, vec![2])],
+            "it takes effect after the last entry that did"
+        );
+
+        // a committed entry with a higher number does not make a dead one committed
+        client.released(EntryNumber(3));
+        assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Dead, Fate::Dead, Fate::Committed]);
+        client.taken_back([EntryNumber(1), EntryNumber(2)].into_iter());
+        assert!(client.state.lock().dead.is_empty(), "nobody asks any more");
     }
 }

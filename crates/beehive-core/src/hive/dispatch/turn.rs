@@ -91,6 +91,10 @@ const MESSAGES_PER_LOOK: usize = 16;
 /// broadcast is then handled while the rest of it is still being routed.
 const WOKEN_MAX: usize = 1024;
 
+/// A turn that goes on for longer appends the log entry that collects what its bees do at its next reading of the clock,
+/// so that the first of them does not wait for the last.
+const APPEND_AFTER: Duration = Duration::from_micros(200);
+
 /// If at least this much time passed between two readings of the clock, the next reading comes after one
 /// message.
 const SLOW_LOOK: Duration = Duration::from_millis(1);
@@ -130,6 +134,8 @@ pub(crate) struct Turn<'h> {
     until: Option<Time>,
     /// Value of `done` at which the turn reads the clock again.
     look_at: usize,
+    /// When the turn last appended the open log entry, or began.
+    appended_at: Time,
     /// The cause of the messages that are being routed or run. It holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
     scratch: Box<Scratch>,
@@ -183,6 +189,7 @@ impl<'h> Turn<'h> {
             turn.run(bee)
         }
 
+        turn.append_open();
         turn.end()
     }
 
@@ -190,6 +197,7 @@ impl<'h> Turn<'h> {
     pub(crate) fn run_bee(hive: &'h Arc<HiveInner>, slot: usize, bee: Arc<dyn Runnable>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.run(bee);
+        turn.append_open();
         turn.end()
     }
 
@@ -216,11 +224,11 @@ impl<'h> Turn<'h> {
                 })
             });
 
-        let slot = hive.slot_of_thread();
+        let (slot, now) = (hive.slot_of_thread(), hive.now());
 
         Turn {
             hive,
-            now: hive.now(),
+            now,
             slot,
             done: 0,
             depth: 0,
@@ -232,6 +240,7 @@ impl<'h> Turn<'h> {
             if_quick: false,
             until: None,
             look_at: 0,
+            appended_at: now,
             cause: None,
             scratch,
         }
@@ -311,7 +320,18 @@ impl<'h> Turn<'h> {
         let before = std::mem::replace(&mut self.now, self.hive.now());
         let is_slow = self.now.since(before) >= SLOW_LOOK;
         self.look_at = self.done + if is_slow { 1 } else { MESSAGES_PER_LOOK };
+        if self.now.since(self.appended_at) >= APPEND_AFTER {
+            self.append_open()
+        }
         self.until.is_some_and(|until| self.now >= until)
+    }
+
+    /// Appends the log entry that collects what bees do.
+    fn append_open(&mut self) {
+        self.appended_at = self.now;
+        if let Some(link) = &self.hive.link {
+            link.append_open()
+        }
     }
 
     /// Counts messages that were handled.

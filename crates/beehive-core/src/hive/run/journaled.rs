@@ -1,4 +1,4 @@
-//! Runs of a bee whose app is journaled: each run becomes one log record, and its effects are held until
+//! Runs of a bee whose app is journaled: each run becomes a part of a log entry, and its effects are held until
 //! the record is committed.
 
 use crate::app::{App, Handlers, Handles};
@@ -297,6 +297,7 @@ pub(crate) fn record<A: App>(
         }
     }
 
+    let bytes = draft.bytes + effects.size();
     let next_seq = effects.numbers.seq();
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
@@ -308,17 +309,19 @@ pub(crate) fn record<A: App>(
     inputs.extend(consumed);
     visits.extend(visited);
 
+    let bytes = bytes + size_of_val(&*inputs) + size_of::<Work>();
     let (cells, cells_end) = bee.cells_after(pending.cells_logged);
     let work = Work { app: AppId(app.index), bee: bee.id, cells, inputs, visits, ops, emits, next_seq, now };
 
-    match pending.link().append(bee.clone(), pending.newest(), work) {
-        Ok(Appended { entry, consumed: says }) => {
+    match pending.link().append(bee.clone(), pending.newest(), work, bytes) {
+        Ok(Appended { number, work, consumed: says }) => {
             if let Some(probe) = turn.hive.probe() {
-                probe.noted(Some(entry.number), notes)
+                probe.noted(Some(number), notes)
             }
             pending.next_seq = next_seq;
             pending.is_logged = true;
-            let (entry, inputs, unsaid) = (Some(entry), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
+            let (entry, inputs, unsaid) =
+                (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
             pending.push(pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end })
         }
         // refused, because one of the bee's uncommitted entries is dead. The log client changed its version

@@ -121,6 +121,13 @@ impl Watch {
             }
         }
 
+        if !held.is_empty()
+            && let Some(link) = &hive.link
+        {
+            // the turn that a handler holds may have added runs of other bees to it
+            link.append_open()
+        }
+
         if replaced {
             // the queue may contain more bees of the same app, each of which would hold a runner for a
             // while

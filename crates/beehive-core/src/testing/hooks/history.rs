@@ -188,8 +188,6 @@ pub(crate) struct Moment {
     pub(crate) entry: EntryNumber,
     /// The order in which events were recorded.
     place: u64,
-    /// Whether `entry` commits the event.
-    pub(crate) is_logged: bool,
     /// The entry without which the event did not happen: the one that commits it, or the newest one whose
     /// changes a run without an entry has read.
     needs: Option<EntryNumber>,
@@ -230,7 +228,7 @@ impl Events {
             moment.needs.is_none_or(|entry| known.is_some_and(|known| known.contains(&entry)))
         };
         let mut events: Vec<_> = book.events.iter().filter(|(moment, _)| happened(moment)).cloned().collect();
-        events.sort_by_key(|(moment, _)| (moment.life, moment.entry, !moment.is_logged, moment.place));
+        events.sort_by_key(|(moment, _)| (moment.life, moment.entry, moment.place));
         events
     }
 
@@ -275,8 +273,7 @@ impl Recorder {
         let Book { places, events, .. } = &mut *book;
         events.extend(new.map(|event| {
             *places += 1;
-            let (number, is_logged) = (entry.unwrap_or(last), entry.is_some());
-            (Moment { life, entry: number, place: *places, is_logged, needs }, event)
+            (Moment { life, entry: entry.unwrap_or(last), place: *places, needs }, event)
         }))
     }
 }

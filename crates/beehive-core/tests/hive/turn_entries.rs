@@ -1,0 +1,92 @@
+//! What the bees of one turn do is one log entry, which neither a full turn nor a handler that holds its thread delays.
+
+use crate::load::on_workers;
+use beehive_core::journal::{Entry, LogState, Record};
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Dict, Hive, Io, Message, handlers};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Counts in a cell, and then holds the thread for so many milliseconds.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Visit {
+    place: u64,
+    held_ms: u64,
+}
+
+#[derive(App)]
+struct Places {
+    visits: Dict<u64, u64>,
+}
+#[handlers]
+impl Places {
+    #[rcv(sharded)]
+    fn visit(&mut self, msg: &Visit) -> u64 {
+        let visits = self.visits.entry(msg.place).or_default();
+        *visits += 1;
+        std::thread::sleep(Duration::from_millis(msg.held_ms));
+        msg.place
+    }
+}
+
+fn start() -> (Hive, Arc<TestJournal>) {
+    let journal = TestJournal::start(7, 0, 0);
+    let builder = Hive::builder().app::<Places>().journal(journal.clone(), LogState::default());
+    (builder.start().unwrap(), journal)
+}
+
+async fn answers(io: &mut Io, count: usize) -> Vec<u64> {
+    let mut answers = Vec::new();
+    while answers.len() < count {
+        let mail = tokio::time::timeout(LIMIT, io.receive()).await.expect("is answered");
+        answers.extend(mail.into_answers::<Visit>().ok().unwrap().into_iter().map(Result::unwrap))
+    }
+    answers
+}
+
+#[test]
+fn bees_that_run_one_after_the_other_share_an_entry() {
+    on_workers(2, async {
+        let (hive, journal) = start();
+        let mut io = hive.io();
+        for round in 1..=20 {
+            (0..100).for_each(|place| io.emit(Visit { place, held_ms: 0 }));
+            io.flush().await;
+            answers(&mut io, 100).await;
+            assert!(journal.log().len() <= round * 50, "{} entries of {round} rounds", journal.log().len());
+        }
+
+        let runs = |bytes: &Vec<u8>| match Entry::decode(bytes).expect("is an entry").record {
+            Record::Turn(works) => works.len(),
+            _ => 0,
+        };
+        assert_eq!(journal.log().iter().map(runs).sum::<usize>(), 2_000, "each visit is in one entry");
+        hive.stop(LIMIT).await;
+    })
+}
+
+/// The first bee has run, and its answer waits for its log entry, which is appended when the turn ends. The second bee
+/// of the turn holds the thread, so the turn does not end.
+#[test]
+fn a_bee_that_holds_its_thread_does_not_delay_the_entry_of_the_bees_before_it() {
+    on_workers(2, async {
+        let (hive, _) = start();
+        let mut io = hive.io();
+        // the bees exist, so that none is created meanwhile
+        (0..2).for_each(|place| io.emit(Visit { place, held_ms: 0 }));
+        io.flush().await;
+        answers(&mut io, 2).await;
+
+        let began = Instant::now();
+        io.emit(Visit { place: 0, held_ms: 0 });
+        io.emit(Visit { place: 1, held_ms: 3_000 });
+        io.flush().await;
+        assert_eq!(answers(&mut io, 1).await, [0]);
+        assert!(began.elapsed() < Duration::from_millis(2_000), "after {:?}", began.elapsed());
+        assert_eq!(answers(&mut io, 1).await, [1]);
+        hive.stop(LIMIT).await;
+    })
+}
