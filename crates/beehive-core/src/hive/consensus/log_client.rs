@@ -37,6 +37,8 @@ struct Open {
     works: Vec<Arc<Work>>,
     /// Estimate of the size, in bytes.
     bytes: usize,
+    /// Whether [`LogClient::append_old`] has found it open.
+    is_old: bool,
 }
 
 struct State<W: ?Sized> {
@@ -104,7 +106,7 @@ impl<W: ?Sized> State<W> {
     fn add(&mut self, bee: Arc<W>, work: Arc<Work>, bytes: usize) -> EntryNumber {
         if self.open.is_none() {
             let (number, after) = self.number();
-            self.open = Some(Open { number, after, works: Vec::new(), bytes: 0 });
+            self.open = Some(Open { number, after, works: Vec::new(), bytes: 0, is_old: false });
             self.undecided.insert(number, Undecided::Turn { bees: Vec::new(), runs: 0 });
         }
 
@@ -303,6 +305,20 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
+    /// Appends the open entry if the previous call found it open too. For the watchdog, which calls this at intervals:
+    /// a turn may take long to end because of a slow handler, and other bees wait for the entry.
+    pub(crate) fn append_old(&self) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
+        }
+
+        let mut state = self.state.lock();
+        match &mut state.open {
+            Some(open) if !open.is_old => open.is_old = true,
+            _ => self.append_open_of(&mut state),
+        }
+    }
+
     fn append_open_of(&self, state: &mut State<W>) {
         self.is_open.store(false, Ordering::Relaxed);
         if let Some(Open { number, after, works, .. }) = state.open.take() {
@@ -488,6 +504,22 @@ mod tests {
 
         assert_eq!(client.released(EntryNumber(2)).iter().map(|bee| **bee).collect::<Vec<_>>(), [1, 2, 1, 3]);
         assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Committed, Fate::Committed, Fate::Open]);
+    }
+
+    #[test]
+    fn an_entry_that_stays_open_is_appended() {
+        let (journal, client) = client();
+        client.append_old();
+        run(&client, 1, None);
+        client.append_old();
+        run(&client, 2, None);
+        assert!(journal.entries().is_empty());
+        client.append_old();
+        assert_eq!(journal.entries(), [(1, 0, vec![1, 2])]);
+
+        run(&client, 3, None);
+        client.append_old();
+        assert_eq!(journal.entries().len(), 1, "the next one is new");
     }
 
     #[test]

@@ -60,6 +60,10 @@ impl Watch {
         )]
         let now = Instant::now();
 
+        if let Some(link) = &hive.link {
+            link.append_old()
+        }
+
         let (mut held, mut replaced) = (Vec::new(), false);
         let mut waiting = Bees::new();
         self.slots.resize(known_slots(), None);
@@ -119,13 +123,6 @@ impl Watch {
                 before.reported = true;
                 hive.note_stuck(at, what, before.at_since)
             }
-        }
-
-        if !held.is_empty()
-            && let Some(link) = &hive.link
-        {
-            // the turn that a handler holds may have added runs of other bees to it
-            link.append_open()
         }
 
         if replaced {
