@@ -6,15 +6,16 @@ use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::settings::Settings;
+use crate::hive::app_logs::AppLogs;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
 };
+use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::{SameName, Types};
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderQueue;
-use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::dead_letters::DeadLetters;
@@ -25,12 +26,12 @@ use crate::hive::route::recovery::SenderQueues;
 use crate::hive::run::log_events;
 use crate::hive::scheduling::{maintenance, watchdog};
 use crate::hive::sweep::ticks;
+use crate::hive::start_error::StartError;
 use crate::hive::{Restart, settings};
 use crate::message::Error;
 use crate::seams::{Platform, TokioPlatform};
-use crate::shape::Shape;
 use crate::state::column::Columns;
-use crate::state::{ConfigError, ConfigSource, DecodeError, names};
+use crate::state::{ConfigError, ConfigSource, DecodeError};
 use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +47,7 @@ type StartIo = Box<dyn FnOnce(&Hive)>;
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 /// The bees that a log contains.
 type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
-/// Removes the bees of one app from the log's bees, and restores them.
+/// Removes the bees of one app from the bees of its log, and restores them.
 type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderQueues) -> Result<(), DecodeError>>;
 /// Installs an app.
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
@@ -58,17 +59,15 @@ struct Installing<'a> {
     seed: u64,
     /// The settings of the app that is installed next.
     settings: toml::Table,
-    /// Settings that the log contains, by app.
-    logged: BTreeMap<AppId, LoggedSettings>,
-    /// Settings that must be written to the log.
+    /// Settings that must be written to the apps' logs.
     new_settings: Vec<(AppId, LoggedSettings)>,
     registry: Option<MakeRegistry>,
-    /// Number of the last log entry. No bee has a higher id.
-    last: u64,
-    /// The bees that the log contains.
-    bees: &'a Bees,
-    /// Restores each app's bees, in the order of the apps.
-    restore: Vec<Restore>,
+    /// The logs.
+    logs: &'a [(Arc<dyn Journal>, LogState)],
+    /// For each app, the position of its log in `logs`; `None` if its state is in memory only.
+    of_apps: Vec<Option<usize>>,
+    /// Restores each app's bees from the log at the position, in the order of the apps.
+    restore: Vec<(usize, Restore)>,
     /// The apps that are installed, in the order in which they were added.
     apps: Vec<Arc<dyn AnyApp>>,
     /// Actions to run when all apps are installed.
@@ -94,111 +93,10 @@ pub struct Builder {
     credits: Option<u32>,
     stuck_after: Option<Duration>,
     verify_maps: Option<u32>,
-    journal: Option<(Arc<dyn Journal>, LogState)>,
+    logs: AppLogs,
     views_by_moment: bool,
     io: Vec<StartIo>,
     probe: Option<Arc<dyn Probe>>,
-}
-
-/// Why a hive did not start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StartError {
-    /// Two apps have the same name.
-    SameName {
-        /// The name.
-        app: &'static str,
-        /// Where they are declared.
-        places: [&'static str; 2],
-    },
-    /// Two types of messages have the same name.
-    SameMessageName {
-        /// The name.
-        message: &'static str,
-        /// Where they are declared.
-        places: [&'static str; 2],
-    },
-    /// The configuration has a table for an app that the hive does not have.
-    UnknownApp {
-        /// The table's name.
-        table: String,
-        /// Names of the hive's apps.
-        known: Vec<&'static str>,
-    },
-    /// An app rejected its settings.
-    Settings(ConfigError),
-    /// `start` was called outside of a tokio runtime, and the builder has no platform.
-    NoRuntime,
-    /// The hive's own runtime cannot be created.
-    Runtime {
-        /// Error of the operating system.
-        why: String,
-    },
-    /// The log does not fit these apps.
-    Log {
-        /// Description of the mismatch.
-        why: String,
-    },
-    /// Two dictionaries of an app have key types with the same name.
-    SameKeyName {
-        /// The app.
-        app: &'static str,
-        /// The name.
-        key: &'static str,
-    },
-    /// A dictionary's values could be written to the journal's log but not decoded again.
-    Unreadable {
-        /// The app.
-        app: &'static str,
-        /// The dictionary.
-        dictionary: String,
-        /// Shape of the values.
-        shape: Shape,
-    },
-}
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            StartError::SameName { app, places: [one, other] } => write!(
-                f,
-                "two apps are called `{app}`, at {one} and at {other}; give one another name with \
-                 `#[app(name = \"..\")]`"
-            ),
-            StartError::SameMessageName { message, places: [one, other] } => write!(
-                f,
-                "two messages are called `{message}`, at {one} and at {other}; give one another name with \
-                 `#[message(name = \"..\")]`"
-            ),
-            StartError::UnknownApp { table, known } => {
-                write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))
-            }
-            StartError::Settings(error) => write!(f, "{error}"),
-            StartError::NoRuntime => {
-                write!(f, "no tokio runtime: start the hive from within one, or give the builder a platform")
-            }
-            StartError::Runtime { why } => write!(f, "cannot create a runtime for the hive: {why}"),
-            StartError::Log { why } => write!(f, "the log does not fit these apps: {why}"),
-            StartError::SameKeyName { app, key } => {
-                write!(
-                    f,
-                    "app `{app}`: two key types are called `{key}`; give one another with `#[key(name = \"..\")]`"
-                )
-            }
-            StartError::Unreadable { app, dictionary, shape } => write!(
-                f,
-                "app `{app}`: the values of `{dictionary}` can be encoded but not decoded: the type is {shape}, and \
-                 `anything` can only be read from a text like JSON; take an enumeration without `#[serde(untagged)]` and \
-                 `#[serde(tag = ..)]`, keep JSON as a `String`, or make the dictionary `#[volatile]`"
-            ),
-        }
-    }
-}
-impl std::error::Error for StartError {}
-impl From<ConfigError> for StartError {
-    fn from(error: ConfigError) -> Self {
-        StartError::Settings(error)
-    }
 }
 
 impl Builder {
@@ -269,11 +167,32 @@ impl Builder {
         self
     }
 
-    /// Writes the records of all apps to `journal`, which continues at `colony`: the hive restores the state
-    /// in it, and resends messages that were emitted and not handled. The apps, their order and the seed must
-    /// be the same as in the log.
+    /// Writes the records of all apps to `journal`, except of those that [`Builder::journal_of`] and
+    /// [`Builder::in_memory`] name. The journal continues at `colony`: the hive restores the state in it, and
+    /// resends messages that were emitted and not handled. The apps, their order, which of them share a log, and the
+    /// seed must be the same as in the log.
     pub fn journal(mut self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
-        self.journal = Some((journal, colony));
+        self.logs.add_default(journal, colony);
+        self
+    }
+
+    /// Writes the records of these apps to a log of their own, as [`Builder::journal`] does for all others. `apps` are
+    /// the names of apps. Several logs commit independently of one another: while one of them cannot commit, the apps
+    /// of the others go on.
+    pub fn journal_of(
+        mut self,
+        apps: impl IntoIterator<Item = impl Into<String>>,
+        journal: Arc<dyn Journal>,
+        colony: LogState,
+    ) -> Self {
+        self.logs.add_of(apps, journal, colony);
+        self
+    }
+
+    /// Keeps the state of these apps in memory only, although the hive has a journal. They pay nothing for it, and lose
+    /// their state, their timers and their unhandled messages when the process ends. `apps` are the names of apps.
+    pub fn in_memory(mut self, apps: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.logs.keep_in_memory(apps);
         self
     }
 
@@ -340,7 +259,8 @@ impl Builder {
         let verify_all = cfg!(debug_assertions) || self.probe.is_some();
         let io = Arc::new(IoBees::numbered_from(platform.random() >> 1));
         let seed = self.seed.unwrap_or_else(|| platform.random());
-        let (journal, mut colony) = self.journal.map_or((None, LogState::default()), |(j, c)| (Some(j), c));
+        let of_apps = self.logs.of(&names)?;
+        let mut logs = self.logs.logs;
 
         let hive = Arc::new(HiveInner {
             id: self.id,
@@ -352,7 +272,7 @@ impl Builder {
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             queue: SenderQueue::shared(),
-            link: journal.map(|journal| Link::new(journal, &colony, platform.random())),
+            logs: (!logs.is_empty()).then(|| Logs::new(&logs, of_apps.clone(), platform.random())),
             probe: self.probe,
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
@@ -383,20 +303,18 @@ impl Builder {
         if let Some(probe) = hive.probe() {
             probe.starting()
         }
-        if let Some(link) = &hive.link {
-            log_events::attach(link, &hive)
-        }
+        hive.log_clients().iter().for_each(|link| log_events::attach(link, &hive));
 
-        let dead = recovery::dead_lanes(&colony);
+        let dead = recovery::dead_lanes(&logs);
+        let goes_on = logs.iter().any(|(_, state)| state.last > EntryNumber(0));
         let mut installing = Installing {
             hive: &hive,
             seed,
             settings: toml::Table::new(),
-            logged: std::mem::take(&mut colony.settings),
             new_settings: Vec::new(),
             registry: self.registry,
-            last: colony.last.0,
-            bees: &colony.bees,
+            logs: &logs,
+            of_apps,
             restore: Vec::new(),
             apps: Vec::new(),
             seal: Vec::new(),
@@ -415,41 +333,39 @@ impl Builder {
             return Err(StartError::SameMessageName { message, places });
         }
 
-        let shapes = match hive.link {
-            Some(_) => Shapes { apps: shapes, messages: hive.types.shapes() },
-            None => Shapes::default(),
-        };
+        let shapes = Shapes { apps: shapes, messages: hive.types.shapes() };
         let misread = |why: String| StartError::Log { why };
-        shapes.read(&colony).map_err(misread)?;
+        logs.iter().try_for_each(|(_, state)| shapes.read(state)).map_err(misread)?;
 
         let mut queues = SenderQueues::default();
-        restore
-            .into_iter()
-            .try_for_each(|restore| restore(&mut colony.bees, &mut queues))
-            .map_err(|e| misread(e.to_string()))?;
+        for (log, restore) in restore {
+            let Some((_, state)) = logs.get_mut(log) else { continue };
+            restore(&mut state.bees, &mut queues).map_err(|error| misread(error.to_string()))?
+        }
 
         *hive.apps.write() = apps;
         seal.into_iter().for_each(|seal| seal(&hive.types));
 
-        if let Some(((app, _), _)) = colony.bees.first_key_value() {
-            return Err(StartError::Log {
-                why: format!("it contains bees of app number {}, but the hive has no such app", app.0),
-            });
+        if let Some(((app, _), _)) = logs.iter().find_map(|(_, state)| state.bees.first_key_value()) {
+            return Err(StartError::Log { why: bees_of_no_app(*app, &hive.apps.read()) });
         }
-        if let Some(link) = &hive.link {
-            link.quarantine.begin_life();
-
-            if shapes != colony.shapes {
+        if let Some(logs) = &hive.logs {
+            logs.quarantine.begin_life()
+        }
+        for (link, (_, state)) in hive.log_clients().iter().zip(&logs) {
+            if shapes != state.shapes {
                 // the shapes enter the log before any entry that is encoded with them
-                drop(link.say(Record::Shapes(shapes)))
+                drop(link.say(Record::Shapes(shapes.clone())))
             }
         }
 
         recovery::retire_lanes(&hive, dead);
-        recovery::send_again(&hive, &colony, &mut queues)
-            .map_err(|error| StartError::Log { why: error.to_string() })?;
-        if let Some(link) = &hive.link {
-            settings::settle(&hive, link, new_settings, colony.last > EntryNumber(0))
+        for (_, state) in &logs {
+            recovery::send_again(&hive, state, &mut queues)
+                .map_err(|error| StartError::Log { why: error.to_string() })?
+        }
+        if hive.logs.is_some() {
+            settings::settle(&hive, new_settings, goes_on)
         }
 
         warn_of_replication(&hive.apps.read());
@@ -467,15 +383,20 @@ impl Builder {
 }
 
 impl Installing<'_> {
+    /// Returns the state of an app's log; `None` if its state is in memory only.
+    fn state_of(&self, app: u16) -> Option<&LogState> {
+        let log = (*self.of_apps.get(usize::from(app))?)?;
+        self.logs.get(log).map(|(_, state)| state)
+    }
+
     /// Returns the version of an app's settings: the logged one if the log has the same settings, or else
     /// the next.
     fn settings_version<A: Handlers>(&mut self, app: u16, table: &toml::Table) -> Result<u32, ConfigError> {
-        if !A::HAS_SETTINGS || self.hive.link.is_none() {
-            return Ok(1);
-        }
+        let Some(state) = self.state_of(app).filter(|_| A::HAS_SETTINGS) else { return Ok(1) };
+        let logged = state.settings.get(&AppId(app));
 
         let table = crate::hive::bee::settings::text(A::NAME, table)?;
-        let version = match self.logged.get(&AppId(app)) {
+        let version = match logged {
             Some(logged) if logged.table == table => return Ok(logged.version),
             Some(logged) => logged.version + 1,
             None => 1,
@@ -501,35 +422,43 @@ impl Installing<'_> {
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
             None => {
-                let mine =
-                    self.bees.range((AppId(index), BeeId(0))..).take_while(|((app, _), _)| app.0 == index);
+                let state = self.state_of(index);
+                let mine = state.into_iter().flat_map(|state| {
+                    state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)))
+                });
                 let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
-                Arc::new(LocalRegistry::restored(Ownership::restored(owned, self.last)))
+                // no bee has a higher id than the last entry has
+                let last = state.map_or(0, |state| state.last.0);
+                Arc::new(LocalRegistry::restored(Ownership::restored(owned, last)))
             }
         };
 
         let by_moment = self.views_by_moment;
-        let link = self.hive.link.clone();
+        let link = self.hive.log_of(AppId(index)).cloned();
+        let is_logged = link.is_some();
         let runtime = AppRuntime::new(index, self.seed, settings, registry, link, by_moment);
 
-        if self.hive.link.is_some() {
-            let dictionaries = runtime.fresh().shapes();
-            let is_logged = |name: &str| A::DICTS.iter().any(|dict| dict.name == name && !dict.volatile);
-            let unreadable =
-                dictionaries.iter().find(|(name, shape)| is_logged(name) && !shape.is_readable());
+        let mut dictionaries = Vec::new();
+        if is_logged {
+            dictionaries = runtime.fresh().shapes();
+            let is_kept = |name: &str| A::DICTS.iter().any(|dict| dict.name == name && !dict.volatile);
+            let unreadable = dictionaries.iter().find(|(name, shape)| is_kept(name) && !shape.is_readable());
             if let Some((dictionary, shape)) = unreadable.cloned() {
                 return Err(StartError::Unreadable { app: A::NAME, dictionary, shape });
             }
-            self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries })
         }
+        self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries });
 
-        let restored = runtime.clone();
-        self.restore.push(Box::new(move |bees, queues| {
-            bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
-                let queue = queues.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
-                restored.restore(bee, image, queue)
-            })
-        }));
+        if let Some(log) = self.of_apps.get(usize::from(index)).copied().flatten() {
+            let restored = runtime.clone();
+            let restore: Restore = Box::new(move |bees, queues| {
+                bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
+                    let queue = queues.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
+                    restored.restore(bee, image, queue)
+                })
+            });
+            self.restore.push((log, restore))
+        }
 
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);
@@ -540,6 +469,17 @@ impl Installing<'_> {
         self.start.extend(start);
         self.apps.push(runtime);
         Ok(())
+    }
+}
+
+/// Describes why a log does not fit: it contains bees of an app that does not write to it.
+fn bees_of_no_app(app: AppId, apps: &[Arc<dyn AnyApp>]) -> String {
+    match apps.get(app.index()) {
+        Some(known) => format!(
+            "it contains bees of the app `{}`, which now has another log or none; give the app the log that it had",
+            known.name()
+        ),
+        None => format!("it contains bees of app number {}, but the hive has no such app", app.0),
     }
 }
 

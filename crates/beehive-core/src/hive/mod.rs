@@ -6,6 +6,7 @@
 //! running a bee, that thread also runs what arrives meanwhile.
 
 pub(crate) mod admission;
+mod app_logs;
 pub(crate) mod bee;
 mod builder;
 pub(crate) mod consensus;
@@ -19,11 +20,12 @@ pub(crate) mod route;
 pub(crate) mod run;
 mod scheduling;
 mod settings;
+mod start_error;
 mod stop;
 pub(crate) mod sweep;
 
 pub use admission::lifecycle::Stopped;
-pub use builder::{Builder, StartError};
+pub use builder::Builder;
 pub use consensus::{journal, registry};
 pub use dispatch::inner::Hive;
 pub use edge::io_bee::{Busy, Io};
@@ -38,6 +40,7 @@ pub use message::reports::{
 };
 pub use registration::Registrar;
 pub use settings::{ReconfigureError, Reconfigured};
+pub use start_error::StartError;
 
 use crate::cell::HiveId;
 use crate::hive::dispatch::turn::Place;
@@ -91,7 +94,7 @@ impl Hive {
 
     /// Emits a message from outside if a credit is free.
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
-        let room = self.0.link.as_ref().is_none_or(|link| link.own_lane.has_room_for_next());
+        let room = self.0.logs.as_ref().is_none_or(|logs| logs.own_lane.has_room_for_next());
         if !room || !self.0.credits.take_all(1) {
             return Err(Busy);
         }

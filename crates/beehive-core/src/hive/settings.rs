@@ -7,10 +7,10 @@
 //! app, that bee therefore handles it with the same settings or newer ones.
 
 use crate::hive::admission::credits::Cause;
-use crate::hive::builder::StartError;
+use crate::hive::start_error::StartError;
 use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
-use crate::hive::dispatch::turn::{Link, Place};
+use crate::hive::dispatch::turn::Place;
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::message::Message;
 use crate::state::{ConfigError, names};
@@ -167,10 +167,10 @@ impl HiveInner {
         }
 
         let changed: Vec<_> = changes.iter().map(|change| (change.app, change.logged.version)).collect();
-        if let Some(link) = &self.link {
-            let settings = changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect();
-            link.commit(Record::Settings { settings }).await
-        }
+        self.log_settings(
+            changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect(),
+        )
+        .await;
 
         if self.is_stopped() {
             return Err(ReconfigureError::Stopped);
@@ -186,6 +186,17 @@ impl HiveInner {
         Ok(names)
     }
 
+    /// Writes new settings to the logs of their apps, and waits until they are committed.
+    async fn log_settings(&self, new: Vec<(AppId, LoggedSettings)>) {
+        for link in self.log_clients() {
+            let is_here = |app: AppId| self.log_of(app).is_some_and(|its_log| Arc::ptr_eq(its_log, link));
+            let settings: Vec<_> = new.iter().filter(|(app, _)| is_here(*app)).cloned().collect();
+            if !settings.is_empty() {
+                link.commit(Record::Settings { settings }).await
+            }
+        }
+    }
+
     /// Sends `Reconfigured` to an app, if the app handles it.
     async fn tell_reconfigured(self: &Arc<Self>, app: u16, version: u32) {
         let kind = self.types.kind::<Reconfigured>();
@@ -199,37 +210,31 @@ impl HiveInner {
         let cause = Cause::new(&self.credits, 1, &self.in_flight);
         self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
             let batch =
-                Arc::new(Batch { messages: vec![Reconfigured { version }], source, sink: None, admitted });
+                Batch { messages: vec![Reconfigured { version }], passed: None, source, sink: None, admitted };
+            let batch = Arc::new(batch);
             kind.send(&batch, 0..1, Address::App(AppId(app)), cx)
         })
     }
 }
 
-/// Writes the settings that the hive started with into the log, and sends `Reconfigured` to the apps if the
+/// Writes the settings that the hive started with into the logs, and sends `Reconfigured` to the apps if the
 /// hive resumes from a log: the logged state may have been made with other settings, or the earlier
 /// incarnation may not have notified the apps.
-pub(crate) fn settle(
-    hive: &Arc<HiveInner>,
-    link: &Arc<Link>,
-    new: Vec<(AppId, LoggedSettings)>,
-    goes_on: bool,
-) {
-    let (hive, link) = (Hive(hive.clone()), link.clone());
+pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
+    let hive = Hive(hive.clone());
     hive.inner().platform.clone().spawn(Box::pin(async move {
         tokio::select! {
             biased;
             () = hive.over() => {}
-            () = settled(hive.inner(), &link, new, goes_on) => {}
+            () = settled(hive.inner(), new, goes_on) => {}
         }
     }))
 }
 
-async fn settled(hive: &Arc<HiveInner>, link: &Link, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
+async fn settled(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
     // holds back a concurrent change, which must follow these settings in the log
     let _one_at_a_time = hive.reconfiguring.lock().await;
-    if !new.is_empty() {
-        link.commit(Record::Settings { settings: new }).await
-    }
+    hive.log_settings(new).await;
 
     if goes_on {
         let versions: Vec<_> = hive.apps.read().iter().map(|app| app.settings_version()).collect();

@@ -45,9 +45,9 @@ impl Hive {
         };
 
         inner.ended.notify_waiters();
-        if let Some(link) = &inner.link {
-            link.log_consumed();
-            link.quarantine.end_life()
+        if let Some(logs) = &inner.logs {
+            logs.clients().iter().for_each(|link| link.log_consumed());
+            logs.quarantine.end_life()
         }
         report.timers_dropped = inner.timers.clear();
 

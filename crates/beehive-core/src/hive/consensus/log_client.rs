@@ -3,9 +3,9 @@
 
 use crate::cell::BeeId;
 use crate::hash::HashMap;
-use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
+use crate::hive::admission::outside_lanes::Lanes;
 use crate::hive::consensus::journal::{
-    AppId, Consumed, Entry, EntryNumber, Journal, JournalEvents, LaneId, LogState, Record, Seq, Work,
+    AppId, Consumed, Entry, EntryNumber, Journal, JournalEvents, LogState, Record, Work,
 };
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
@@ -139,18 +139,16 @@ impl<W: ?Sized> State<W> {
     }
 }
 
-/// The client through which a hive uses its journal. `W` is the type of a bee with entries in flight.
+/// The client through which a hive uses one of its journals. `W` is the type of a bee with entries in flight.
 pub(crate) struct LogClient<W: ?Sized> {
     journal: Arc<dyn Journal>,
     state: Mutex<State<W>>,
-    /// The lanes of senders outside.
-    pub(crate) lanes: Lanes,
+    /// The lanes of senders outside, which all logs of the hive share.
+    pub(crate) lanes: Arc<Lanes>,
     /// The dedup table for messages that no bee consumes.
     pub(crate) without_bee: WithoutBee,
-    /// Messages that may have ended the previous process.
-    pub(crate) quarantine: Quarantine,
-    /// The lane of messages that are emitted through the [`Hive`](crate::Hive) itself.
-    pub(crate) own_lane: Arc<OutsideLane>,
+    /// Messages that may have ended the previous process, for all logs of the hive.
+    pub(crate) quarantine: Arc<Quarantine>,
     /// Incremented whenever the fate of entries has changed.
     version: AtomicU64,
     /// Whether an entry is open. Read without the lock: a thread that has added to the open entry sees its own
@@ -159,8 +157,13 @@ pub(crate) struct LogClient<W: ?Sized> {
 }
 
 impl<W: ?Sized> LogClient<W> {
-    /// Continues where `colony` ends. `chance` is the random id of the hive's own lane.
-    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState, chance: u64) -> Arc<LogClient<W>> {
+    /// Continues where `colony` ends.
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        colony: &LogState,
+        lanes: Arc<Lanes>,
+        quarantine: Arc<Quarantine>,
+    ) -> Arc<LogClient<W>> {
         let last = colony.last;
         let state = State {
             next: last,
@@ -172,13 +175,11 @@ impl<W: ?Sized> LogClient<W> {
             consumed: BTreeMap::new(),
             consumed_bytes: 0,
         };
-        let lanes = Lanes::new(lasting_lanes(colony));
         Arc::new(LogClient {
-            quarantine: Quarantine::new(journal.clone(), colony),
             journal,
             state: Mutex::new(state),
-            own_lane: lanes.open(chance),
             lanes,
+            quarantine,
             without_bee: WithoutBee::new(colony.seen.clone()),
             version: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
@@ -404,23 +405,11 @@ impl<W: ?Sized> LogClient<W> {
     }
 }
 
-/// Returns the resumable lanes that a log contains, each with its highest known floor.
-pub(crate) fn lasting_lanes(colony: &LogState) -> BTreeMap<LaneId, Seq> {
-    let mut lanes = BTreeMap::new();
-
-    for (lane, floor) in colony.seen.floors().chain(colony.bees.values().flat_map(|bee| bee.seen.floors())) {
-        if lane.is_lasting() {
-            let known: &mut Seq = lanes.entry(lane).or_default();
-            *known = floor.max(*known)
-        }
-    }
-
-    lanes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hive::consensus::journal::Seq;
+    use crate::hive::consensus::logs::Logs;
     use crate::time::Time;
 
     /// A journal that keeps its entries.
@@ -447,7 +436,9 @@ mod tests {
 
     fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
         let journal = Arc::new(Kept::default());
-        (journal.clone(), LogClient::new(journal, &LogState::default(), 1))
+        let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
+        let logs = Logs::new(&journals, vec![Some(0)], 1);
+        (journal, logs.clients()[0].clone())
     }
 
     fn run(client: &LogClient<u64>, bee: u64, newest: Option<EntryNumber>) -> Option<EntryNumber> {

@@ -15,6 +15,7 @@
 
 pub mod journal;
 pub(crate) mod log_client;
+pub(crate) mod logs;
 pub(crate) mod quarantine;
 pub mod registry;
 pub(crate) mod without_bee;

@@ -111,7 +111,8 @@ impl State {
 
 /// The messages that may have ended the process, and the crash marker.
 pub(crate) struct Quarantine {
-    journal: Arc<dyn Journal>,
+    /// The journals of the hive. Each that stores a crash marker stores the same one.
+    journals: Vec<Arc<dyn Journal>>,
     /// Whether the previous incarnation ended in a crash.
     unclean: bool,
     /// Whether `state` contains anything.
@@ -122,13 +123,13 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
-    /// Reads the crash marker. If there is one, quarantines the messages that are unfinished in the log.
-    pub(crate) fn new(journal: Arc<dyn Journal>, colony: &LogState) -> Quarantine {
-        let before = journal.marked();
+    /// Reads the crash marker. If there is one, quarantines the messages that are unfinished in the logs.
+    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> Quarantine {
+        let before = logs.iter().find_map(|(journal, _)| journal.marked());
         let unclean = before.is_some();
         let mut state = State::default();
         if let Some(CrashMarker { running, set_aside }) = before {
-            let unfinished = |suspect: &Suspect| is_unfinished(colony, suspect);
+            let unfinished = |suspect: &Suspect| is_unfinished(logs, suspect);
             let last = running.filter(unfinished);
             state.set_aside = set_aside.into_iter().filter(unfinished).collect();
 
@@ -139,8 +140,8 @@ impl Quarantine {
             // evicted for it, because it would end this process, too
             state.set_aside.extend(last);
 
-            state.message_ids = colony.outbox.keys().copied().collect();
-            state.sweeps = colony.sweeps.keys().copied().collect();
+            state.message_ids = logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect();
+            state.sweeps = logs.iter().flat_map(|(_, log)| log.sweeps.keys()).copied().collect();
             tracing::warn!(
                 unfinished = state.message_ids.len() + state.sweeps.len(),
                 set_aside = state.set_aside.len(),
@@ -149,7 +150,8 @@ impl Quarantine {
         }
 
         let any = AtomicBool::new(!state.is_empty());
-        Quarantine { journal, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
+        let journals = logs.iter().map(|(journal, _)| journal.clone()).collect();
+        Quarantine { journals, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
     }
 
     /// Stores a crash marker: from now on, an end of the process without [`Quarantine::end_life`] counts as a
@@ -163,7 +165,7 @@ impl Quarantine {
     pub(crate) fn end_life(&self) {
         // a handler that outlives the grace period may still end the process
         if let Some(_alone) = self.alone.try_lock() {
-            self.journal.mark(None)
+            self.journals.iter().for_each(|journal| journal.mark(None))
         }
     }
 
@@ -255,7 +257,8 @@ impl Quarantine {
     /// Stores a crash marker that names the running message.
     fn note(&self, running: Option<Suspect>) {
         let set_aside = self.state.lock().set_aside.iter().copied().collect();
-        self.journal.mark(Some(&CrashMarker { running, set_aside }))
+        let marker = CrashMarker { running, set_aside };
+        self.journals.iter().for_each(|journal| journal.mark(Some(&marker)))
     }
 
     /// Removes from the quarantine a message that has been run.
@@ -267,16 +270,15 @@ impl Quarantine {
 }
 
 /// Checks whether the suspect's app may still have to handle the message. A message from outside counts as
-/// unfinished unless a bee of that app has consumed it, since the log does not contain such messages
+/// unfinished unless a bee of that app has consumed it, since no log contains such messages
 /// themselves. Other apps' bees do not count: each app that handles the message consumes it for itself.
-fn is_unfinished(colony: &LogState, Suspect { id: message_id, .. }: &Suspect) -> bool {
-    colony.outbox.contains_key(message_id)
-        || colony.sweeps.contains_key(message_id)
+fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id, .. }: &Suspect) -> bool {
+    let bees_of_app = (message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX));
+    let mut bees = logs.iter().flat_map(|(_, log)| log.bees.range(bees_of_app.clone()));
+    logs.iter()
+        .any(|(_, log)| log.outbox.contains_key(message_id) || log.sweeps.contains_key(message_id))
         || (message_id.lane.is_lasting()
-            && !colony
-                .bees
-                .range((message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX)))
-                .any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
+            && !bees.any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }
 
 /// Returns the error with which a message that is set aside ends.
@@ -313,9 +315,14 @@ mod tests {
 
         let in_app_1 = Suspect { id: MessageId { app: AppId(1), ..suspect(9).id }, cell: None };
         consumed_by(&mut colony, 0, 3);
-        assert!(is_unfinished(&colony, &in_app_1) && !is_unfinished(&colony, &suspect(9)));
+        let journal = TestJournal::start(1, 0, 0);
+        journal.stop();
+        let unfinished = |colony: &LogState, suspect: &Suspect| {
+            is_unfinished(&[(journal.clone() as Arc<dyn Journal>, colony.clone())], suspect)
+        };
+        assert!(unfinished(&colony, &in_app_1) && !unfinished(&colony, &suspect(9)));
         consumed_by(&mut colony, 1, 4);
-        assert!(!is_unfinished(&colony, &in_app_1));
+        assert!(!unfinished(&colony, &in_app_1));
     }
 
     #[test]
@@ -323,7 +330,7 @@ mod tests {
         let journal = TestJournal::start(1, 0, 0);
         let set_aside = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
         journal.leave(Some(CrashMarker { running: Some(suspect(0)), set_aside }));
-        let quarantine = Quarantine::new(journal.clone(), &LogState::default());
+        let quarantine = Quarantine::new(&[(journal.clone(), LogState::default())]);
         journal.stop();
         let state = quarantine.state.lock();
         assert_eq!(state.set_aside.len(), limits::SET_ASIDE_MAX);

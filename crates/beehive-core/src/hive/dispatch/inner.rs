@@ -7,14 +7,15 @@ use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
-use crate::hive::consensus::journal::LoggedSettings;
+use crate::hive::consensus::journal::{AppId, LoggedSettings};
+use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderQueue;
-use crate::hive::dispatch::turn::{Fire, Link, Place, Stateless, Turn};
+use crate::hive::dispatch::turn::{Executing, Fire, Link, Place, Stateless, Turn};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::message::batch::{Address, AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;
@@ -102,8 +103,8 @@ pub(crate) struct HiveInner {
     pub(crate) in_flight: Arc<InFlight>,
     /// The queue of messages that come in through a [`Hive`].
     pub(crate) queue: SenderQueue,
-    /// The client of the journal; `None` without a journal.
-    pub(crate) link: Option<Arc<Link>>,
+    /// The logs; `None` without a journal.
+    pub(crate) logs: Option<Logs<dyn Executing>>,
     /// The observer that a test has attached; see [`HiveInner::probe`].
     pub(in crate::hive) probe: Option<Arc<dyn Probe>>,
     /// The apps, by number.
@@ -158,8 +159,8 @@ impl Hive {
 impl HiveInner {
     /// Waits for one of the hive's own credits, and for room on its lane. Cancel-safe.
     pub(crate) async fn room_for_one(&self) {
-        if let Some(link) = &self.link {
-            link.own_lane.room().await
+        if let Some(logs) = &self.logs {
+            logs.own_lane.room().await
         }
         self.credits.take_when_free(1).await
     }
@@ -179,7 +180,7 @@ impl HiveInner {
             if sink.is_some() {
                 cx.turn.stateless = Stateless::Apart
             }
-            let batch = Arc::new(Batch { messages: vec![message], source, sink, admitted });
+            let batch = Arc::new(Batch { messages: vec![message], passed: None, source, sink, admitted });
             kind.route(&batch, 0..1, cx)
         })
     }
@@ -193,8 +194,8 @@ impl HiveInner {
         route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut RouteContext) -> R,
     ) -> R {
         let mut source = source;
-        let admitted = self.link.as_ref().map(|link| {
-            let (numbers, admitted) = link.own_lane.admit_next(1);
+        let admitted = self.logs.as_ref().map(|logs| {
+            let (numbers, admitted) = logs.own_lane.admit_next(1);
             source.numbers = numbers;
             admitted
         });
@@ -206,6 +207,16 @@ impl HiveInner {
             turn.cause = Some(cause);
             route(source, admitted, &mut RouteContext::new(&mut self.queue.clone(), turn))
         })
+    }
+
+    /// Returns the clients of all logs; none without a journal.
+    pub(crate) fn log_clients(&self) -> &[Arc<Link>] {
+        self.logs.as_ref().map_or(&[], Logs::clients)
+    }
+
+    /// Returns the client of an app's log; `None` if the app's state is in memory only.
+    pub(crate) fn log_of(&self, app: AppId) -> Option<&Arc<Link>> {
+        self.logs.as_ref()?.of_app(app)
     }
 
     /// Returns the time. It never runs backwards, even if the platform's clock does.

@@ -2,8 +2,8 @@
 
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
-use crate::hive::admission::outside_lanes::Admitted;
-use crate::hive::consensus::journal::{AppId, Emit, Sweep};
+use crate::hive::admission::outside_lanes::{Admitted, Numbers};
+use crate::hive::consensus::journal::{AppId, Emit, LaneId, Sweep};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
 use crate::hive::dispatch::inner::HiveInner;
@@ -117,7 +117,33 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Passes messages on to the app behind `position` in the chain. If there is none, the requester gets a
+    /// Passes on a message that the app at `position` in the chain has handled. The message goes on under the next
+    /// number of whoever handled it: its sender is done with it as soon as the record that consumes it is committed
+    /// (PROTOCOL 1.8c, 2).
+    pub(crate) fn pass_on_handled(
+        &self,
+        batch: &Arc<Batch<M>>,
+        index: u32,
+        position: u16,
+        cx: &mut RouteContext,
+    ) {
+        let is_last = self.receivers().1.get(position as usize + 1).is_none();
+        let numbers = match cx.held() {
+            _ if is_last => None,
+            Some(effects) => Some(effects.numbers.take(1)),
+            // handled in memory only: the log that contained the message may have forgotten it
+            None if batch.admitted.is_none() && batch.source.numbers.lane != LaneId::NONE => {
+                Some(Numbers::NONE)
+            }
+            None => None,
+        };
+        match numbers {
+            Some(numbers) => self.pass_on(&batch.pass_on(index, numbers), 0..1, position, cx),
+            None => self.pass_on(batch, index..index + 1, position, cx),
+        }
+    }
+
+    /// Hands messages to the app behind `position` in the chain. If there is none, the requester gets a
     /// report that the messages are unanswered.
     pub(crate) fn pass_on(
         &self,
@@ -200,7 +226,8 @@ impl<M: Message> MessageType<M> {
             return effects.hold(move |cx| wait(range, cx.turn));
         }
 
-        if part_of.is_none() {
+        // nothing of an app in memory is recorded
+        if part_of.is_none() || cx.turn.hive.log_of(AppId(app)).is_none() {
             return wait(range, cx.turn);
         }
         // A stateless handler set the timer for messages from outside. Each of these messages has a record
@@ -325,7 +352,7 @@ impl<M: Message> Resend for ResendTo<M> {
     fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let Again { bytes, source, position, admitted, at } = again;
         let messages = vec![decode::<M>("a message", bytes)?];
-        let batch = Arc::new(Batch { messages, source, sink: None, admitted });
+        let batch = Arc::new(Batch { messages, passed: None, source, sink: None, admitted });
 
         match at {
             Some(at) => {

@@ -94,7 +94,7 @@ pub(crate) fn consume(
         return;
     }
 
-    let Some(link) = cx.turn.hive.link.clone() else { return };
+    let Some(link) = cx.turn.hive.log_of(message_id.app).cloned() else { return };
     let handler = HandlerId(handler as u16);
     let Some(input) = link.without_bee.input(message_id, handler, admitted) else { return };
 

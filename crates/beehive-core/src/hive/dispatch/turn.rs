@@ -329,9 +329,7 @@ impl<'h> Turn<'h> {
     /// Appends the log entry that collects what bees do.
     fn append_open(&mut self) {
         self.appended_at = self.now;
-        if let Some(link) = &self.hive.link {
-            link.append_open()
-        }
+        self.hive.log_clients().iter().for_each(|link| link.append_open())
     }
 
     /// Counts messages that were handled.

@@ -5,12 +5,12 @@
 //! Messages that apps send to its address, and the answers to messages that it emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
-use crate::hive::admission::outside_lanes::{Admission, Numbers, OutsideLane};
+use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
 use crate::hive::dispatch::sender_queue::SenderQueue;
-use crate::hive::dispatch::turn::{Link, Place, Stateless, Turn};
+use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Chain, Source, chain_from};
 use crate::hive::message::inbox::{Inbox, Mail};
 use crate::message::Message;
@@ -61,7 +61,7 @@ impl Io {
         let inner = hive.inner();
         let (id, inbox) = inner.io.open();
 
-        let lane = inner.link.as_ref().map(|link| link.lanes.open(inner.platform.random()));
+        let lane = inner.logs.as_ref().map(|logs| logs.lanes.open(inner.platform.random()));
         let chance = inner.platform.random();
 
         Io {
@@ -101,14 +101,14 @@ impl Io {
     ///
     /// The log remembers the lane until [`Io::retire`]. Only the lower 62 bits of `lane` count.
     pub fn resume(&mut self, lane: u64, next_seq: u64) {
-        let Some(link) = &self.hive.inner().link else { return };
+        let Some(logs) = &self.hive.inner().logs else { return };
         if let Some(unused) = self.lane.take() {
-            end_unless_lasting(link, &unused)
+            end_unless_lasting(&logs.lanes, &unused)
         }
 
         let next_seq = Seq(next_seq);
-        let lane = link.lanes.resume(lane, next_seq);
-        link.quarantine.resumed(lane.id(), next_seq);
+        let lane = logs.lanes.resume(lane, next_seq);
+        logs.quarantine.resumed(lane.id(), next_seq);
 
         self.numbers = Numbers::new(lane.id(), next_seq);
         self.lane = Some(lane)
@@ -117,8 +117,8 @@ impl Io {
     /// Declares that its lane will never be used again, so that the hive and the log can forget it. Ends
     /// the IO bee; messages that were not flushed are dropped.
     pub fn retire(self) {
-        if let (Some(link), Some(lane)) = (&self.hive.inner().link, &self.lane) {
-            link.lanes.end(lane)
+        if let (Some(logs), Some(lane)) = (&self.hive.inner().logs, &self.lane) {
+            logs.lanes.end(lane)
         }
     }
 
@@ -362,15 +362,15 @@ impl Drop for Io {
     fn drop(&mut self) {
         let inner = self.hive.inner();
         inner.io.close(self.id);
-        if let (Some(link), Some(lane)) = (&inner.link, &self.lane) {
-            end_unless_lasting(link, lane)
+        if let (Some(logs), Some(lane)) = (&inner.logs, &self.lane) {
+            end_unless_lasting(&logs.lanes, lane)
         }
     }
 }
 
 /// Ends a lane, unless its sender can resume it after a crash.
-fn end_unless_lasting(link: &Link, lane: &OutsideLane) {
+fn end_unless_lasting(lanes: &Lanes, lane: &OutsideLane) {
     if !lane.id().is_lasting() {
-        link.lanes.end(lane)
+        lanes.end(lane)
     }
 }

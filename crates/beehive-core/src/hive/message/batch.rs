@@ -131,7 +131,10 @@ pub(crate) fn chain_from(chance: u64) -> u64 {
 
 /// Messages of one type from one sender, shared by all handlers of the type.
 pub(crate) struct Batch<M: Message> {
+    /// The messages; empty if the batch contains a message of another one (`passed`).
     pub(crate) messages: Vec<M>,
+    /// For a message that an app has passed on under a new number: the batch that contains it, and its index there.
+    pub(crate) passed: Option<(Arc<Batch<M>>, u32)>,
     pub(crate) source: Source,
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
     /// For messages from outside with a journal: the count of deliveries that are not committed yet.
@@ -152,7 +155,33 @@ impl<M: Message> Drop for Batch<M> {
 impl<M: Message> Batch<M> {
     /// Creates a batch without a requester.
     pub(crate) fn new(messages: Vec<M>, source: Source) -> Arc<Self> {
-        Arc::new(Batch { messages, source, sink: None, admitted: None })
+        Arc::new(Batch { messages, passed: None, source, sink: None, admitted: None })
+    }
+
+    /// Returns message `index`.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> Option<&M> {
+        match &self.passed {
+            None => self.messages.get(index as usize),
+            Some((batch, at)) => batch.messages.get(at.saturating_add(index) as usize).filter(|_| index == 0),
+        }
+    }
+
+    /// Returns a batch with message `index` alone, under another number. The requester stays the same. The message is
+    /// no longer from outside: whoever passes it on has consumed it under the number that it had.
+    pub(crate) fn pass_on(self: &Arc<Self>, index: u32, numbers: Numbers) -> Arc<Batch<M>> {
+        let passed = match &self.passed {
+            Some((batch, at)) => (batch.clone(), at.saturating_add(index)),
+            None => (self.clone(), index),
+        };
+        let source = Source {
+            numbers,
+            chance: self.source.chance_of(u64::from(index)),
+            chain: self.source.chain.behind(index as usize),
+            ..self.source.clone()
+        };
+        let sink = self.sink.clone();
+        Arc::new(Batch { messages: Vec::new(), passed: Some(passed), source, sink, admitted: None })
     }
 }
 
@@ -176,7 +205,7 @@ impl<M: Message> AnyBatch for Batch<M> {
         M::NAME
     }
     fn words(&self, index: usize, bytes_max: usize) -> String {
-        let message = self.messages.get(index);
+        let message = u32::try_from(index).ok().and_then(|index| self.get(index));
         message
             .and_then(|message| panics::harmless(|| render::bounded::<M>(message, bytes_max)))
             .unwrap_or_default()
@@ -211,12 +240,12 @@ impl<M: Message> Messages for Batch<M> {
         self.admitted.as_ref()
     }
     fn encoded(&self, index: u32) -> Option<Vec<u8>> {
-        self.messages.get(index as usize).map(encode)
+        self.get(index).map(encode)
     }
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError> {
         let messages = vec![decode::<M>(M::NAME, &emit.bytes)?];
         let source = Source { bee: self.source.bee, handler: self.source.handler, ..Source::again(emit) };
-        Ok(Arc::new(Batch { messages, source, sink: self.sink.clone(), admitted: None }))
+        Ok(Arc::new(Batch { messages, passed: None, source, sink: self.sink.clone(), admitted: None }))
     }
 }
 
@@ -257,7 +286,7 @@ pub struct Shared<M: Message> {
 
 impl<M: Message> Shared<M> {
     pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Self> {
-        ((index as usize) < batch.messages.len()).then(|| Shared { batch: batch.clone(), index })
+        batch.get(index).map(|_| Shared { batch: batch.clone(), index })
     }
 
     /// Wraps a single message.
@@ -288,6 +317,9 @@ impl<M: Message> std::ops::Deref for Shared<M> {
     type Target = M;
     fn deref(&self) -> &M {
         // `of` has checked the index, and batches do not change
-        &self.batch.messages[self.index as usize]
+        match &self.batch.passed {
+            None => &self.batch.messages[self.index as usize],
+            Some((batch, at)) => &batch.messages[(at + self.index) as usize],
+        }
     }
 }

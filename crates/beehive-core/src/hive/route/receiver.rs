@@ -70,7 +70,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
     }
 
     fn drops(&self, batch: &Batch<M>, index: u32, turn: &mut Turn) -> bool {
-        let Some(message) = batch.messages.get(index as usize) else { return true };
+        let Some(message) = batch.get(index) else { return true };
         let outcome = map::<A, M>(message, &mut self.app.mapper(turn.hive.id));
         if outcome != Outcome::Drop {
             return false;
@@ -144,7 +144,7 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     let mut run = Neighbors { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
 
     for index in range.clone() {
-        let Some(message) = batch.messages.get(index as usize) else { break };
+        let Some(message) = batch.get(index) else { break };
         mapper.clear();
         let outcome = map::<A, M>(message, &mut mapper);
         if outcome != run.outcome || mapper.cells() != &run.cells[..] {
@@ -207,7 +207,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     }
 
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome> {
-        self.batch.messages.get(index as usize).map(|message| map::<A, M>(message, mapper))
+        self.batch.get(index).map(|message| map::<A, M>(message, mapper))
     }
 
     fn is_counted(&self) -> bool {
@@ -247,7 +247,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
         match made_of {
             // a record postpones the message from outside, and also contains the messages that the handler
             // has emitted
-            Some(message_id) if done.as_ref().is_some_and(Executed::postpones) => {
+            Some(message_id) if app.link.is_some() && done.as_ref().is_some_and(Executed::postpones) => {
                 let by = (message_id, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
                     if let Some(done) = done.take() {
@@ -354,9 +354,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
             if cx.is_held() {
                 return hold(app, way, delivery, code.refuse, cx);
             }
-            if app.link.is_some()
-                && let Some(admitted) = way.batch().admitted()
-            {
+            if let Some(admitted) = way.batch().admitted() {
                 admitted.open()
             }
 
@@ -395,9 +393,7 @@ fn hold<A: Handlers>(
         if !app.may_own(&delivery.cells) {
             return refuse(&app, batch, range, delivery.position, cx);
         }
-        if app.link.is_some()
-            && let Some(admitted) = batch.admitted()
-        {
+        if let Some(admitted) = batch.admitted() {
             admitted.open()
         }
         deliver(&app, delivery, cx, &mut |cells| Some(vec![cells.clone()]));

@@ -1,7 +1,7 @@
 //! Recovery of a hive from a log: senders' queues, messages that were not handled, and unfinished sweeps.
 
 use crate::hash::HashMap;
-use crate::hive::consensus::journal::{LaneId, LogState, Record, Waiting};
+use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record, Waiting};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
@@ -33,10 +33,11 @@ impl SenderQueues {
     }
 }
 
-/// Returns the lanes from outside that ended with the process that wrote the log: their senders cannot resume
+/// Returns the lanes from outside that ended with the process that wrote the logs: their senders cannot resume
 /// them.
-pub(crate) fn dead_lanes(colony: &LogState) -> Vec<LaneId> {
-    let all = colony.bees.values().flat_map(|bee| bee.seen.floors());
+pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
+    let bees = logs.iter().flat_map(|(_, state)| state.bees.values());
+    let all = bees.flat_map(|bee| bee.seen.floors());
     let dead: BTreeSet<LaneId> =
         all.map(|(lane, _)| lane).filter(|lane| lane.is_outside() && !lane.is_lasting()).collect();
     dead.into_iter().collect()
@@ -68,18 +69,20 @@ pub(crate) fn send_again(
     })
 }
 
-/// Records in the log that these lanes have ended, so that every dedup table drops them.
+/// Records in all logs that these lanes have ended, so that every dedup table drops them.
 pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
-    let Some(link) = hive.link.clone() else { return };
     if lanes.is_empty() {
         return;
     }
 
-    link.without_bee.forget(&lanes);
-    hive.platform.spawn(Box::pin(async move {
-        for lanes in lanes.chunks(LANES_PER_RECORD) {
-            link.commit(Record::Retire { lanes: lanes.to_vec() }).await
-        }
-    }))
+    for link in hive.log_clients() {
+        link.without_bee.forget(&lanes);
+        let (link, lanes) = (link.clone(), lanes.clone());
+        hive.platform.spawn(Box::pin(async move {
+            for lanes in lanes.chunks(LANES_PER_RECORD) {
+                link.commit(Record::Retire { lanes: lanes.to_vec() }).await
+            }
+        }))
+    }
 }

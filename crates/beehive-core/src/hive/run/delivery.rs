@@ -1,6 +1,7 @@
 //! Running a delivery on its bee: the owner's side of a message.
 
 use crate::app::{Handlers, Handles};
+use crate::hive::admission::outside_lanes::Routing;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
@@ -29,6 +30,8 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     // always succeeds: `Delivery::run` is instantiated for the type of the batch
     let Some(batch) = batch_of::<M>(batch) else { return };
 
+    // the batch stays open while this run may pass a message on to an app with a log
+    let _open = batch.admitted.clone().map(Routing);
     turn.cause = cause;
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
     body.now = body.now.max(turn.moment());

@@ -32,7 +32,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     if A::REPORT.get(A::HANDLER).is_some_and(|report| report.kind == "custom") {
         return None;
     }
-    let message = batch.messages.get(index as usize)?;
+    let message = batch.get(index)?;
 
     let (mut instance, settings) =
         turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());

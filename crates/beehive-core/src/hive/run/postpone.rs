@@ -34,9 +34,18 @@ pub(crate) fn postpone(
 ) -> Result<(), Error> {
     let onward = onward.clone();
 
-    let Some(effects) = cx.held().filter(|_| handler.link.is_some()) else {
-        wait(onward, batch.clone(), index, position, at, cx.turn);
-        return Ok(());
+    let effects = match cx.held() {
+        Some(effects) if handler.link.is_some() => effects,
+        // the app is in memory only, and its handler runs as part of another app's record
+        Some(effects) => {
+            let batch = batch.clone();
+            effects.hold(move |cx| wait(onward, batch, index, position, at, cx.turn));
+            return Ok(());
+        }
+        None => {
+            wait(onward, batch.clone(), index, position, at, cx.turn);
+            return Ok(());
+        }
     };
 
     let message_id = effects.numbers.take(1).id(0, AppId(handler.app));

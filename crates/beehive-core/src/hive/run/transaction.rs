@@ -170,7 +170,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     };
 
     for index in range {
-        let Some(message) = batch.messages.get(index as usize) else { break };
+        let Some(message) = batch.get(index) else { break };
         if hive.is_over() {
             // no handler begins once the hive is over
             break;
@@ -603,7 +603,7 @@ pub(crate) fn finish<M: Message>(
     {
         let kind: Arc<MessageType<M>> = cx.turn.hive.types.kind::<M>();
         for index in done.passed {
-            kind.pass_on(batch, index..index + 1, position, cx)
+            kind.pass_on_handled(batch, index, position, cx)
         }
     }
 }
@@ -657,7 +657,7 @@ mod tests {
     fn execute_while_routing(bee: Option<BeeId>) {
         let app = app();
         let source = Source::outside(crate::cell::HiveId(1), 3);
-        let batch = Arc::new(Batch { messages: vec![Add(1)], source, sink: None, admitted: None });
+        let batch = Arc::new(Batch { messages: vec![Add(1)], passed: None, source, sink: None, admitted: None });
         in_a_turn(|turn| {
             let run = Run { app: &app, bee, cells: &[], position: None, now: Time::ZERO };
             let mut queue = SenderQueue::default();

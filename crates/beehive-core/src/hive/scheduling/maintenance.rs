@@ -20,9 +20,9 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
         for app in apps {
             app.retire_idle(&hive);
         }
-        if let Some(link) = &hive.link {
-            link.log_consumed();
-            recovery::retire_lanes(&hive, link.lanes.take_retired())
+        if let Some(logs) = &hive.logs {
+            logs.clients().iter().for_each(|link| link.log_consumed());
+            recovery::retire_lanes(&hive, logs.lanes.take_retired())
         }
     }
 }

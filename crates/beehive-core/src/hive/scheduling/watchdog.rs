@@ -60,9 +60,7 @@ impl Watch {
         )]
         let now = Instant::now();
 
-        if let Some(link) = &hive.link {
-            link.append_old()
-        }
+        hive.log_clients().iter().for_each(|link| link.append_old());
 
         let (mut held, mut replaced) = (Vec::new(), false);
         let mut waiting = Bees::new();

@@ -15,7 +15,7 @@ use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
-use crate::hive::consensus::journal::{AppId, Emit, MessageId, SWEEP_PARTS};
+use crate::hive::consensus::journal::{AppId, Emit, LaneId, MessageId, SWEEP_PARTS};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
@@ -95,9 +95,20 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
             return cx.defer(self.app.index, onward, batch.clone(), range, None);
         }
 
+        if self.app.link.is_none()
+            && let Some(effects) = cx.held()
+        {
+            // no record contains what happens in an app that is in memory only
+            let (receiver, batch) = (Self::of(&self.app, self.run), batch.clone());
+            return effects.hold(move |cx| receiver.route(&batch, range, None, cx));
+        }
+
+        // what an app in memory sends has no number; it is never sent again
+        let is_logged = self.app.link.is_some() && batch.source.numbers.lane != LaneId::NONE;
+
         for index in range {
             let Some(visit) = Visit::of(batch, index) else { continue };
-            if self.app.link.is_some() {
+            if is_logged {
                 logged_sweep::begin::<A, K, M>(&self.app, (batch, index), visit, self.run, cx);
                 continue;
             }
@@ -509,5 +520,5 @@ pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let source =
         Source { sender: Address::App(AppId(app.index)), bee: Some(bee.id), numbers, ..visit.source.clone() };
     let sink = visit.report.clone().map(|report| report as Arc<dyn AnswerSink<Each<K, M>>>);
-    Arc::new(Batch { messages, source, sink, admitted: None })
+    Arc::new(Batch { messages, passed: None, source, sink, admitted: None })
 }

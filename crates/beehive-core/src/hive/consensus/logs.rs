@@ -1,0 +1,59 @@
+//! The logs of a hive: which app's records go to which log, and what the logs share.
+
+use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
+use crate::hive::consensus::journal::{AppId, Journal, LaneId, LogState, Seq};
+use crate::hive::consensus::log_client::LogClient;
+use crate::hive::consensus::quarantine::Quarantine;
+use std::sync::Arc;
+
+/// The logs of a hive. `W` is the type of a bee with entries in flight.
+pub(crate) struct Logs<W: ?Sized> {
+    clients: Vec<Arc<LogClient<W>>>,
+    /// For each app, the position of its log in `clients`; `None` if its state is in memory only.
+    of_apps: Vec<Option<usize>>,
+    /// The lanes of senders outside.
+    pub(crate) lanes: Arc<Lanes>,
+    /// Messages that may have ended the previous process.
+    pub(crate) quarantine: Arc<Quarantine>,
+    /// The lane of messages that are emitted through the [`Hive`](crate::Hive) itself.
+    pub(crate) own_lane: Arc<OutsideLane>,
+}
+
+impl<W: ?Sized> Logs<W> {
+    /// Continues each log where its state ends. `of_apps` gives the position of each app's log in `logs`; `chance` is
+    /// the random id of the hive's own lane.
+    pub(crate) fn new(
+        logs: &[(Arc<dyn Journal>, LogState)],
+        of_apps: Vec<Option<usize>>,
+        chance: u64,
+    ) -> Logs<W> {
+        let lanes = Arc::new(Lanes::new(logs.iter().flat_map(|(_, state)| lasting_lanes(state))));
+        let quarantine = Arc::new(Quarantine::new(logs));
+        let client = |(journal, state): &(Arc<dyn Journal>, LogState)| {
+            LogClient::new(journal.clone(), state, lanes.clone(), quarantine.clone())
+        };
+        Logs {
+            clients: logs.iter().map(client).collect(),
+            of_apps,
+            own_lane: lanes.open(chance),
+            lanes,
+            quarantine,
+        }
+    }
+
+    /// Returns the clients of all logs.
+    pub(crate) fn clients(&self) -> &[Arc<LogClient<W>>] {
+        &self.clients
+    }
+
+    /// Returns the client of an app's log; `None` if the app's state is in memory only.
+    pub(crate) fn of_app(&self, app: AppId) -> Option<&Arc<LogClient<W>>> {
+        self.clients.get((*self.of_apps.get(app.index())?)?)
+    }
+}
+
+/// Returns the resumable lanes that a log contains, each with a floor.
+fn lasting_lanes(state: &LogState) -> impl Iterator<Item = (LaneId, Seq)> {
+    let floors = state.seen.floors().chain(state.bees.values().flat_map(|bee| bee.seen.floors()));
+    floors.filter(|(lane, _)| lane.is_lasting())
+}

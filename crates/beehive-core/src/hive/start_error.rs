@@ -1,0 +1,124 @@
+//! Why a hive did not start.
+
+use crate::shape::Shape;
+use crate::state::{ConfigError, names};
+
+/// Why a hive did not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Two apps have the same name.
+    SameName {
+        /// The name.
+        app: &'static str,
+        /// Where they are declared.
+        places: [&'static str; 2],
+    },
+    /// Two types of messages have the same name.
+    SameMessageName {
+        /// The name.
+        message: &'static str,
+        /// Where they are declared.
+        places: [&'static str; 2],
+    },
+    /// The configuration has a table for an app that the hive does not have.
+    UnknownApp {
+        /// The table's name.
+        table: String,
+        /// Names of the hive's apps.
+        known: Vec<&'static str>,
+    },
+    /// A builder gives a log to an app that the hive does not have, or keeps it in memory.
+    NoSuchApp {
+        /// The name.
+        app: String,
+        /// Names of the hive's apps.
+        known: Vec<&'static str>,
+    },
+    /// A builder names an app twice in [`Builder::journal_of`](crate::Builder::journal_of) and
+    /// [`Builder::in_memory`](crate::Builder::in_memory).
+    TwoLogs {
+        /// The app.
+        app: String,
+    },
+    /// An app rejected its settings.
+    Settings(ConfigError),
+    /// `start` was called outside of a tokio runtime, and the builder has no platform.
+    NoRuntime,
+    /// The hive's own runtime cannot be created.
+    Runtime {
+        /// Error of the operating system.
+        why: String,
+    },
+    /// The log does not fit these apps.
+    Log {
+        /// Description of the mismatch.
+        why: String,
+    },
+    /// Two dictionaries of an app have key types with the same name.
+    SameKeyName {
+        /// The app.
+        app: &'static str,
+        /// The name.
+        key: &'static str,
+    },
+    /// A dictionary's values could be written to the journal's log but not decoded again.
+    Unreadable {
+        /// The app.
+        app: &'static str,
+        /// The dictionary.
+        dictionary: String,
+        /// Shape of the values.
+        shape: Shape,
+    },
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StartError::SameName { app, places: [one, other] } => write!(
+                f,
+                "two apps are called `{app}`, at {one} and at {other}; give one another name with \
+                 `#[app(name = \"..\")]`"
+            ),
+            StartError::SameMessageName { message, places: [one, other] } => write!(
+                f,
+                "two messages are called `{message}`, at {one} and at {other}; give one another name with \
+                 `#[message(name = \"..\")]`"
+            ),
+            StartError::UnknownApp { table, known } => {
+                write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))
+            }
+            StartError::NoSuchApp { app, known } => {
+                write!(f, "`journal_of` or `in_memory` names an app that the hive does not have: {}", names::refusal("app", app, known))
+            }
+            StartError::TwoLogs { app } => {
+                write!(f, "`journal_of` and `in_memory` name the app `{app}` twice; name each app once")
+            }
+            StartError::Settings(error) => write!(f, "{error}"),
+            StartError::NoRuntime => {
+                write!(f, "no tokio runtime: start the hive from within one, or give the builder a platform")
+            }
+            StartError::Runtime { why } => write!(f, "cannot create a runtime for the hive: {why}"),
+            StartError::Log { why } => write!(f, "the log does not fit these apps: {why}"),
+            StartError::SameKeyName { app, key } => {
+                write!(
+                    f,
+                    "app `{app}`: two key types are called `{key}`; give one another with `#[key(name = \"..\")]`"
+                )
+            }
+            StartError::Unreadable { app, dictionary, shape } => write!(
+                f,
+                "app `{app}`: the values of `{dictionary}` can be encoded but not decoded: the type is {shape}, and \
+                 `anything` can only be read from a text like JSON; take an enumeration without `#[serde(untagged)]` and \
+                 `#[serde(tag = ..)]`, keep JSON as a `String`, or make the dictionary `#[volatile]`"
+            ),
+        }
+    }
+}
+impl std::error::Error for StartError {}
+impl From<ConfigError> for StartError {
+    fn from(error: ConfigError) -> Self {
+        StartError::Settings(error)
+    }
+}
