@@ -89,6 +89,8 @@ pub const TURN_BYTES_MAX: usize = 1 << 20;
 /// Maximum size of what the bees of a hive have handled without effect and no log entry says yet, in bytes. If there
 /// is more, it is logged at once, and not only after 100 ms.
 pub const CONSUMED_BYTES_MAX: usize = 256 << 10;
+/// Number of runs of acknowledged messages that wait for an entry of the log. More are written at once.
+pub const ACKED_RUNS_MAX: usize = 1024;
 
 /// Maximum length of the text that an encoded message is rendered as, in bytes.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;

@@ -183,6 +183,11 @@ impl DedupTable {
         }
     }
 
+    /// Checks whether the table contains the lane.
+    pub fn contains_lane(&self, lane: LaneId) -> bool {
+        self.lanes.contains_key(&lane)
+    }
+
     /// Returns the floor of a lane; zero if the table does not contain the lane.
     pub fn floor(&self, lane: LaneId) -> Seq {
         self.lanes.get(&lane).map_or(Seq::ZERO, |line| line.floor)

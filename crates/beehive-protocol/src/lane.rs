@@ -3,6 +3,7 @@
 //! ```text
 //!            63                                  17 16            1 0
 //!  bee      | bee id                               | app           |0|
+//!  app      | all ones                            | app           |0|    what the stateless handlers of an app send
 //!  passing  | random number                                    |0 1|    ends with the process
 //!  lasting  | number that the sender keeps                     |1 1|    its sender goes on with it after a crash
 //! ```
@@ -17,6 +18,30 @@ impl LaneId {
     #[inline]
     pub const fn of_bee(app: AppId, bee: BeeId) -> LaneId {
         LaneId((bee.0 << 17) | ((app.0 as u64) << 1))
+    }
+
+    /// Returns the lane on which an app sends what its stateless handlers emit, if a record contains it. No bee has it.
+    #[inline]
+    pub const fn of_app(app: AppId) -> LaneId {
+        LaneId::of_bee(app, BeeId(u64::MAX >> 17))
+    }
+
+    /// Returns the app and the bee whose lane it is; `None` for the lane of an app or of a sender outside.
+    pub const fn bee(self) -> Option<(AppId, BeeId)> {
+        let bee = self.0 >> 17;
+        if self.is_outside() || self.0 == LaneId::NONE.0 || bee == u64::MAX >> 17 {
+            return None;
+        }
+        Some((AppId((self.0 >> 1) as u16), BeeId(bee)))
+    }
+
+    /// Returns the app that sends on the lane; `None` for the lane of a sender outside.
+    #[inline]
+    pub const fn app(self) -> Option<AppId> {
+        if self.is_outside() || self.0 == LaneId::NONE.0 {
+            return None;
+        }
+        Some(AppId((self.0 >> 1) as u16))
     }
 
     /// Returns a lane for a sender outside the hive, which ends with the process. `number` distinguishes it
@@ -161,6 +186,9 @@ mod tests {
         let (bee, passing, lasting) =
             (LaneId::of_bee(AppId(3), BeeId(5)), LaneId::passing(5), LaneId::lasting(5));
         assert_eq!([bee, passing, lasting].map(LaneId::is_outside), [false, true, true]);
+        assert_eq!(LaneId::of_app(AppId(3)), LaneId(0xffff_ffff_fffe_0006));
+        assert_eq!([bee, LaneId::of_app(AppId(3)), passing, LaneId::NONE].map(LaneId::app), [Some(AppId(3)), Some(AppId(3)), None, None]);
+        assert_eq!([bee, LaneId::of_app(AppId(3)), passing].map(LaneId::bee), [Some((AppId(3), BeeId(5))), None, None]);
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 

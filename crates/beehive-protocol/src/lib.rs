@@ -75,7 +75,7 @@ pub use ids::{
 pub use image::{CellImage, EncodedCells, Op};
 pub use lane::Numbers;
 pub use log_state::{BeeImage, LogState, Sweep, Waiting};
-pub use record::{Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, Visited, Work, sweep_order};
+pub use record::{Acked, Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, Visited, Work, sweep_order};
 pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;
 pub use shape::Shape;

@@ -65,6 +65,11 @@ pub struct LogState {
     /// The floors of the lanes that may continue after a crash, and the messages that were consumed without a
     /// bee.
     pub seen: DedupTable,
+    /// The newest bee of each app that the log has contained. No later bee may have its id, or a lower one: messages of
+    /// the earlier bee could be taken for those of the later one.
+    pub newest: BTreeMap<AppId, BeeId>,
+    /// The next free number of each lane of an app ([`LaneId::of_app`]).
+    pub next_seqs: BTreeMap<LaneId, Seq>,
     /// The latest settings, by app.
     pub settings: BTreeMap<AppId, LoggedSettings>,
     /// How everything in the log is encoded.
@@ -89,13 +94,17 @@ impl LogState {
                 for (seq, part) in input.messages() {
                     let id = MessageId { lane: input.lane, seq, part, app: *app };
                     // consuming a message of this log removes it from the outbox; only other messages can be
-                    // resent
-                    if self.outbox.remove(&id).is_none() && input.lane.is_lasting() {
+                    // resent: those from outside, and those from other logs
+                    let may_repeat = input.lane.is_lasting() || !input.lane.is_outside();
+                    if self.outbox.remove(&id).is_none() && may_repeat {
                         consumed.insert(input.lane, seq, part.derived(*app, *handler))
                     }
                 }
                 self.seen.absorb(consumed);
                 self.raise_floor(input);
+                if self.seen.contains_lane(input.lane) {
+                    self.seen.raise(input.lane, input.floor)
+                }
                 self.emit(emits)
             }
             Record::Expand { sweep, cells, gone, next } => {
@@ -128,6 +137,11 @@ impl LogState {
                     }
                 }
             }
+            Record::Acked(all) => all.iter().flat_map(|acked| acked.messages()).for_each(|id| {
+                self.outbox.remove(&id);
+                // a sweep of an app of another log waits here until that log contains it
+                self.sweeps.remove(&id);
+            }),
             Record::Consumed(all) => {
                 all.iter().for_each(|one| self.consume(one.app, one.bee, &one.inputs, &one.visits))
             }
@@ -166,6 +180,8 @@ impl LogState {
     }
 
     fn work(&mut self, work: &Work) {
+        let newest = self.newest.entry(work.app).or_insert(work.bee);
+        *newest = work.bee.max(*newest);
         let bee = self.bees.entry((work.app, work.bee)).or_default();
         bee.cells.extend(work.cells.iter().copied());
         work.ops.iter().for_each(|op| bee.state.apply(op.clone()));
@@ -234,6 +250,10 @@ impl LogState {
     fn emit(&mut self, emits: &[Emit]) {
         for emit in emits {
             self.emitted += 1;
+            if emit.id.lane.app().is_some_and(|app| LaneId::of_app(app) == emit.id.lane) {
+                let next = self.next_seqs.entry(emit.id.lane).or_default();
+                *next = emit.id.seq.next().max(*next)
+            }
             let waiting = Waiting { order: self.emitted, emit: emit.clone() };
 
             if emit.is_sweep {

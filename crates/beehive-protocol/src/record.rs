@@ -133,6 +133,38 @@ impl Consumed {
     }
 }
 
+/// Messages of one lane that an app of another log has handled: a run of `count` numbers from `seq` on, or one part of
+/// one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acked {
+    /// The app that has handled them.
+    pub app: AppId,
+    /// The sender's lane.
+    pub lane: LaneId,
+    /// The first number.
+    pub seq: Seq,
+    /// Length of the run.
+    pub count: u32,
+    /// See [`MessageId::part`]. If it is not [`Part::WHOLE`], the count is one.
+    pub part: Part,
+}
+
+impl Acked {
+    /// Returns the ids of the messages.
+    pub fn messages(self) -> impl Iterator<Item = MessageId> {
+        let Acked { app, lane, seq, count, part } = self;
+        (seq.0..seq.plus(u64::from(count)).0).map(move |seq| MessageId { lane, seq: Seq(seq), part, app })
+    }
+
+    /// Adds messages that follow immediately. Returns whether they do.
+    pub fn extend(&mut self, later: &Acked) -> bool {
+        let follows = (self.app, self.lane, self.part, self.seq.plus(u64::from(self.count)))
+            == (later.app, later.lane, later.part, later.seq);
+        let count = self.count.checked_add(later.count).filter(|_| follows && self.part.is_whole());
+        count.map(|count| self.count = count).is_some()
+    }
+}
+
 /// One change of the state that a log folds to (see [`LogState`](crate::LogState)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -198,6 +230,9 @@ pub enum Record {
     /// Bees handled messages that had no effect. Until this is logged, such a message counts as not handled: after a
     /// crash it is handled again.
     Consumed(Vec<Consumed>),
+    /// Messages to apps of other logs were handled, and the records that say so are committed there: this log need not
+    /// send them again.
+    Acked(Vec<Acked>),
 }
 
 /// Number of parts into which the cells are divided for a sweep, which visits one part after the other.

@@ -4,7 +4,7 @@
 
 use beehive_protocol::codec::{decode, encode_many};
 use beehive_protocol::{
-    Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker, Decision,
+    Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker, Decision,
     DedupTable, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState, LoggedSettings,
     MessageId, Op, Ownership, Part, Proposal, Record, SWEEP_PARTS, Seq, Shape, Shapes, Suspect, Sweep, Time,
     Visited, Waiting, Work, sweep_order,
@@ -137,6 +137,8 @@ fn state() -> LogState {
         sweeps: BTreeMap::from([(id(8), sweep)]),
         emitted: 2,
         seen,
+        newest: BTreeMap::from([(APP, BeeId(7))]),
+        next_seqs: BTreeMap::from([(LaneId::of_app(APP), Seq(4))]),
         settings: BTreeMap::from([(APP, settings())]),
         shapes: shapes(),
     }

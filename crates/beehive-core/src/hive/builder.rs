@@ -305,7 +305,8 @@ impl Builder {
         }
         hive.log_clients().iter().for_each(|link| log_events::attach(link, &hive));
 
-        let dead = recovery::dead_lanes(&logs);
+        let mut dead = recovery::dead_lanes(&logs);
+        dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs)));
         let goes_on = logs.iter().any(|(_, state)| state.last > EntryNumber(0));
         let mut installing = Installing {
             hive: &hive,
@@ -360,8 +361,8 @@ impl Builder {
         }
 
         recovery::retire_lanes(&hive, dead);
-        for (_, state) in &logs {
-            recovery::send_again(&hive, state, &mut queues)
+        for (log, (_, state)) in logs.iter().enumerate() {
+            recovery::send_again(&hive, log, state, &mut queues)
                 .map_err(|error| StartError::Log { why: error.to_string() })?
         }
         if hive.logs.is_some() {
@@ -427,9 +428,9 @@ impl Installing<'_> {
                     state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)))
                 });
                 let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
-                // no bee has a higher id than the last entry has
-                let last = state.map_or(0, |state| state.last.0);
-                Arc::new(LocalRegistry::restored(Ownership::restored(owned, last)))
+                // an id that the log has never contained is free, even if an earlier process has given it out
+                let newest = state.and_then(|state| state.newest.get(&AppId(index))).map_or(0, |bee| bee.0);
+                Arc::new(LocalRegistry::restored(Ownership::restored(owned, newest)))
             }
         };
 

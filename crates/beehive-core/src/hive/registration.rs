@@ -2,7 +2,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::Sweep;
+use crate::hive::consensus::journal::{HandlerId, Sweep};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::remembered_name;
 use crate::hive::dispatch::inner::HiveInner;
@@ -106,8 +106,9 @@ impl<'a, A: Handlers> Registrar<'a, A> {
 
         let (types, app) = (&self.hive.types, self.app.clone());
         types.remember(remembered_name::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
-        let resume = move |sweep: &Sweep, cx: &mut RouteContext| {
-            logged_sweep::resume::<A, M>(&app, sweep, run_sweep::<A, K, M>, cx)
+        let resume = move |log: usize, sweep: &Sweep, cx: &mut RouteContext| {
+            let handler = HandlerId(<A as Handles<Each<K, M>>>::HANDLER as u16);
+            logged_sweep::resume::<A, M>(&app, handler, (log, sweep), run_sweep::<A, K, M>, cx)
         };
         types.remember_sweep(self.app.index, sweep_name::<A, K, M>(), Box::new(resume));
     }

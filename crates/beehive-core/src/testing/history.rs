@@ -2,7 +2,7 @@
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
-use crate::hive::consensus::journal::{Entry, EntryNumber};
+use crate::hive::consensus::journal::Entry;
 use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::message::ErrorKind;
 use crate::state::CellImage;
@@ -195,13 +195,20 @@ impl History {
     /// # Panics
     /// Panics if an entry of `log` cannot be decoded.
     pub fn died(&self, log: &[Vec<u8>]) {
-        let numbers: BTreeSet<EntryNumber> = log
-            .iter()
-            .map(|bytes| match Entry::decode(bytes) {
-                Ok(entry) => entry.number,
-                Err(error) => panic!("{error}"),
-            })
-            .collect();
+        self.died_with([log])
+    }
+
+    /// Like [`History::died`], for a hive with several logs, in the order in which the builder got them.
+    ///
+    /// # Panics
+    /// Panics if an entry of a log cannot be decoded.
+    pub fn died_with<'a>(&self, logs: impl IntoIterator<Item = &'a [Vec<u8>]>) {
+        let number = |bytes: &Vec<u8>| match Entry::decode(bytes) {
+            Ok(entry) => entry.number,
+            Err(error) => panic!("{error}"),
+        };
+        let entries = logs.into_iter().enumerate();
+        let numbers = entries.flat_map(|(at, log)| log.iter().map(move |bytes| (at, number(bytes)))).collect();
         self.0.end_life(numbers)
     }
 

@@ -305,13 +305,42 @@ fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
 fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=2 {
-        let (history, mut log) = (History::new(), Vec::new());
+        live_and_die(seed, &[&["bank", "books"]])
+    }
+}
+
+/// The same with a log for each app: what one app sends to the other is in the logs of both, one of which may be
+/// ahead of the other when the hive dies.
+#[test]
+fn the_history_in_two_logs_matches_a_single_bee() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    for seed in 1..=many(4) {
+        live_and_die(seed, &[&["bank"], &["books"]])
+    }
+}
+
+/// `BEEHIVE_LONG=1` runs 25 times as many seeds.
+fn many(seeds: u64) -> u64 {
+    if std::env::var_os("BEEHIVE_LONG").is_some() { seeds * 25 } else { seeds }
+}
+
+/// Runs a hive with a log for each of these sets of apps, which dies and restarts.
+fn live_and_die(seed: u64, logs_of: &[&[&str]]) {
+    {
+        let history = History::new();
+        let mut logs: Vec<Vec<Vec<u8>>> = vec![Vec::new(); logs_of.len()];
         let lives = 4;
         for life in 0..lives {
             on_workers(3, async {
-                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
-                let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
-                let hive = history.record(apps().journal(journal.clone(), colony)).start().unwrap();
+                let mut builder = apps();
+                let mut journals = Vec::new();
+                for (log, apps) in logs.iter().zip(logs_of) {
+                    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+                    let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
+                    builder = builder.journal_of(apps.iter().copied(), journal.clone(), colony);
+                    journals.push(journal)
+                }
+                let hive = history.record(builder).start().unwrap();
                 let shaking = shake(&hive, seed, MERGES);
                 let senders = load(&hive, seed * 10 + life, 600).await;
 
@@ -331,9 +360,11 @@ fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
                     assert!(seen.committed > 600 && seen.failed > 20, "{seen:?}");
                 }
 
-                journal.stop();
-                log.extend(journal.log());
-                history.died(&log);
+                for (journal, log) in journals.iter().zip(&mut logs) {
+                    journal.stop();
+                    log.extend(journal.log())
+                }
+                history.died_with(logs.iter().map(Vec::as_slice));
                 hive.stop(Duration::ZERO).await;
             })
         }

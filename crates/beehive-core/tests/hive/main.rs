@@ -38,6 +38,7 @@ mod retirement;
 mod schema_changes;
 mod self_send;
 mod settings;
+mod several_logs;
 mod stateless_recursion;
 mod status_counters;
 mod stop;

@@ -11,6 +11,7 @@
 //! Shutdown: `InFlight::done` completes when no cause is left. The timers that have not fired are dropped,
 //! and the counts of what was not finished are returned as `Stopped`.
 
+pub(crate) mod bee_lanes;
 pub(crate) mod credits;
 pub(crate) mod deferred_wakes;
 pub(crate) mod lifecycle;

@@ -8,9 +8,10 @@
 pub(crate) use beehive_protocol::Numbers;
 
 use crate::hash::HashMap;
+use crate::hive::admission::bee_lanes::BeeLanes;
 use crate::hive::admission::deferred_wakes;
 use crate::limits;
-use beehive_protocol::{DedupTable, LaneId, Seq};
+use beehive_protocol::{AppId, DedupTable, LaneId, Seq};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -179,11 +180,13 @@ pub(crate) enum Admission<'a> {
     Part(&'a Arc<Admitted>),
 }
 
-/// The lanes of all senders outside the hive that a log may still refer to.
+/// All lanes that a dedup table of a log may still contain.
 pub(crate) struct Lanes {
-    /// The lanes by id.
+    /// The lanes of bees that have sent to apps of other logs.
+    pub(crate) bees: Arc<BeeLanes>,
+    /// The lanes of senders outside the hive, by id.
     known: Mutex<HashMap<LaneId, Arc<OutsideLane>>>,
-    /// Lanes that have ended and are done, and that `take_retired` has not returned yet.
+    /// Lanes of both kinds that have ended and are done, and that `take_retired` has not returned yet.
     retiring: Arc<Mutex<Vec<LaneId>>>,
     /// Number of times that lanes were removed from `known`. `take_retired` increments it (release) while
     /// it still holds the lock of `known`. A bee that reads the new number (acquire) and then locks `known`
@@ -194,8 +197,9 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Returns the lanes that a log contains, with their floors.
     pub(crate) fn new(remembered: impl IntoIterator<Item = (LaneId, Seq)>) -> Lanes {
-        let lanes =
-            Lanes { known: Mutex::default(), retiring: Arc::default(), retirements: AtomicU64::new(0) };
+        let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
+        let bees = Arc::new(BeeLanes::new(retiring.clone()));
+        let lanes = Lanes { bees, known: Mutex::default(), retiring, retirements: AtomicU64::new(0) };
         for (id, floor) in remembered {
             lanes.lane(id, floor);
         }
@@ -259,18 +263,24 @@ impl Lanes {
     /// Removes retired lanes from `seen`.
     pub(crate) fn prune(&self, seen: &mut DedupTable) {
         let known = self.known.lock();
-        seen.retain(|lane| known.contains_key(&lane))
+        seen.retain(|lane| match lane.is_outside() {
+            true => known.contains_key(&lane),
+            false => self.bees.knows(lane),
+        })
     }
 
-    /// Returns the current floors of the resumable lanes on which `seen` contains numbers above its own
-    /// floor. Returns `None` if one of these messages may still be resent, because it is not below the
-    /// current floor. Retired lanes need no floor.
-    pub(crate) fn floors_above(&self, seen: &DedupTable) -> Option<Vec<(LaneId, Seq)>> {
+    /// Returns the current floors of the resumable lanes on which `seen`, the table of a bee of `app`, contains
+    /// numbers above its own floor. Returns `None` if one of these messages may still be resent, because it is not
+    /// below the current floor. Retired lanes need no floor.
+    pub(crate) fn floors_above(&self, seen: &DedupTable, app: AppId) -> Option<Vec<(LaneId, Seq)>> {
         let known = self.known.lock();
         let mut floors = Vec::new();
         for lane in seen.lanes_above() {
-            let Some(known) = known.get(&lane) else { continue };
-            let floor = known.floor();
+            let floor = match lane.is_outside() {
+                true => known.get(&lane).map(|lane| lane.floor()),
+                false => self.bees.floor(lane, app),
+            };
+            let Some(floor) = floor else { continue };
             if !seen.is_below(lane, floor) {
                 return None;
             }
@@ -342,10 +352,10 @@ mod tests {
         seen.insert(numbers.lane, Seq(0), Part::WHOLE);
         lanes.end(&lane);
         assert!(lanes.take_retired().is_empty());
-        assert_eq!(lanes.floors_above(&seen), None);
+        assert_eq!(lanes.floors_above(&seen, AppId(0)), None);
         open.close();
         assert_eq!(lanes.take_retired(), [lane.id()]);
-        assert_eq!(lanes.floors_above(&seen), Some(vec![]));
+        assert_eq!(lanes.floors_above(&seen, AppId(0)), Some(vec![]));
         lanes.prune(&mut seen);
         assert!(seen.is_empty());
     }

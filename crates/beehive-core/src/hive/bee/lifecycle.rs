@@ -10,7 +10,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::mailbox::{Mailbox, Mode, Queue, Rare};
-use crate::hive::consensus::journal::{LaneId, Seq};
+use crate::hive::consensus::journal::{AppId, LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Runnable, Turn};
 use crate::panics;
 use crate::state::column::Columns;
@@ -158,6 +158,11 @@ impl<A: App> Bee<A> {
         (std::iter::once(self.first_cell).chain(more.iter().copied()).skip(known).collect(), more.len() + 1)
     }
 
+    /// Returns the lane on which the bee sends.
+    pub(crate) fn lane(&self) -> LaneId {
+        LaneId::of_bee(AppId(self.app.index), self.id)
+    }
+
     /// Checks whether the bee has ended, without waiting for its mailbox: a locked mailbox counts as ended.
     /// For assertions that run under other locks.
     pub(crate) fn may_be_gone(&self) -> bool {
@@ -234,12 +239,14 @@ impl<A: App> Bee<A> {
 
         let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
-            Some(pending) => pending.link().lanes.floors_above(&pending.seen),
+            // until then the log is the place from which its messages are sent again
+            Some(pending) if pending.link().lanes.bees.is_open(self.lane()) => None,
+            Some(pending) => pending.link().lanes.floors_above(&pending.seen, AppId(self.app.index)),
             None => Some(Vec::new()),
         };
 
         let Some(floors) = floors else {
-            // the sender may still resend a message that this bee has handled
+            // a sender may still resend a message that this bee has handled, or this bee one of its own
             mailbox.idle_noted = true;
             return Retirement::Later;
         };

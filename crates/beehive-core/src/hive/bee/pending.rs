@@ -6,10 +6,11 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
-    AppId, Consumed, DedupTable, EntryNumber, Input, LaneId, Seq, Visited, Work,
+    Acked, AppId, Consumed, DedupTable, EntryNumber, Input, LaneId, MessageId, Seq, Visited, Work,
 };
 use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::Messages;
 use crate::panics;
@@ -181,6 +182,9 @@ impl<A: App> PendingRuns<A> {
     ) {
         let number = done.number();
         if let Some((_, work)) = done.entry.take() {
+            // before its effects: the bees that get the messages ask for the floor
+            let foreign = work.emits.iter().map(|emit| emit.id).filter(|id| !self.link.has_app(id.app));
+            self.link.lanes.bees.sent(foreign);
             if let Some(views) = &bee.app.views {
                 views.committed(state, &work.ops, cx.turn.moment())
             }
@@ -193,7 +197,7 @@ impl<A: App> PendingRuns<A> {
 
         self.cells_logged = self.cells_logged.max(done.cells_end);
         if let (Some(probe), Some(number)) = (cx.turn.hive.probe(), number) {
-            probe.entry_committed(number)
+            probe.entry_committed((self.link.position(), number))
         }
 
         let inputs = match done.inputs {
@@ -219,6 +223,7 @@ impl<A: App> PendingRuns<A> {
         cx.turn.cause = done.delivery.cause.clone();
         flush(done.steps, cx);
         cx.turn.cause = None;
+        acknowledge(&self.link, &done.delivery, bee.app.index, cx.turn.hive);
         let Delivery { batch, cells, .. } = done.delivery;
         batch.committed(cells.len());
         panics::harmless(|| drop(batch));
@@ -284,12 +289,19 @@ impl<A: App> PendingRuns<A> {
 
         let mut new = Vec::new();
         let mut inputs: Vec<Input> = Vec::new();
-        // only messages from outside can arrive twice: all others are in the log, which holds each of them
-        // once
-        let floor = batch.admitted().map(|admitted| admitted.lane().floor());
+        // only messages from outside and from other logs can arrive twice: all others are in this log, which holds
+        // each of them once
+        let lane = batch.source().numbers.lane;
+        let floor = match batch.admitted() {
+            Some(admitted) => Some(admitted.lane().floor()),
+            None if self.link.is_foreign(lane) => {
+                Some(self.link.lanes.bees.floor(lane, AppId(app)).unwrap_or_default())
+            }
+            None => None,
+        };
         if let Some(floor) = floor {
             self.prune();
-            self.seen.raise(batch.source().numbers.lane, floor)
+            self.seen.raise(lane, floor)
         }
 
         for index in range {
@@ -336,6 +348,20 @@ impl<A: App> PendingRuns<A> {
     /// Removes retired lanes from `seen`.
     pub(crate) fn forget_unknown(&mut self) {
         self.link.lanes.prune(&mut self.seen)
+    }
+}
+
+/// Acknowledges the messages of a delivery to the log that contains them, if that is not `link`. The record that consumed
+/// them is committed.
+pub(crate) fn acknowledge<A: App>(link: &Link, delivery: &Delivery<A>, app: u16, hive: &HiveInner) {
+    let numbers = delivery.batch.numbers();
+    if delivery.count == 0 || !link.is_foreign(numbers.lane) {
+        return;
+    }
+    let Some(its_log) = numbers.lane.app().and_then(|app| hive.log_of(app)) else { return };
+    for index in delivery.first..delivery.first + delivery.count {
+        let MessageId { lane, seq, part, app } = numbers.id(index, AppId(app));
+        its_log.acknowledge(Acked { app, lane, seq, count: 1, part })
     }
 }
 

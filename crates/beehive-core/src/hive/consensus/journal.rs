@@ -7,7 +7,7 @@
 //! committed state.
 
 pub use beehive_protocol::{
-    AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Entry, EntryNumber, HandlerId,
+    Acked, AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Entry, EntryNumber, HandlerId,
     Input, LaneId, LogState, LoggedSettings, MessageId, Part, Record, SWEEP_PARTS, Seq, Shapes, Suspect,
     Sweep, Visited, Waiting, Work, sweep_order,
 };

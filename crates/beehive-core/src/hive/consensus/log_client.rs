@@ -3,9 +3,10 @@
 
 use crate::cell::BeeId;
 use crate::hash::HashMap;
-use crate::hive::admission::outside_lanes::Lanes;
+use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{
-    AppId, Consumed, Entry, EntryNumber, Journal, JournalEvents, LogState, Record, Work,
+    Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
+    MessageId, Record, Work,
 };
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
@@ -58,6 +59,8 @@ struct State<W: ?Sized> {
     consumed: BTreeMap<(AppId, BeeId), Consumed>,
     /// Size of `consumed`, in bytes.
     consumed_bytes: usize,
+    /// Messages of this log that apps of other logs have handled, and no entry says so yet.
+    acked: Vec<Acked>,
 }
 
 /// A run of a bee that an entry contains.
@@ -142,6 +145,10 @@ impl<W: ?Sized> State<W> {
 /// The client through which a hive uses one of its journals. `W` is the type of a bee with entries in flight.
 pub(crate) struct LogClient<W: ?Sized> {
     journal: Arc<dyn Journal>,
+    /// The position of the log among those of the hive.
+    position: usize,
+    /// For each app, whether its records go to this log.
+    apps: Vec<bool>,
     state: Mutex<State<W>>,
     /// The lanes of senders outside, which all logs of the hive share.
     pub(crate) lanes: Arc<Lanes>,
@@ -161,6 +168,7 @@ impl<W: ?Sized> LogClient<W> {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         colony: &LogState,
+        (position, apps): (usize, Vec<bool>),
         lanes: Arc<Lanes>,
         quarantine: Arc<Quarantine>,
     ) -> Arc<LogClient<W>> {
@@ -174,9 +182,12 @@ impl<W: ?Sized> LogClient<W> {
             dead: HashMap::default(),
             consumed: BTreeMap::new(),
             consumed_bytes: 0,
+            acked: Vec::new(),
         };
         Arc::new(LogClient {
             journal,
+            position,
+            apps,
             state: Mutex::new(state),
             lanes,
             quarantine,
@@ -184,6 +195,35 @@ impl<W: ?Sized> LogClient<W> {
             version: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
         })
+    }
+
+    /// Returns the position of the log among those of the hive.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Checks whether the records of an app go to this log.
+    #[inline]
+    pub(crate) fn has_app(&self, app: AppId) -> bool {
+        self.apps.get(app.index()).copied().unwrap_or(false)
+    }
+
+    /// Checks whether a lane is that of a bee or an app of another log. Its messages may come twice, and are
+    /// acknowledged.
+    #[inline]
+    pub(crate) fn is_foreign(&self, lane: LaneId) -> bool {
+        lane.app().is_some_and(|app| !self.has_app(app))
+    }
+
+    /// Marks a message as consumed without a bee: see [`WithoutBee::input`].
+    pub(crate) fn input_without_bee(
+        &self,
+        message_id: MessageId,
+        handler: HandlerId,
+        admitted: Option<&Arc<Admitted>>,
+    ) -> Option<Input> {
+        let lanes = self.is_foreign(message_id.lane).then_some(&*self.lanes);
+        self.without_bee.input(message_id, handler, admitted, lanes)
     }
 
     /// Sets the object that the journal reports to.
@@ -225,7 +265,7 @@ impl<W: ?Sized> LogClient<W> {
         fate: Fate,
         take: impl FnOnce(&mut State<W>) -> BTreeMap<EntryNumber, Undecided<W>>,
     ) -> Vec<Arc<W>> {
-        let mut bees = Vec::new();
+        let (mut bees, mut acked) = (Vec::new(), Vec::new());
         let mut state = self.state.lock();
         let decided = take(&mut state);
         // incremented while the lock is held: a bee whose `append` is refused because of this decision has
@@ -248,12 +288,17 @@ impl<W: ?Sized> LogClient<W> {
                     // appended while the lock is held, so that no newer record gets in front of it
                     self.journal.append(again)
                 }
-                (Undecided::Said(_, committed), _) => {
+                (Undecided::Said(entry, committed), _) => {
+                    if let Record::Acked(messages) = &entry.record {
+                        acked.extend_from_slice(messages)
+                    }
                     let _ = committed.send(());
                 }
             }
         }
 
+        drop(state);
+        acked.into_iter().flat_map(Acked::messages).for_each(|id| self.lanes.bees.acknowledged(id));
         bees
     }
 
@@ -348,10 +393,33 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Appends an entry with everything that bees have handled without effect, if there is anything. Nothing
-    /// waits for its commit.
+    /// Notes that an app of another log has handled messages of this log, and that its record is committed there.
+    pub(crate) fn acknowledge(&self, new: Acked) {
+        let mut state = self.state.lock();
+        if !state.acked.last_mut().is_some_and(|last| last.extend(&new)) {
+            state.acked.push(new)
+        }
+        if state.acked.len() >= limits::ACKED_RUNS_MAX {
+            self.say_acked(&mut state)
+        }
+    }
+
+    /// Appends entries with everything that bees have handled without effect, and with all acknowledgments, if there
+    /// are any. Nothing waits for their commit.
     pub(crate) fn log_consumed(&self) {
-        self.say_consumed(&mut self.state.lock())
+        let mut state = self.state.lock();
+        self.say_consumed(&mut state);
+        self.say_acked(&mut state)
+    }
+
+    fn say_acked(&self, state: &mut State<W>) {
+        if state.acked.is_empty() {
+            return;
+        }
+        self.append_open_of(state);
+        let acked = std::mem::take(&mut state.acked);
+        let entry = state.say(Record::Acked(acked), oneshot::channel().0);
+        self.journal.append(entry)
     }
 
     fn say_consumed(&self, state: &mut State<W>) {

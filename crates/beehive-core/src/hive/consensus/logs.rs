@@ -4,6 +4,7 @@ use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{AppId, Journal, LaneId, LogState, Seq};
 use crate::hive::consensus::log_client::LogClient;
 use crate::hive::consensus::quarantine::Quarantine;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The logs of a hive. `W` is the type of a bee with entries in flight.
@@ -29,13 +30,14 @@ impl<W: ?Sized> Logs<W> {
     ) -> Logs<W> {
         let lanes = Arc::new(Lanes::new(logs.iter().flat_map(|(_, state)| lasting_lanes(state))));
         let quarantine = Arc::new(Quarantine::new(logs));
-        let client = |(journal, state): &(Arc<dyn Journal>, LogState)| {
-            LogClient::new(journal.clone(), state, lanes.clone(), quarantine.clone())
+        let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
+            let apps = of_apps.iter().map(|log| *log == Some(at)).collect();
+            LogClient::new(journal.clone(), state, (at, apps), lanes.clone(), quarantine.clone())
         };
         Logs {
-            clients: logs.iter().map(client).collect(),
-            of_apps,
+            clients: logs.iter().enumerate().map(client).collect(),
             own_lane: lanes.open(chance),
+            of_apps,
             lanes,
             quarantine,
         }
@@ -49,6 +51,38 @@ impl<W: ?Sized> Logs<W> {
     /// Returns the client of an app's log; `None` if the app's state is in memory only.
     pub(crate) fn of_app(&self, app: AppId) -> Option<&Arc<LogClient<W>>> {
         self.clients.get((*self.of_apps.get(app.index())?)?)
+    }
+
+    /// Restores the lanes of bees: what is in an outbox for an app of another log is not acknowledged. Returns the
+    /// lanes whose bees are gone, and of which no message waits: the logs may forget them.
+    pub(crate) fn restore_lanes(&self, logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
+        let bees = &self.lanes.bees;
+        for (client, (_, state)) in self.clients.iter().zip(logs) {
+            for id in state.outbox.keys().chain(state.sweeps.keys()) {
+                if !client.has_app(id.app) {
+                    bees.sent([*id])
+                }
+            }
+            state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next));
+        }
+
+        let tables = logs.iter().flat_map(|(_, state)| {
+            state.bees.values().map(|bee| &bee.seen).chain([&state.seen])
+        });
+        let in_tables = tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane);
+        let lanes: BTreeSet<LaneId> = in_tables.filter(|lane| !lane.is_outside()).collect();
+        let mut dead = Vec::new();
+        for lane in lanes {
+            let Some(bee) = lane.bee() else { continue };
+            let log = self.of_apps.get(bee.0.index()).copied().flatten();
+            let image = log.and_then(|log| logs.get(log)).and_then(|(_, state)| state.bees.get(&bee));
+            match image {
+                Some(image) => bees.restore(lane, image.next_seq),
+                None if bees.is_open(lane) => bees.end(lane),
+                None => dead.push(lane),
+            }
+        }
+        dead
     }
 }
 

@@ -1,13 +1,13 @@
 //! Deduplication of messages that no bee consumes: they start a sweep or set a timer, or a stateless handler
 //! handles them.
 
-use crate::hive::admission::outside_lanes::Admitted;
+use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId, Seq};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The dedup table of the hive itself, for resumable lanes.
+/// The dedup table of a log itself, for resumable lanes and for those of other logs' bees.
 pub(crate) struct WithoutBee {
     seen: Mutex<DedupTable>,
     /// Whether anything was ever inserted into `seen`. While it is `false`, `has_consumed` takes no lock.
@@ -32,17 +32,24 @@ impl WithoutBee {
     }
 
     /// Marks a message as consumed by `handler`, and returns it as the input of a record. Returns `None` if
-    /// the handler has consumed it before. Only messages that may be resent are remembered.
+    /// the handler has consumed it before. Only messages that may be resent are remembered. `lanes` is given if the
+    /// message is from another log.
     pub(crate) fn input(
         &self,
         message_id: MessageId,
         handler: HandlerId,
         admitted: Option<&Arc<Admitted>>,
+        lanes: Option<&Lanes>,
     ) -> Option<Input> {
-        // only messages from outside can arrive twice: all others are in the log, which holds each of them
-        // once
-        let floor = admitted.map_or(Seq::ZERO, |admitted| admitted.lane().floor());
-        if admitted.is_some() && message_id.lane.is_lasting() {
+        // only messages from outside and from other logs can arrive twice: all others are in this log, which holds
+        // each of them once
+        let floor = match (admitted, lanes) {
+            (Some(admitted), _) => admitted.lane().floor(),
+            // the table is that of all apps of the log, so no app's floor must pass the others' messages
+            (None, Some(lanes)) => lanes.bees.floor_of_all(message_id.lane),
+            (None, None) => Seq::ZERO,
+        };
+        if lanes.is_some() || (admitted.is_some() && message_id.lane.is_lasting()) {
             self.any.store(true, Ordering::Release);
             let mut seen = self.seen.lock();
             seen.raise(message_id.lane, floor);

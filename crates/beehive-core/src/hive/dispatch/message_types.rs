@@ -60,8 +60,8 @@ pub(crate) struct MessageType<M: Message> {
     io: Arc<IoBees>,
 }
 
-/// Resumes a sweep that a log contains.
-type ResumeSweep = Box<dyn Fn(&Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
+/// Resumes a sweep that the log at this position contains.
+type ResumeSweep = Box<dyn Fn(usize, &Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
 
 /// Receivers of one message type, in the order of the apps.
 type List<M> = [Arc<dyn Receiver<M>>];
@@ -238,7 +238,7 @@ impl<M: Message> MessageType<M> {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Effect = Box::new(move |cx| wait(one, cx.turn));
                 let handler = receiver.handler();
-                ordered_release::consume(emit.id, handler, part_of, vec![emit], vec![step], cx)
+                ordered_release::consume(emit.id, handler, part_of, (vec![emit], None), vec![step], cx)
             }
         }
     }
@@ -480,11 +480,16 @@ impl Types {
         known.ok_or_else(|| DecodeError { what: "a message", why: why() })
     }
 
-    /// Resumes a sweep that was recovered from a log.
-    pub(crate) fn resume_sweep(&self, sweep: &Sweep, cx: &mut RouteContext) -> Result<(), DecodeError> {
+    /// Resumes a sweep that was recovered from the log at position `log`.
+    pub(crate) fn resume_sweep(
+        &self,
+        log: usize,
+        sweep: &Sweep,
+        cx: &mut RouteContext,
+    ) -> Result<(), DecodeError> {
         let emit = &sweep.waiting.emit;
         match self.resume.read().get(&(emit.id.app.0, emit.name.clone())) {
-            Some(resume) => resume(sweep, cx),
+            Some(resume) => resume(log, sweep, cx),
             None => {
                 Err(DecodeError { what: "a sweep", why: format!("the app has no handler `{}`", emit.name) })
             }

@@ -2,10 +2,12 @@
 //! in the order in which they arose, whatever the order in which the records are reported as committed.
 
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::outside_lanes::Admitted;
-use crate::hive::consensus::journal::{Emit, HandlerId, MessageId, Record};
+use crate::hive::consensus::journal::{Acked, Emit, HandlerId, MessageId, Record};
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
-use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::turn::{Link, Place, Turn};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,13 +81,13 @@ impl Releases {
 }
 
 /// Consumes a message with `handler`, unless that handler has consumed it before. A record contains the
-/// messages that were emitted for it (`emits`); the effects `steps` are released when the record is
-/// committed.
+/// messages that were emitted for it (`emits`), under the number `reserved` if it is given; the effects `steps` are
+/// released when the record is committed.
 pub(crate) fn consume(
     message_id: MessageId,
     handler: usize,
     admitted: Option<&Arc<Admitted>>,
-    emits: Vec<Emit>,
+    (emits, reserved): (Vec<Emit>, Option<Reserved>),
     steps: Vec<Effect>,
     cx: &mut RouteContext,
 ) {
@@ -96,13 +98,17 @@ pub(crate) fn consume(
 
     let Some(link) = cx.turn.hive.log_of(message_id.app).cloned() else { return };
     let handler = HandlerId(handler as u16);
-    let Some(input) = link.without_bee.input(message_id, handler, admitted) else { return };
+    let Some(input) = link.input_without_bee(message_id, handler, admitted) else {
+        return acknowledge(&link, message_id, cx.turn.hive);
+    };
 
     let admitted = admitted.cloned();
     if let Some(admitted) = &admitted {
         admitted.open()
     }
 
+    let foreign: Vec<MessageId> =
+        emits.iter().map(|emit| emit.id).filter(|id| !link.has_app(id.app)).collect();
     let record = Record::Admit { app: message_id.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (queue, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
@@ -111,10 +117,26 @@ pub(crate) fn consume(
     let committed = link.say(record);
 
     cx.turn.hive.spawn(Box::pin(async move {
-        let _ = committed.await;
+        if committed.await.is_err() {
+            // the hive is gone
+            return;
+        }
+        link.lanes.bees.sent(foreign);
+        drop(reserved);
+        acknowledge(&link, message_id, &hive);
         Turn::with(&hive, Place::Runners, |turn| queue.committed(place, release, turn));
         if let Some(admitted) = admitted {
             admitted.close()
         }
     }))
+}
+
+/// Acknowledges a message to the log that contains it, if that is not `link`. The record that consumed it is committed.
+pub(crate) fn acknowledge(link: &Link, message_id: MessageId, hive: &HiveInner) {
+    let MessageId { lane, seq, part, app } = message_id;
+    if link.is_foreign(lane)
+        && let Some(its_log) = lane.app().and_then(|app| hive.log_of(app))
+    {
+        its_log.acknowledge(Acked { app, lane, seq, count: 1, part })
+    }
 }

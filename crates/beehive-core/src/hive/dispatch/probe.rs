@@ -83,22 +83,25 @@ pub(crate) trait Probe: Send + Sync {
     /// Takes the notes of a run, in order. With a journal this is called after log entry `entry` was
     /// appended: the notes count once the entry is committed. Without an entry they are final. Called by
     /// the thread that made the notes.
-    fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {}
+    fn noted(&self, entry: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Takes the notes of a journaled run without an entry. They count once `newest`, the bee's newest entry
     /// in flight, is committed, because the run has read the changes of that entry. Called by the thread that
     /// made the notes.
-    fn noted_read(&self, newest: Option<EntryNumber>, notes: Vec<Note>) {}
+    fn noted_read(&self, newest: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Called when log entry `entry` is committed, before its effects are released. Called by the thread
     /// that runs the bee that made the entry.
-    fn entry_committed(&self, entry: EntryNumber) {}
+    fn entry_committed(&self, entry: LoggedIn) {}
 
     /// Called when the state of a bee was rebuilt from its committed state and its entries in flight,
     /// which empties its volatile dictionaries. `cells` are the cells of the bee. Called by the thread
     /// that runs the bee.
     fn restored(&self, app: u16, cells: Vec<CellId>) {}
 }
+
+/// An entry: the position of its log among those of the hive, and its number.
+pub(crate) type LoggedIn = (usize, EntryNumber);
 
 /// A transaction without its outcome, for the probe.
 pub(crate) struct Transaction<'a> {

@@ -195,6 +195,10 @@ pub(crate) trait AnyBatch: Any + Send + Sync {
     fn opened(&self);
     /// Notes that a delivery to `cells` cells is committed.
     fn committed(&self, cells: usize);
+    /// Returns the numbers of the messages on their sender's lane; none for the visits of a sweep.
+    fn numbers(&self) -> Numbers {
+        Numbers::NONE
+    }
 }
 
 impl<M: Message> AnyBatch for Batch<M> {
@@ -219,6 +223,9 @@ impl<M: Message> AnyBatch for Batch<M> {
         if let Some(admitted) = &self.admitted {
             admitted.close()
         }
+    }
+    fn numbers(&self) -> Numbers {
+        self.source.numbers
     }
 }
 

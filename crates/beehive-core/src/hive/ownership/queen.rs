@@ -236,7 +236,8 @@ impl<A: App> AppRuntime<A> {
         if let Some(link) = &self.link {
             // while the log still knows `from`
             link.log_consumed();
-            link.commit(Record::Fuse { app: AppId(self.index), from, into }).await
+            link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
+            link.lanes.bees.end(source.lane())
         }
         {
             let mut queen = self.queen.lock();
@@ -302,7 +303,8 @@ impl<A: App> AppRuntime<A> {
                         // the record must enter the log before another bee can get these cells, because that
                         // bee does not know which messages this one has handled; nothing waits for the
                         // commit
-                        drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }))
+                        drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }));
+                        link.lanes.bees.end(bee.lane())
                     }
                     queen.bees.remove(bee.id);
                     retired += 1;

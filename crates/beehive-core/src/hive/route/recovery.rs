@@ -1,7 +1,7 @@
 //! Recovery of a hive from a log: senders' queues, messages that were not handled, and unfinished sweeps.
 
 use crate::hash::HashMap;
-use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record, Waiting};
+use crate::hive::consensus::journal::{Acked, Journal, LaneId, LogState, MessageId, Record, Waiting};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
@@ -43,13 +43,14 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
     dead.into_iter().collect()
 }
 
-/// Resends the messages that were emitted but not handled, and resumes the unfinished sweeps, in the order in
-/// which they were emitted.
+/// Resends the messages of log number `log` that were emitted but not handled, and resumes the unfinished sweeps, in
+/// the order in which they were emitted.
 ///
 /// # Errors
 /// Returns an error if a message in the log cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
+    log: usize,
     colony: &LogState,
     queues: &mut SenderQueues,
 ) -> Result<(), DecodeError> {
@@ -61,12 +62,29 @@ pub(crate) fn send_again(
         all.into_iter().try_for_each(|(waiting, sweep)| {
             let mut queue = queues.of(waiting.emit.id.lane);
             let cx = &mut RouteContext::new(&mut queue, turn);
+            if hive.log_of(waiting.emit.id.app).is_none() {
+                give_to_app_in_memory(hive, log, waiting)
+            }
             match sweep {
-                Some(sweep) => hive.types.resume_sweep(sweep, cx),
+                Some(sweep) => hive.types.resume_sweep(log, sweep, cx),
                 None => hive.types.resend(&waiting.emit, cx),
             }
         })
     })
+}
+
+/// Acknowledges a message to an app that is in memory only now. The app gets the message once more, and no record will
+/// say that it has handled it.
+fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting) {
+    let MessageId { lane, seq, part, app } = waiting.emit.id;
+    tracing::warn!(
+        message = waiting.emit.name,
+        app = app.0,
+        "the log has a message to an app that is in memory only now; it gets the message once more"
+    );
+    if let Some(link) = hive.log_clients().get(log) {
+        link.acknowledge(Acked { app, lane, seq, count: 1, part })
+    }
 }
 
 /// Records in all logs that these lanes have ended, so that every dedup table drops them.

@@ -354,7 +354,10 @@ pub(crate) fn consume_held(
     cx: &mut RouteContext,
     make: &mut dyn FnMut(&mut RouteContext),
 ) {
-    let mut effects = Effects::new(Numbers::parts(message_id, HandlerId(handler as u16)));
+    // a number of its own for the emitted messages: that of `message_id` may be consumed in another log
+    let Some(link) = cx.turn.hive.log_of(message_id.app) else { return };
+    let reserved = link.lanes.bees.reserve(message_id.app);
+    let mut effects = Effects::new(Numbers::parts(reserved.id, HandlerId(handler as u16)));
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);
     held.run_deferred();
@@ -365,7 +368,7 @@ pub(crate) fn consume_held(
             bytes,
             "a stateless handler emitted more bytes than one log record may hold; its output was dropped"
         );
-        return ordered_release::consume(message_id, handler, admitted, Vec::new(), Vec::new(), cx);
+        return ordered_release::consume(message_id, handler, admitted, (Vec::new(), None), Vec::new(), cx);
     }
 
     let (emits, notes) = (std::mem::take(&mut effects.emits), std::mem::take(&mut effects.notes));
@@ -373,5 +376,5 @@ pub(crate) fn consume_held(
     if !notes.is_empty() {
         steps.insert(0, Box::new(move |cx| cx.note(notes)))
     }
-    ordered_release::consume(message_id, handler, admitted, emits, steps, cx)
+    ordered_release::consume(message_id, handler, admitted, (emits, Some(reserved)), steps, cx)
 }

@@ -140,6 +140,7 @@ fn run_all<A: Handlers>(
         // all messages are duplicates, and the records that consumed them are committed. While a record is
         // in flight, duplicates go through an empty record instead: the record that consumed the first copy
         // may still be refused, and the duplicates must not be reported as committed before it
+        pending::acknowledge(pending.link(), &delivery, bee.app.index, turn.hive);
         return delivery.batch.committed(0);
     }
 
@@ -287,8 +288,12 @@ pub(crate) fn record<A: App>(
     if draft.ops.is_empty() && effects.only_reports() {
         // a message from a resumable lane that comes again reaches this bee only if the log knows its cells
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
+        // a message of another log is acknowledged as soon as this run is released, so an entry must say that it
+        // is handled
+        let is_foreign = inputs.iter().any(|input| pending.link().is_foreign(input.lane));
         let unsaid = match steps.may_repeat {
             false => Some(Unsaid::Nothing),
+            true if is_foreign => None,
             true if is_lasting && !bee.cells_after(pending.cells_logged).0.is_empty() => None,
             true => Some(Unsaid::Open(std::mem::take(&mut draft.visits))),
         };
@@ -316,7 +321,7 @@ pub(crate) fn record<A: App>(
     match pending.link().append(bee.clone(), pending.newest(), work, bytes) {
         Ok(Appended { number, work, consumed: says }) => {
             if let Some(probe) = turn.hive.probe() {
-                probe.noted(Some(number), notes)
+                probe.noted(Some((pending.link().position(), number)), notes)
             }
             pending.next_seq = next_seq;
             pending.is_logged = true;
@@ -350,7 +355,8 @@ fn read<A: App>(
     turn.cause = None;
 
     if let Some(probe) = turn.hive.probe() {
-        probe.noted_read(pending.newest(), std::mem::take(&mut effects.notes))
+        let newest = pending.newest().map(|number| (pending.link().position(), number));
+        probe.noted_read(newest, std::mem::take(&mut effects.notes))
     }
 
     let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);

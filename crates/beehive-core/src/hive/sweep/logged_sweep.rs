@@ -25,6 +25,7 @@ use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::{Handler, map};
 use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::ordered_release::acknowledge;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::route::receiver::route;
@@ -104,6 +105,24 @@ struct Opening {
     record: Record,
     /// The batch from outside to close when the record is committed.
     admitted: Option<Arc<Admitted>>,
+    /// The message that the record consumes, which is acknowledged then if another log contains it.
+    consumed: MessageId,
+}
+
+impl Opening {
+    /// Returns the record in which a message starts a sweep (`emit`) in the log `link`. Returns `None` if the message
+    /// was resent and has started its sweep before.
+    fn of(
+        link: &Link,
+        consumed: MessageId,
+        handler: HandlerId,
+        admitted: Option<Arc<Admitted>>,
+        emit: Emit,
+    ) -> Option<Opening> {
+        let input = link.input_without_bee(consumed, handler, admitted.as_ref())?;
+        let record = Record::Admit { app: consumed.app, handler, input, emits: vec![emit] };
+        Some(Opening { record, admitted, consumed })
+    }
 }
 
 /// The progress of a sweep.
@@ -154,19 +173,21 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
     let emit = Emit { is_sweep: true, ..emit };
 
+    // the record of the sender goes to another log, and emits the sweep there. It starts when its own log contains it
+    let is_foreign = link.is_foreign(sweep.lane);
+    let later = (cx.is_held() && is_foreign).then(|| emit.clone());
     let opening = match cx.held() {
         Some(effects) => {
             effects.emits.push(emit);
             None
         }
-        None => {
-            let Some(input) = link.without_bee.input(message_id, handler, admitted.as_ref()) else {
-                // the message was resent, and has started its sweep before
-                return admitted.iter().for_each(|admitted| admitted.close());
-            };
-            let record = Record::Admit { app: AppId(app.index), handler, input, emits: vec![emit] };
-            Some(Opening { record, admitted })
-        }
+        None => match Opening::of(&link, message_id, handler, admitted.clone(), emit) {
+            Some(opening) => Some(opening),
+            None => {
+                admitted.iter().for_each(|admitted| admitted.close());
+                return acknowledge(&link, message_id, cx.turn.hive);
+            }
+        },
     };
 
     let open_visits = Arc::<OpenVisits>::default();
@@ -183,18 +204,24 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     });
 
     match cx.held() {
-        Some(effects) => effects.hold(move |cx| cursor.wait_at(cx)),
+        Some(effects) => effects.hold(move |cx| {
+            cursor.progress.lock().opening =
+                later.and_then(|emit| Opening::of(&cursor.link, sweep, handler, None, emit));
+            cursor.wait_at(cx)
+        }),
         None => cursor.wait_at(cx),
     }
 }
 
-/// Resumes an unfinished sweep from a log: visits its open cells again, and continues at its cursor.
+/// Resumes an unfinished sweep from the log at a position: visits its open cells again, and continues at its cursor. If
+/// that is the log of its sender, and another than that of `app`, starts the sweep there unless it has started before.
 ///
 /// # Errors
 /// Returns an error if the message of the sweep cannot be decoded.
 pub(crate) fn resume<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
-    sweep: &Sweep,
+    handler: HandlerId,
+    (log, sweep): (usize, &Sweep),
     run: RunDelivery<A>,
     cx: &mut RouteContext,
 ) -> Result<(), DecodeError> {
@@ -202,6 +229,18 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
+
+    let is_here = cx.turn.hive.log_clients().get(log).is_some_and(|client| Arc::ptr_eq(client, &link));
+    let opening = match is_here {
+        true => None,
+        false => match Opening::of(&link, emit.id, handler, None, emit.clone()) {
+            Some(opening) => Some(opening),
+            None => {
+                acknowledge(&link, emit.id, cx.turn.hive);
+                return Ok(());
+            }
+        },
+    };
 
     let resumed = Some((link.clone(), emit.id, AtomicBool::new(false)));
     let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
@@ -214,7 +253,7 @@ pub(crate) fn resume<A: Handlers, M: Message>(
         open_visits,
         run,
         cause: None,
-        progress: Mutex::new(Progress { opening: None, next: sweep.next, gone: Vec::new() }),
+        progress: Mutex::new(Progress { opening, next: sweep.next, gone: Vec::new() }),
     });
 
     let open: Vec<CellId> = sweep.open.iter().copied().collect();
@@ -238,8 +277,9 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     /// delivered only once the cursor has passed its cell, so it arrives there after the visit.
     async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
         let opening = self.progress.lock().opening.take();
-        if let Some(Opening { record, admitted }) = opening {
+        if let Some(Opening { record, admitted, consumed }) = opening {
             self.link.commit(record).await;
+            acknowledge(&self.link, consumed, &hive);
             admitted.iter().for_each(|admitted| admitted.close());
             return;
         }

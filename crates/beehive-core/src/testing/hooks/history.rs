@@ -8,10 +8,10 @@
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
-use crate::hive::consensus::journal::{AppId, EntryNumber};
+use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::outputs::{Savepoint, Sent};
-use crate::hive::dispatch::probe::{Note, Probe, Rerun, Transaction, Uncommitted};
+use crate::hive::dispatch::probe::{LoggedIn, Note, Probe, Rerun, Transaction, Uncommitted};
 use crate::hive::message::batch::{Address, Messages, Source};
 use crate::message::Error;
 use crate::panics;
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A message for one handler of one app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -184,13 +184,12 @@ pub(crate) enum Event {
 pub(crate) struct Moment {
     /// The incarnation of the hive, counted from 1.
     pub(crate) life: u32,
-    /// The entry that commits the event, or the newest entry before the event if no entry does.
-    pub(crate) entry: EntryNumber,
-    /// The order in which events were recorded.
+    /// The order in which events were recorded. What causes another event is recorded before it: its effects leave
+    /// only after that.
     place: u64,
     /// The entry without which the event did not happen: the one that commits it, or the newest one whose
     /// changes a run without an entry has read.
-    needs: Option<EntryNumber>,
+    needs: Option<LoggedIn>,
 }
 
 #[derive(Default)]
@@ -202,9 +201,9 @@ struct Book {
     /// The events in the order in which they were recorded.
     events: Vec<(Moment, Event)>,
     /// The entries that are known to be committed, by incarnation.
-    committed: BTreeMap<u32, BTreeSet<EntryNumber>>,
-    /// The entries that are in the log, by incarnation that has ended.
-    logged: BTreeMap<u32, BTreeSet<EntryNumber>>,
+    committed: BTreeMap<u32, BTreeSet<LoggedIn>>,
+    /// The entries that are in the logs, by incarnation that has ended.
+    logged: BTreeMap<u32, BTreeSet<LoggedIn>>,
 }
 
 /// The events of all incarnations of a hive.
@@ -212,8 +211,8 @@ struct Book {
 pub(crate) struct Events(Mutex<Book>);
 
 impl Events {
-    /// Ends the current incarnation. `logged` contains the numbers of all entries in the log.
-    pub(crate) fn end_life(&self, logged: BTreeSet<EntryNumber>) {
+    /// Ends the current incarnation. `logged` contains all entries in the logs.
+    pub(crate) fn end_life(&self, logged: BTreeSet<LoggedIn>) {
         let mut book = self.0.lock();
         let life = book.lives;
         book.logged.insert(life, logged);
@@ -228,7 +227,7 @@ impl Events {
             moment.needs.is_none_or(|entry| known.is_some_and(|known| known.contains(&entry)))
         };
         let mut events: Vec<_> = book.events.iter().filter(|(moment, _)| happened(moment)).cloned().collect();
-        events.sort_by_key(|(moment, _)| (moment.life, moment.entry, moment.place));
+        events.sort_by_key(|(moment, _)| (moment.life, moment.place));
         events
     }
 
@@ -248,32 +247,26 @@ pub(crate) struct Recorder {
     events: Arc<Events>,
     /// The number of the incarnation; zero until the hive starts.
     life: AtomicU32,
-    /// The highest entry number so far.
-    last: AtomicU64,
 }
 
 impl Recorder {
     /// Creates a recorder for a hive that is about to start.
     pub(crate) fn new(events: &Arc<Events>) -> Recorder {
-        Recorder { events: events.clone(), life: AtomicU32::new(0), last: AtomicU64::new(0) }
+        Recorder { events: events.clone(), life: AtomicU32::new(0) }
     }
 
     fn life(&self) -> u32 {
         self.life.load(Ordering::Relaxed)
     }
 
-    /// Adds events. `entry` is the entry that commits them, if there is one; `needs` is the entry without
-    /// which they did not happen.
-    fn add(&self, entry: Option<EntryNumber>, needs: Option<EntryNumber>, new: impl Iterator<Item = Event>) {
+    /// Adds events. `needs` is the entry without which they did not happen.
+    fn add(&self, needs: Option<LoggedIn>, new: impl Iterator<Item = Event>) {
         let mut book = self.events.0.lock();
-        let last = self.last.fetch_max(entry.map_or(0, |entry| entry.0), Ordering::Relaxed);
-        let last = EntryNumber(last);
-
         let life = self.life();
         let Book { places, events, .. } = &mut *book;
         events.extend(new.map(|event| {
             *places += 1;
-            (Moment { life, entry: entry.unwrap_or(last), place: *places, needs }, event)
+            (Moment { life, place: *places, needs }, event)
         }))
     }
 }
@@ -324,19 +317,19 @@ impl Probe for Recorder {
         note(vec![Event::Ran(Box::new(Ran::of(transaction, Left::Failed(error.clone()))))])
     }
 
-    fn noted(&self, entry: Option<EntryNumber>, notes: Vec<Note>) {
-        self.add(entry, entry, events_of(notes))
+    fn noted(&self, entry: Option<LoggedIn>, notes: Vec<Note>) {
+        self.add(entry, events_of(notes))
     }
 
-    fn noted_read(&self, newest: Option<EntryNumber>, notes: Vec<Note>) {
-        self.add(None, newest, events_of(notes))
+    fn noted_read(&self, newest: Option<LoggedIn>, notes: Vec<Note>) {
+        self.add(newest, events_of(notes))
     }
 
-    fn entry_committed(&self, entry: EntryNumber) {
+    fn entry_committed(&self, entry: LoggedIn) {
         self.events.0.lock().committed.entry(self.life()).or_default().insert(entry);
     }
 
     fn restored(&self, app: u16, cells: Vec<CellId>) {
-        self.add(None, None, std::iter::once(Event::Restored { app, cells }))
+        self.add(None, std::iter::once(Event::Restored { app, cells }))
     }
 }
