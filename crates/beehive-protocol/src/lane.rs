@@ -187,8 +187,14 @@ mod tests {
             (LaneId::of_bee(AppId(3), BeeId(5)), LaneId::passing(5), LaneId::lasting(5));
         assert_eq!([bee, passing, lasting].map(LaneId::is_outside), [false, true, true]);
         assert_eq!(LaneId::of_app(AppId(3)), LaneId(0xffff_ffff_fffe_0006));
-        assert_eq!([bee, LaneId::of_app(AppId(3)), passing, LaneId::NONE].map(LaneId::app), [Some(AppId(3)), Some(AppId(3)), None, None]);
-        assert_eq!([bee, LaneId::of_app(AppId(3)), passing].map(LaneId::bee), [Some((AppId(3), BeeId(5))), None, None]);
+        assert_eq!(
+            [bee, LaneId::of_app(AppId(3)), passing, LaneId::NONE].map(LaneId::app),
+            [Some(AppId(3)), Some(AppId(3)), None, None]
+        );
+        assert_eq!(
+            [bee, LaneId::of_app(AppId(3)), passing].map(LaneId::bee),
+            [Some((AppId(3), BeeId(5))), None, None]
+        );
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 

@@ -4,10 +4,10 @@
 
 use beehive_protocol::codec::{decode, encode_many};
 use beehive_protocol::{
-    Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker, Decision,
-    DedupTable, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState, LoggedSettings,
-    MessageId, Op, Ownership, Part, Proposal, Record, SWEEP_PARTS, Seq, Shape, Shapes, Suspect, Sweep, Time,
-    Visited, Waiting, Work, sweep_order,
+    Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker,
+    Decision, DedupTable, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState,
+    LoggedSettings, MessageId, Op, Ownership, Part, Proposal, Record, SWEEP_PARTS, Seq, Shape, Shapes,
+    Suspect, Sweep, Time, Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -40,6 +40,10 @@ fn emit() -> Emit {
 
 fn input() -> Input {
     Input { lane: LaneId::lasting(6), floor: Seq(2), seq: Seq(3), count: 4, part: Part::WHOLE }
+}
+
+fn acked() -> Acked {
+    Acked { app: APP, lane: LaneId::of_bee(APP, BeeId(7)), seq: Seq(3), count: 4, part: Part::WHOLE }
 }
 
 fn op(value: Option<Vec<u8>>) -> Op {
@@ -99,7 +103,7 @@ fn consumed() -> Consumed {
     Consumed { app: APP, bee: BeeId(7), inputs: vec![input()], visits }
 }
 
-fn records() -> [(&'static str, Record); 9] {
+fn records() -> [(&'static str, Record); 10] {
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: vec![emit()] };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
@@ -114,6 +118,7 @@ fn records() -> [(&'static str, Record); 9] {
         ("Record::Settings", Record::Settings { settings: vec![(APP, settings())] }),
         ("Record::Shapes", Record::Shapes(shapes())),
         ("Record::Consumed", Record::Consumed(vec![consumed()])),
+        ("Record::Acked", Record::Acked(vec![acked()])),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! The state machine of the log, compared with a naive model that keeps lists of everything that ever happened.
 
 use beehive_protocol::{
-    Address, AppId, BeeId, CellId, Consumed, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId,
-    LogState, MessageId, Op, Part, Record, Seq, Time, Visited, Work,
+    Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Entry, EntryNumber, HandlerId, HiveId, Input,
+    LaneId, LogState, MessageId, Op, Part, Record, Seq, Time, Visited, Work,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -12,6 +12,8 @@ const APP: AppId = AppId(0);
 const RECEIVER: AppId = AppId(1);
 const BEES: u64 = 5;
 const OUTSIDE: [LaneId; 2] = [LaneId::passing(1), LaneId::lasting(1)];
+/// Lanes of bees whose records are in another log.
+const OF_ANOTHER_LOG: [LaneId; 2] = [LaneId::of_bee(AppId(7), BeeId(1)), LaneId::of_app(AppId(7))];
 
 /// What a hive may do next; numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -65,6 +67,17 @@ enum Step {
         bee: u64,
         cells: Vec<u64>,
     },
+    /// A bee consumes messages of a bee of another log, possibly for the second time.
+    FromAnotherLog {
+        bee: u64,
+        lane: usize,
+        seq: u64,
+        floor: u64,
+    },
+    /// An app of another log has handled the oldest messages in the outbox and an open sweep.
+    Acked {
+        count: usize,
+    },
     /// An entry that was executed on another state.
     Stale {
         bee: u64,
@@ -86,6 +99,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => bee.clone().prop_map(|bee| Step::BeginSweep { bee }),
         2 => (cells.clone(), any::<bool>()).prop_map(|(cells, ends)| Step::Expand { cells, ends }),
         2 => (bee.clone(), cells).prop_map(|(bee, cells)| Step::Visit { bee, cells }),
+        3 => (bee.clone(), 0..2usize, 0..20u64, 0..10u64)
+            .prop_map(|(bee, lane, seq, floor)| Step::FromAnotherLog { bee, lane, seq, floor }),
+        1 => (0..4usize).prop_map(|count| Step::Acked { count }),
         1 => bee.prop_map(|bee| Step::Stale { bee }),
     ]
 }
@@ -271,6 +287,37 @@ impl Run {
                 let one = Consumed { app: APP, bee, inputs: vec![input], visits: Vec::new() };
                 self.apply(Record::Consumed(vec![one]))
             }
+            Step::FromAnotherLog { bee, lane, seq, floor } => {
+                let (lane, seq, floor) = (OF_ANOTHER_LOG[lane], Seq(seq), Seq(floor));
+                let Some(of) = self.bee(bee) else { return };
+                of.seen.insert((lane, seq));
+                let known = of.floors.entry(lane).or_default();
+                *known = floor.max(*known);
+                let input = Input { lane, floor, seq, count: 1, part: Part::WHOLE };
+                self.apply(Record::Turn(vec![Arc::new(Work { inputs: vec![input], ..self.work(bee) })]))
+            }
+            Step::Acked { count } => {
+                let taken: Vec<_> = self.model.open().into_iter().take(count).collect();
+                let sweep: Vec<_> = self.model.open_sweeps().into_iter().take(count / 3).collect();
+                for (id, handled) in &mut self.model.emitted {
+                    *handled |= taken.contains(id)
+                }
+                self.model.sweeps.retain(|(id, ..)| !sweep.contains(id));
+                let of = |id: &MessageId| Acked {
+                    app: id.app,
+                    lane: id.lane,
+                    seq: id.seq,
+                    count: 1,
+                    part: id.part,
+                };
+                let mut runs: Vec<Acked> = Vec::new();
+                for acked in taken.iter().chain(&sweep).map(of) {
+                    if !runs.last_mut().is_some_and(|last| last.extend(&acked)) {
+                        runs.push(acked)
+                    }
+                }
+                self.apply(Record::Acked(runs))
+            }
             Step::Admit { lane, seq, handler } => {
                 let (lane, handler) = (OUTSIDE[lane], HandlerId(handler));
                 let id = MessageId { part: Part(seq + 1), ..self.next_id(50) };
@@ -395,6 +442,11 @@ impl Run {
         let orders: Vec<_> = model.open().iter().map(|id| state.outbox[id].order).collect();
         assert!(orders.is_sorted_by(|a, b| a < b), "the outbox is in the order of emission: {orders:?}");
 
+        let newest = self.entries.iter().filter_map(|entry| match &entry.record {
+            Record::Turn(works) => works.iter().filter(|work| work.app == APP).map(|work| work.bee).max(),
+            _ => None,
+        });
+        assert_eq!(state.newest.get(&APP).copied(), newest.max());
         let bees: Vec<_> = state.bees.keys().filter(|(app, _)| *app == APP).map(|(_, bee)| *bee).collect();
         assert_eq!(bees, model.bees.keys().copied().collect::<Vec<_>>());
         for (id, bee) in &model.bees {
@@ -410,7 +462,11 @@ impl Run {
                     .map(|image| image.rows[0].1.clone());
                 assert_eq!(is, want);
             }
-            for (lane, seq) in OUTSIDE.into_iter().flat_map(|lane| (0..25).map(move |seq| (lane, Seq(seq)))) {
+            for (lane, seq) in OUTSIDE
+                .into_iter()
+                .chain(OF_ANOTHER_LOG)
+                .flat_map(|lane| (0..25).map(move |seq| (lane, Seq(seq))))
+            {
                 assert_eq!(
                     image.seen.contains(lane, seq, Part::WHOLE),
                     bee.has_seen(lane, seq),

@@ -4,9 +4,9 @@ use crate::app::{COPIES, Handlers};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
+use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::settings::Settings;
-use crate::hive::app_logs::AppLogs;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
 };
@@ -25,8 +25,8 @@ use crate::hive::route::recovery;
 use crate::hive::route::recovery::SenderQueues;
 use crate::hive::run::log_events;
 use crate::hive::scheduling::{maintenance, watchdog};
-use crate::hive::sweep::ticks;
 use crate::hive::start_error::StartError;
+use crate::hive::sweep::ticks;
 use crate::hive::{Restart, settings};
 use crate::message::Error;
 use crate::seams::{Platform, TokioPlatform};

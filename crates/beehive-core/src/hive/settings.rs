@@ -7,11 +7,11 @@
 //! app, that bee therefore handles it with the same settings or newer ones.
 
 use crate::hive::admission::credits::Cause;
-use crate::hive::start_error::StartError;
 use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::dispatch::turn::Place;
 use crate::hive::message::batch::{Address, Batch, Source};
+use crate::hive::start_error::StartError;
 use crate::message::Message;
 use crate::state::{ConfigError, names};
 use serde::{Deserialize, Serialize};
@@ -167,10 +167,8 @@ impl HiveInner {
         }
 
         let changed: Vec<_> = changes.iter().map(|change| (change.app, change.logged.version)).collect();
-        self.log_settings(
-            changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect(),
-        )
-        .await;
+        self.log_settings(changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect())
+            .await;
 
         if self.is_stopped() {
             return Err(ReconfigureError::Stopped);
@@ -209,8 +207,13 @@ impl HiveInner {
         let source = Source::outside(self.id, self.platform.random());
         let cause = Cause::new(&self.credits, 1, &self.in_flight);
         self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
-            let batch =
-                Batch { messages: vec![Reconfigured { version }], passed: None, source, sink: None, admitted };
+            let batch = Batch {
+                messages: vec![Reconfigured { version }],
+                passed: None,
+                source,
+                sink: None,
+                admitted,
+            };
             let batch = Arc::new(batch);
             kind.send(&batch, 0..1, Address::App(AppId(app)), cx)
         })

@@ -90,7 +90,11 @@ impl std::fmt::Display for StartError {
                 write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))
             }
             StartError::NoSuchApp { app, known } => {
-                write!(f, "`journal_of` or `in_memory` names an app that the hive does not have: {}", names::refusal("app", app, known))
+                write!(
+                    f,
+                    "`journal_of` or `in_memory` names an app that the hive does not have: {}",
+                    names::refusal("app", app, known)
+                )
             }
             StartError::TwoLogs { app } => {
                 write!(f, "`journal_of` and `in_memory` name the app `{app}` twice; name each app once")

@@ -208,7 +208,8 @@ impl History {
             Err(error) => panic!("{error}"),
         };
         let entries = logs.into_iter().enumerate();
-        let numbers = entries.flat_map(|(at, log)| log.iter().map(move |bytes| (at, number(bytes)))).collect();
+        let numbers =
+            entries.flat_map(|(at, log)| log.iter().map(move |bytes| (at, number(bytes)))).collect();
         self.0.end_life(numbers)
     }
 

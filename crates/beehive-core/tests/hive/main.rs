@@ -16,6 +16,7 @@ mod embedding;
 mod failures;
 mod handler_placement;
 mod history;
+mod in_memory;
 mod io_bee_liveness;
 mod isolation;
 mod journal;

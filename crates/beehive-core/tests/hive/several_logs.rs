@@ -407,7 +407,8 @@ fn what_came_from_another_log_is_forgotten() {
         }
         io.flush().await;
         hive.idle().await;
-        let brief = |state: &LogState| state.bees.values().filter(|bee| bee.state.images().next().is_none()).count();
+        let brief =
+            |state: &LogState| state.bees.values().filter(|bee| bee.state.images().next().is_none()).count();
         eventually("bees without cells have ended", Duration::from_secs(20), || {
             let log = journals[2].log();
             brief(&replay(&log)) == 0

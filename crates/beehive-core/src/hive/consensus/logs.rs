@@ -66,9 +66,8 @@ impl<W: ?Sized> Logs<W> {
             state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next));
         }
 
-        let tables = logs.iter().flat_map(|(_, state)| {
-            state.bees.values().map(|bee| &bee.seen).chain([&state.seen])
-        });
+        let tables =
+            logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
         let in_tables = tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane);
         let lanes: BTreeSet<LaneId> = in_tables.filter(|lane| !lane.is_outside()).collect();
         let mut dead = Vec::new();

@@ -275,8 +275,7 @@ impl Quarantine {
 fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id, .. }: &Suspect) -> bool {
     let bees_of_app = (message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX));
     let mut bees = logs.iter().flat_map(|(_, log)| log.bees.range(bees_of_app.clone()));
-    logs.iter()
-        .any(|(_, log)| log.outbox.contains_key(message_id) || log.sweeps.contains_key(message_id))
+    logs.iter().any(|(_, log)| log.outbox.contains_key(message_id) || log.sweeps.contains_key(message_id))
         || (message_id.lane.is_lasting()
             && !bees.any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }

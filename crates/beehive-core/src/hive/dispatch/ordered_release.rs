@@ -1,8 +1,8 @@
 //! Effects of one sender that wait for records of their own, outside the record of any bee: they are released
 //! in the order in which they arose, whatever the order in which the records are reported as committed.
 
-use crate::hive::admission::credits::Cause;
 use crate::hive::admission::bee_lanes::Reserved;
+use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Acked, Emit, HandlerId, MessageId, Record};
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
