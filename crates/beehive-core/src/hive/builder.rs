@@ -440,8 +440,10 @@ impl Installing<'_> {
         let runtime = AppRuntime::new(index, self.seed, settings, registry, link, by_moment);
 
         let mut dictionaries = Vec::new();
-        if is_logged {
+        if self.hive.logs.is_some() {
             dictionaries = runtime.fresh().shapes();
+        }
+        if is_logged {
             let is_kept = |name: &str| A::DICTS.iter().any(|dict| dict.name == name && !dict.volatile);
             let unreadable = dictionaries.iter().find(|(name, shape)| is_kept(name) && !shape.is_readable());
             if let Some((dictionary, shape)) = unreadable.cloned() {

@@ -359,9 +359,14 @@ pub(crate) fn acknowledge<A: App>(link: &Link, delivery: &Delivery<A>, app: u16,
         return;
     }
     let Some(its_log) = numbers.lane.app().and_then(|app| hive.log_of(app)) else { return };
-    for index in delivery.first..delivery.first + delivery.count {
+    let acked = |index, count| {
         let MessageId { lane, seq, part, app } = numbers.id(index, AppId(app));
-        its_log.acknowledge(Acked { app, lane, seq, count: 1, part })
+        its_log.acknowledge(Acked { app, lane, seq, count, part })
+    };
+    let Delivery { first, count, .. } = *delivery;
+    match numbers.id(first, AppId(app)).part.is_whole() {
+        true => acked(first, count),
+        false => (first..first + count).for_each(|index| acked(index, 1)),
     }
 }
 

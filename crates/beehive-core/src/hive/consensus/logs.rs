@@ -69,7 +69,10 @@ impl<W: ?Sized> Logs<W> {
         let tables =
             logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
         let in_tables = tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane);
-        let lanes: BTreeSet<LaneId> = in_tables.filter(|lane| !lane.is_outside()).collect();
+        // and the lanes that were just restored
+        let in_outboxes = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
+        let open = in_outboxes.map(|id| id.lane).filter(|lane| bees.knows(*lane));
+        let lanes: BTreeSet<LaneId> = in_tables.chain(open).filter(|lane| !lane.is_outside()).collect();
         let mut dead = Vec::new();
         for lane in lanes {
             let Some(bee) = lane.bee() else { continue };
