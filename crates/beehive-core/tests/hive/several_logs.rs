@@ -101,13 +101,13 @@ impl First {
         let number = self.numbers.entry(from).or_default();
         *number += 1;
         ctx.emit(ToSecond { id, from, number: *number });
-        if id % 3 == 0 {
+        if id.is_multiple_of(3) {
             ctx.emit(Both { id, from, number: *number });
         }
-        if id % 7 == 0 {
+        if id.is_multiple_of(7) {
             ctx.after(Duration::from_millis(id % 5), Late { id, from });
         }
-        if id % ROUND_EVERY == 0 {
+        if id.is_multiple_of(ROUND_EVERY) {
             ctx.emit(Round(id))
         }
     }
@@ -126,7 +126,7 @@ struct Second {
 #[handlers]
 impl Second {
     #[rcv(sharded)]
-    fn to_second(&mut self, msg: &ToSecond, ctx: &mut Ctx) {
+    fn second(&mut self, msg: &ToSecond, ctx: &mut Ctx) {
         let key = msg.id % 10;
         add(self.arrivals.entry(key).or_default(), msg.id, msg.from, msg.number);
         let number = self.sent.entry(key).or_default();
@@ -138,7 +138,7 @@ impl Second {
     fn both(&mut self, msg: &Both) -> Option<u64> {
         let key = 100 + msg.from;
         add(self.arrivals.entry(key).or_default(), msg.id, msg.from, msg.number);
-        (msg.id % 2 == 0).then_some(msg.id)
+        (msg.id.is_multiple_of(2)).then_some(msg.id)
     }
     #[rcv(sharded)]
     fn look(&mut self, msg: &AtSecond) -> Arrivals {
@@ -198,7 +198,7 @@ struct Fourth {
 #[handlers]
 impl Fourth {
     #[rcv(sharded)]
-    fn to_fourth(&mut self, msg: &ToFourth) {
+    fn fourth(&mut self, msg: &ToFourth) {
         // what timers have sent has no order
         let (from, number) = match msg.from < 1_000 {
             true => (msg.from, msg.number),
@@ -306,7 +306,7 @@ fn check_at_rest(logs: &[Vec<Vec<u8>>]) {
 async fn emit(io: &mut Io, messages: std::ops::Range<u64>, chance: &mut Chance) {
     for id in messages {
         io.emit(Begin(id));
-        if id % 64 == 0 {
+        if id.is_multiple_of(64) {
             io.flush().await;
             while io.try_receive().is_some() {}
             if chance.below(8) == 0 {
@@ -396,11 +396,11 @@ fn each_message_is_handled_once_wherever_the_logs_end() {
 #[test]
 fn what_came_from_another_log_is_forgotten() {
     on_workers(2, async {
-        let (hive, journals) = start(&vec![Vec::new(); 4], 5, 0);
+        let (hive, journals) = start(&[const { Vec::new() }; 4], 5, 0);
         let mut io = hive.io();
         for id in 0..4_000 {
             io.emit(Begin(id));
-            if id % 100 == 0 {
+            if id.is_multiple_of(100) {
                 io.flush().await;
                 while io.try_receive().is_some() {}
             }
@@ -437,7 +437,7 @@ fn what_came_from_another_log_is_forgotten() {
 #[test]
 fn a_log_that_cannot_commit_holds_up_only_its_own_apps() {
     on_workers(2, async {
-        let (hive, journals) = start(&vec![Vec::new(); 2], 6, 0);
+        let (hive, journals) = start(&[const { Vec::new() }; 2], 6, 0);
         // the log of `second` and `fourth`
         journals[1].stall(true);
         let (mut to_stalled, mut io) = (hive.io(), hive.io());
@@ -445,7 +445,7 @@ fn a_log_that_cannot_commit_holds_up_only_its_own_apps() {
         to_stalled.flush().await;
         for key in 0..20_000 {
             io.emit(Clear(key % 100));
-            if key % 100 == 0 {
+            if key.is_multiple_of(100) {
                 io.flush().await
             }
         }
