@@ -89,6 +89,14 @@ pub const TURN_BYTES_MAX: usize = 1 << 20;
 /// Maximum size of what the bees of a hive have handled without effect and no log entry says yet, in bytes. If there
 /// is more, it is logged at once, and not only after 100 ms.
 pub const CONSUMED_BYTES_MAX: usize = 256 << 10;
+
+/// Size, in bytes, of the parts in which a bee moves to another log. A single row or message may be larger.
+pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;
+
+/// Time after which a move is given up if the log that the bee moves to has not committed a copy of it. The bee handles
+/// nothing meanwhile.
+pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
+
 /// Number of runs of acknowledged messages that wait for an entry of the log. More are written at once.
 pub const ACKED_RUNS_MAX: usize = 1024;
 

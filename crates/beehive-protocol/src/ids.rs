@@ -31,6 +31,11 @@ pub struct HiveId(pub u32);
 #[serde(transparent)]
 pub struct BeeId(pub u64);
 
+/// How often a bee has moved from one log to another. Of two copies of a bee, the one with the higher epoch counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Epoch(pub u32);
+
 /// An app, by its position among the apps of the program. All hives of a cluster have the same apps in the same order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -118,6 +123,15 @@ impl Part {
     #[inline]
     pub const fn is_whole(self) -> bool {
         self.0 == Part::WHOLE.0
+    }
+}
+
+impl Epoch {
+    /// Returns the epoch after the next move.
+    #[inline]
+    #[must_use]
+    pub const fn next(self) -> Epoch {
+        Epoch(self.0.saturating_add(1))
     }
 }
 

@@ -85,6 +85,13 @@ impl EncodedCells {
         })
     }
 
+    /// Adds rows to a cell.
+    pub fn add_rows(&mut self, image: CellImage) {
+        if !image.rows.is_empty() {
+            self.cells.entry((image.dict, image.key)).or_default().extend(image.rows)
+        }
+    }
+
     /// Replaces a cell.
     pub fn insert(&mut self, image: CellImage) {
         self.cells.insert((image.dict, image.key), image.rows.into_iter().collect());

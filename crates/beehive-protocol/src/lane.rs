@@ -8,7 +8,7 @@
 //!  lasting  | number that the sender keeps                     |1 1|    its sender goes on with it after a crash
 //! ```
 
-use crate::{AppId, BeeId, CellHasher, HandlerId, LaneId, MessageId, Part, Seq};
+use crate::{AppId, BeeId, CellHasher, CellId, HandlerId, LaneId, MessageId, Part, Seq};
 
 impl LaneId {
     /// Stands for no lane: messages without a lane are neither deduplicated nor resent.
@@ -89,6 +89,13 @@ impl Part {
     /// Like [`Part::derived`], for a sweep that the handler begins.
     pub const fn sweep(self, app: AppId, handler: HandlerId) -> Part {
         self.hashed(app, handler.0 as u64 | SWEEP)
+    }
+
+    /// Returns the part that stands for the visit of a cell by a sweep that has a number of its own.
+    pub const fn of_visit(cell: CellId) -> Part {
+        let mut hasher = CellHasher::new(SWEEP);
+        hasher.word(cell.0);
+        Part::WHOLE.plus(hasher.finish())
     }
 
     const fn hashed(self, app: AppId, handler: u64) -> Part {

@@ -33,6 +33,7 @@
 //! | [`LaneId`] | producer id |
 //! | [`Seq`] | sequence number |
 //! | *floor* of a lane | low-water mark: the sender sends nothing below it again |
+//! | `Freeze`, `Stage`, `Adopt`, `Drop` of [`Record`] | hand-over of a shard between groups (two-phase: the target's `Adopt` decides) |
 //! | [`DedupTable`] | the state that an idempotent producer has at a broker; a client session table |
 //! | [`Proposal`], [`Decision`] | client command to the registry's group, and its result |
 //! | [`CrashMarker`], [`Suspect`] | quarantine of poison messages |
@@ -57,6 +58,7 @@ mod image;
 mod lane;
 pub mod limits;
 mod log_state;
+mod moves;
 mod record;
 mod registry;
 mod settings;
@@ -70,12 +72,16 @@ pub use crash_marker::{CrashMarker, Suspect};
 pub use dedup::DedupTable;
 pub use hash::CellHasher;
 pub use ids::{
-    AppId, BeeId, CellId, CellSet, EntryNumber, HandlerId, HiveId, LaneId, MessageId, Part, PlaceId, Seq,
+    AppId, BeeId, CellId, CellSet, EntryNumber, Epoch, HandlerId, HiveId, LaneId, MessageId, Part, PlaceId,
+    Seq,
 };
 pub use image::{CellImage, EncodedCells, Op};
 pub use lane::Numbers;
-pub use log_state::{BeeImage, LogState, Sweep, Waiting};
-pub use record::{Acked, Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, Visited, Work, sweep_order};
+pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
+pub use moves::unfinished_moves;
+pub use record::{
+    Acked, Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
+};
 pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;
 pub use shape::Shape;

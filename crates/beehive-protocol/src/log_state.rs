@@ -2,8 +2,8 @@
 
 use crate::codec::DecodeError;
 use crate::{
-    AppId, BeeId, CellId, DedupTable, Emit, EncodedCells, Entry, EntryNumber, Input, LaneId, LoggedSettings,
-    MessageId, Record, Seq, Shapes, Time, Visited, Work,
+    AppId, BeeId, CellId, DedupTable, Emit, EncodedCells, Entry, EntryNumber, Epoch, Input, LaneId,
+    LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,21 @@ pub struct BeeImage {
     pub next_seq: Seq,
     /// The latest time that its handlers saw.
     pub now: Time,
-    /// Lanes of bees that merged into this one and had unhandled messages at the last merge.
+    /// Lanes of bees that merged into this one and had unhandled messages at the last merge or move.
     pub heir_of: BTreeSet<LaneId>,
+    /// How often the bee has moved from one log to another.
+    pub epoch: Epoch,
+    /// Whether the bee is about to move to another log: it handles nothing, and its outbox does not change.
+    pub is_frozen: bool,
+}
+
+/// What this log has of a bee that is about to move to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staged {
+    /// The bee. Its epoch is that after the move.
+    pub bee: BeeImage,
+    /// Its outbox, in the order in which the messages were emitted.
+    pub outbox: Vec<Emit>,
 }
 
 /// An emitted message that has not been handled.
@@ -56,6 +69,10 @@ pub struct LogState {
     pub last: EntryNumber,
     /// The bees.
     pub bees: BTreeMap<(AppId, BeeId), BeeImage>,
+    /// The bees that are about to move to this log.
+    pub staged: BTreeMap<(AppId, BeeId), Staged>,
+    /// The lanes of the frozen bees.
+    pub frozen: BTreeSet<LaneId>,
     /// Emitted messages that have not been handled.
     pub outbox: BTreeMap<MessageId, Waiting>,
     /// Sweeps that are not over.
@@ -86,24 +103,29 @@ impl LogState {
         }
         debug_assert!(entry.number > self.last, "entry {:?} comes after {:?}", entry.number, self.last);
         self.last = entry.number;
+        self.carry_out(&entry.record);
+        true
+    }
 
-        match &entry.record {
+    /// Applies a record as if the next entry contained it. For a hive that starts: it appends such records before all
+    /// others, so their effect holds for everything that it does.
+    pub fn carry_out(&mut self, record: &Record) {
+        match record {
             Record::Turn(works) => works.iter().for_each(|work| self.work(work)),
             Record::Admit { app, handler, input, emits } => {
                 let mut consumed = DedupTable::default();
                 for (seq, part) in input.messages() {
                     let id = MessageId { lane: input.lane, seq, part, app: *app };
-                    // consuming a message of this log removes it from the outbox; only other messages can be
-                    // resent: those from outside, and those from other logs
+                    // a message of a lane that ends with the process is not resent
                     let may_repeat = input.lane.is_lasting() || !input.lane.is_outside();
-                    if self.outbox.remove(&id).is_none() && may_repeat {
+                    if !self.take_from_outbox(&id, input) && may_repeat {
                         consumed.insert(input.lane, seq, part.derived(*app, *handler))
                     }
                 }
                 self.seen.absorb(consumed);
                 self.raise_floor(input);
                 if self.seen.contains_lane(input.lane) {
-                    self.seen.raise(input.lane, input.floor)
+                    self.seen.raise(input.lane, input.floor.unwrap_or_default())
                 }
                 self.emit(emits)
             }
@@ -137,16 +159,28 @@ impl LogState {
                     }
                 }
             }
-            Record::Acked(all) => all.iter().flat_map(|acked| acked.messages()).for_each(|id| {
-                self.outbox.remove(&id);
-                // a sweep of an app of another log waits here until that log contains it
-                self.sweeps.remove(&id);
-            }),
+            Record::Acked(all) => {
+                let all = all.iter().filter(|acked| !self.frozen.contains(&acked.lane));
+                let ids: Vec<MessageId> = all.flat_map(|acked| acked.messages()).collect();
+                ids.iter().for_each(|id| {
+                    self.outbox.remove(id);
+                    // a sweep of an app of another log waits here until that log contains it
+                    self.sweeps.remove(id);
+                })
+            }
             Record::Consumed(all) => {
                 all.iter().for_each(|one| self.consume(one.app, one.bee, &one.inputs, &one.visits))
             }
+            Record::Visited(visits) => visits.iter().for_each(|visited| self.visited(visited)),
+            Record::Freeze { app, bee, lanes } => self.freeze(*app, *bee, lanes),
+            Record::Stage { app, bee, epoch, part } => self.stage((*app, *bee), *epoch, part),
+            Record::Adopt { app, bee, epoch } => self.adopt(*app, *bee, *epoch),
+            Record::Unstage { app, bee } => {
+                self.staged.remove(&(*app, *bee));
+            }
+            Record::Drop { app, bee } => self.forget_moved(*app, *bee),
+            Record::Thaw { app, bee } => self.thaw(*app, *bee),
         }
-        true
     }
 
     /// Folds an encoded log. Entries without effect are ignored, as [`LogState::apply`] does.
@@ -179,10 +213,18 @@ impl LogState {
             || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
     }
 
+    /// Removes a consumed message from the outbox. Returns whether it was there. If it may come again, its receiver
+    /// remembers it instead, and it stays in the outbox until it is acknowledged: the outbox may be in another log, or be
+    /// about to move there.
+    fn take_from_outbox(&mut self, id: &MessageId, input: &Input) -> bool {
+        input.floor.is_none() && self.outbox.remove(id).is_some()
+    }
+
     fn work(&mut self, work: &Work) {
         let newest = self.newest.entry(work.app).or_insert(work.bee);
         *newest = work.bee.max(*newest);
         let bee = self.bees.entry((work.app, work.bee)).or_default();
+        debug_assert!(!bee.is_frozen, "{} handles messages, but is about to move", work.bee);
         bee.cells.extend(work.cells.iter().copied());
         work.ops.iter().for_each(|op| bee.state.apply(op.clone()));
         bee.next_seq = bee.next_seq.max(work.next_seq);
@@ -198,28 +240,29 @@ impl LogState {
         for input in inputs {
             for (seq, part) in input.messages() {
                 let id = MessageId { lane: input.lane, seq, part, app };
-                // consuming a message of this log removes it from the outbox; only other messages can be
-                // resent
-                if self.outbox.remove(&id).is_none()
-                    && let Some(bee) = &mut bee
-                {
-                    bee.seen.insert(input.lane, seq, part);
+                if input.floor.is_none() && self.outbox.remove(&id).is_some() {
+                    continue;
+                }
+                if let Some(bee) = &mut bee {
+                    bee.seen.insert(input.lane, seq, part)
                 }
             }
             if let Some(bee) = &mut bee {
-                bee.seen.raise(input.lane, input.floor)
+                bee.seen.raise(input.lane, input.floor.unwrap_or_default())
             }
         }
         inputs.iter().for_each(|input| self.raise_floor(input));
 
-        for visited in visits {
-            if let Some(sweep) = self.sweeps.get_mut(&visited.sweep) {
-                visited.cells.iter().for_each(|cell| {
-                    sweep.open.remove(cell);
-                })
-            }
-            self.close_if_over(&visited.sweep)
+        visits.iter().for_each(|visited| self.visited(visited))
+    }
+
+    fn visited(&mut self, visited: &Visited) {
+        if let Some(sweep) = self.sweeps.get_mut(&visited.sweep) {
+            visited.cells.iter().for_each(|cell| {
+                sweep.open.remove(cell);
+            })
         }
+        self.close_if_over(&visited.sweep)
     }
 
     fn fuse(&mut self, app: AppId, from: BeeId, into: BeeId) {
@@ -243,11 +286,11 @@ impl LogState {
     /// bee that knows the floor may cease to exist.
     fn raise_floor(&mut self, input: &Input) {
         if input.lane.is_lasting() {
-            self.seen.raise(input.lane, input.floor)
+            self.seen.raise(input.lane, input.floor.unwrap_or_default())
         }
     }
 
-    fn emit(&mut self, emits: &[Emit]) {
+    pub(crate) fn emit(&mut self, emits: &[Emit]) {
         for emit in emits {
             self.emitted += 1;
             if emit.id.lane.app().is_some_and(|app| LaneId::of_app(app) == emit.id.lane) {
@@ -336,7 +379,7 @@ mod tests {
         assert_eq!(heirs(&apply(fuse(2, 4)), 4), lanes(&[1, 2]));
 
         // the message of the first bee is handled
-        let input = Input { lane: lane(1), floor: Seq(0), seq: Seq(0), count: 1, part: Part::WHOLE };
+        let input = Input { lane: lane(1), floor: None, seq: Seq(0), count: 1, part: Part::WHOLE };
         apply(work(9, Vec::new(), vec![input], AppId(1)));
         apply(work(5, Vec::new(), Vec::new(), APP));
         assert_eq!(heirs(&apply(fuse(5, 4)), 4), lanes(&[2]));

@@ -2,8 +2,8 @@
 
 use crate::codec::{DecodeError, decode, encode_many, encode_many_into};
 use crate::{
-    Address, AppId, BeeId, CellId, EntryNumber, HandlerId, HiveId, LaneId, LoggedSettings, MessageId, Op,
-    Part, Seq, Shapes, Time,
+    Address, AppId, BeeId, BeeImage, CellId, CellImage, EntryNumber, Epoch, HandlerId, HiveId, LaneId,
+    LoggedSettings, MessageId, Op, Part, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -50,9 +50,10 @@ impl Emit {
 pub struct Input {
     /// The sender's lane.
     pub lane: LaneId,
-    /// The lane's low-water mark, as its sender announced it: the sender never resends a message below it.
-    /// Zero if the sender has announced none.
-    pub floor: Seq,
+    /// The lane's low-water mark, as its sender announced it: the sender never resends a message below it. The receiver
+    /// remembers the message until the mark has passed it. `None` if the message can only come from the outbox of this
+    /// log: consuming it removes it there, so it never arrives a second time.
+    pub floor: Option<Seq>,
     /// The first number.
     pub seq: Seq,
     /// Length of the run.
@@ -230,9 +231,73 @@ pub enum Record {
     /// Bees handled messages that had no effect. Until this is logged, such a message counts as not handled: after a
     /// crash it is handled again.
     Consumed(Vec<Consumed>),
-    /// Messages to apps of other logs were handled, and the records that say so are committed there: this log need not
-    /// send them again.
+    /// Messages of this log were handled, and the records that say so are committed in the logs of their receivers: this
+    /// log need not send them again. Has no effect on the lanes of a frozen bee.
     Acked(Vec<Acked>),
+    /// Cells that the sweeps of this log visited at bees of other logs. The records of the visits are committed there.
+    Visited(Vec<Visited>),
+    /// A bee is about to move to another log. From here on it handles nothing, and its outbox stays as it is.
+    Freeze {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+        /// Its own lane, and the lanes of bees that merged into it and have messages in the outbox.
+        lanes: Vec<LaneId>,
+    },
+    /// A part of a bee that is frozen in another log. This log keeps it, and does nothing with it yet.
+    Stage {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+        /// The number of moves that the bee will have made.
+        epoch: Epoch,
+        /// The part. The first one is a [`StagePart::Bee`].
+        part: StagePart,
+    },
+    /// All parts of a bee are staged: from here on it is a bee of this log. This decides the move.
+    Adopt {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+        /// The number of moves that the bee has made.
+        epoch: Epoch,
+    },
+    /// A move to this log was given up: what is staged of the bee is forgotten.
+    Unstage {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+    },
+    /// A frozen bee has moved: another log has adopted it, and this one forgets it, with its outbox.
+    Drop {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+    },
+    /// A frozen bee stays: its move was given up.
+    Thaw {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+    },
+}
+
+/// A part of a bee that moves from one log to another. A bee may be larger than an entry, so it moves in parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum StagePart {
+    /// Everything but the contents of its cells and the outbox.
+    Bee(Box<BeeImage>),
+    /// Some of its rows. Rows of one cell may be in several parts.
+    Rows(Vec<CellImage>),
+    /// Some of the messages in its outbox, in the order in which they were emitted.
+    Outbox(Vec<Emit>),
 }
 
 /// Number of parts into which the cells are divided for a sweep, which visits one part after the other.

@@ -5,9 +5,9 @@
 use beehive_protocol::codec::{decode, encode_many};
 use beehive_protocol::{
     Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker,
-    Decision, DedupTable, Emit, Entry, EntryNumber, HandlerId, HiveId, Input, LaneId, LogState,
+    Decision, DedupTable, Emit, Entry, EntryNumber, Epoch, HandlerId, HiveId, Input, LaneId, LogState,
     LoggedSettings, MessageId, Op, Ownership, Part, Proposal, Record, SWEEP_PARTS, Seq, Shape, Shapes,
-    Suspect, Sweep, Time, Visited, Waiting, Work, sweep_order,
+    StagePart, Staged, Suspect, Sweep, Time, Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -39,7 +39,7 @@ fn emit() -> Emit {
 }
 
 fn input() -> Input {
-    Input { lane: LaneId::lasting(6), floor: Seq(2), seq: Seq(3), count: 4, part: Part::WHOLE }
+    Input { lane: LaneId::lasting(6), floor: Some(Seq(2)), seq: Seq(3), count: 4, part: Part::WHOLE }
 }
 
 fn acked() -> Acked {
@@ -103,7 +103,20 @@ fn consumed() -> Consumed {
     Consumed { app: APP, bee: BeeId(7), inputs: vec![input()], visits }
 }
 
-fn records() -> [(&'static str, Record); 10] {
+fn visited() -> Visited {
+    Visited { sweep: id(8), cells: vec![CellId(2)] }
+}
+
+fn stage(part: StagePart) -> Record {
+    Record::Stage { app: APP, bee: BeeId(7), epoch: Epoch(1), part }
+}
+
+/// A bee without the contents of its cells.
+fn moving() -> BeeImage {
+    BeeImage { state: Default::default(), ..state().bees[&(APP, BeeId(7))].clone() }
+}
+
+fn records() -> [(&'static str, Record); 17] {
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: vec![emit()] };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
@@ -119,6 +132,21 @@ fn records() -> [(&'static str, Record); 10] {
         ("Record::Shapes", Record::Shapes(shapes())),
         ("Record::Consumed", Record::Consumed(vec![consumed()])),
         ("Record::Acked", Record::Acked(vec![acked()])),
+        ("Record::Visited", Record::Visited(vec![visited()])),
+        ("Record::Freeze", Record::Freeze { app: APP, bee: BeeId(7), lanes: vec![id(5).lane] }),
+        ("Record::Stage", stage(StagePart::Bee(Box::new(moving())))),
+        ("Record::Adopt", Record::Adopt { app: APP, bee: BeeId(7), epoch: Epoch(1) }),
+        ("Record::Unstage", Record::Unstage { app: APP, bee: BeeId(7) }),
+        ("Record::Drop", Record::Drop { app: APP, bee: BeeId(7) }),
+        ("Record::Thaw", Record::Thaw { app: APP, bee: BeeId(7) }),
+    ]
+}
+
+fn stage_parts() -> [(&'static str, StagePart); 3] {
+    [
+        ("StagePart::Bee", StagePart::Bee(Box::new(moving()))),
+        ("StagePart::Rows", StagePart::Rows(vec![image()])),
+        ("StagePart::Outbox", StagePart::Outbox(vec![emit()])),
     ]
 }
 
@@ -132,12 +160,15 @@ fn state() -> LogState {
     bee.state.apply(op(Some(vec![1])));
     (bee.next_seq, bee.now) = (Seq(6), Time::from_nanoseconds(13));
     bee.heir_of = BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]);
+    bee.epoch = Epoch(2);
 
     let waiting = Waiting { order: 1, emit: emit() };
     let sweep = Sweep { waiting: waiting.clone(), next: Some(CellId(3)), open: BTreeSet::from([CellId(1)]) };
     LogState {
         last: EntryNumber(14),
-        bees: BTreeMap::from([((APP, BeeId(7)), bee)]),
+        bees: BTreeMap::from([((APP, BeeId(7)), bee.clone())]),
+        staged: BTreeMap::from([((APP, BeeId(9)), Staged { bee, outbox: vec![emit()] })]),
+        frozen: BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]),
         outbox: BTreeMap::from([(id(5), waiting)]),
         sweeps: BTreeMap::from([(id(8), sweep)]),
         emitted: 2,
@@ -213,6 +244,7 @@ fn every_variant_has_a_golden_value() {
     are_all_variants(&records().map(|(_, record)| record));
     are_all_variants(&proposals().map(|(_, proposal)| proposal));
     are_all_variants(&decisions().map(|(_, decision)| decision));
+    are_all_variants(&stage_parts().map(|(_, part)| part));
     are_all_variants(&addresses().map(|(_, address)| address));
     are_all_variants(&every_shape());
 }
@@ -233,6 +265,7 @@ fn every_encoding_is_as_it_was() {
     for (name, record) in records() {
         line(&mut lines, name, &record);
     }
+    stage_parts().iter().for_each(|(name, part)| line(&mut lines, name, part));
     let record = Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8) };
     line(&mut lines, "Entry", &Entry { number: EntryNumber(2), after: EntryNumber(1), record });
     line(&mut lines, "CrashMarker", &marker());
@@ -319,9 +352,9 @@ fn any_emit() -> impl Strategy<Value = Emit> {
 }
 
 fn any_input() -> impl Strategy<Value = Input> {
-    (any_id(), any::<u64>(), any::<u32>()).prop_map(|(id, floor, count)| Input {
+    (any_id(), any::<Option<u64>>(), any::<u32>()).prop_map(|(id, floor, count)| Input {
         lane: id.lane,
-        floor: Seq(floor),
+        floor: floor.map(Seq),
         seq: id.seq,
         count,
         part: id.part,
@@ -354,6 +387,22 @@ fn any_shape() -> impl Strategy<Value = Shape> {
             named.prop_map(Shape::Enum),
         ]
     })
+}
+
+fn any_stage_part() -> impl Strategy<Value = StagePart> {
+    let bee = (any_cells(), any::<u64>(), any::<bool>()).prop_map(|(cells, lane, is_frozen)| BeeImage {
+        cells: cells.into_iter().collect(),
+        heir_of: BTreeSet::from([LaneId(lane)]),
+        is_frozen,
+        ..BeeImage::default()
+    });
+    let rows = prop::collection::vec((any::<Vec<u8>>(), any::<Vec<u8>>()), 0..3);
+    prop_oneof![
+        bee.prop_map(|bee| StagePart::Bee(Box::new(bee))),
+        (any::<u32>(), any::<Vec<u8>>(), rows)
+            .prop_map(|(dict, key, rows)| StagePart::Rows(vec![CellImage { dict, key, rows }])),
+        prop::collection::vec(any_emit(), 0..3).prop_map(StagePart::Outbox),
+    ]
 }
 
 fn any_record() -> impl Strategy<Value = Record> {
@@ -408,6 +457,12 @@ fn any_record() -> impl Strategy<Value = Record> {
                 Record::Consumed(all.into_iter().map(one).collect())
             }
         ),
+        1 => (any::<u16>(), any::<u64>(), prop::collection::vec(any_id(), 0..3)).prop_map(|(app, bee, ids)| {
+            Record::Freeze { app: AppId(app), bee: BeeId(bee), lanes: ids.into_iter().map(|id| id.lane).collect() }
+        }),
+        1 => (any::<u16>(), any::<u64>(), any::<u32>(), any_stage_part()).prop_map(|(app, bee, epoch, part)| {
+            Record::Stage { app: AppId(app), bee: BeeId(bee), epoch: Epoch(epoch), part }
+        }),
     ]
 }
 

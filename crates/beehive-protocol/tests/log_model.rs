@@ -239,7 +239,7 @@ impl Run {
                 let taken: Vec<_> = self.model.open().into_iter().take(consumes).collect();
                 let of = |id: &MessageId| Input {
                     lane: id.lane,
-                    floor: Seq(0),
+                    floor: None,
                     seq: id.seq,
                     count: 1,
                     part: id.part,
@@ -268,12 +268,12 @@ impl Run {
                     let known = self.model.floors.entry(lane).or_default();
                     *known = floor.max(*known)
                 }
-                let input = Input { lane, floor, seq: Seq(seq), count, part: Part::WHOLE };
+                let input = Input { lane, floor: Some(floor), seq: Seq(seq), count, part: Part::WHOLE };
                 self.apply(Record::Turn(vec![Arc::new(Work { inputs: vec![input], ..self.work(bee) })]))
             }
             Step::Consumed { bee, lane, seq, count, floor } => {
                 let (bee, lane, floor) = (BeeId(bee), OUTSIDE[lane], Seq(floor));
-                let input = Input { lane, floor, seq: Seq(seq), count, part: Part::WHOLE };
+                let input = Input { lane, floor: Some(floor), seq: Seq(seq), count, part: Part::WHOLE };
                 // a bee that the log does not know has nothing to remember it by
                 if let Some(of) = self.model.bees.get_mut(&bee) {
                     of.seen.extend((0..count as u64).map(|index| (lane, Seq(seq + index))));
@@ -293,7 +293,7 @@ impl Run {
                 of.seen.insert((lane, seq));
                 let known = of.floors.entry(lane).or_default();
                 *known = floor.max(*known);
-                let input = Input { lane, floor, seq, count: 1, part: Part::WHOLE };
+                let input = Input { lane, floor: Some(floor), seq, count: 1, part: Part::WHOLE };
                 self.apply(Record::Turn(vec![Arc::new(Work { inputs: vec![input], ..self.work(bee) })]))
             }
             Step::Acked { count } => {
@@ -325,7 +325,7 @@ impl Run {
                     self.model.without_bee.insert((lane, Seq(seq), handler));
                 }
                 self.model.emitted.push((id, false));
-                let input = Input { lane, floor: Seq(0), seq: Seq(seq), count: 1, part: Part::WHOLE };
+                let input = Input { lane, floor: Some(Seq(0)), seq: Seq(seq), count: 1, part: Part::WHOLE };
                 self.apply(Record::Admit { app: APP, handler, input, emits: vec![emit_of(id, false)] })
             }
             Step::Fuse { from, into } => {

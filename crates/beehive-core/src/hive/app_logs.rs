@@ -5,68 +5,70 @@ use crate::hive::start_error::StartError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A log: the journal, and the state at which it continues.
+type Log = (Arc<dyn Journal>, LogState);
+
 /// The logs of a hive that is being built.
 #[derive(Default)]
 pub(in crate::hive) struct AppLogs {
     /// Each journal with the state at which it continues.
-    pub(in crate::hive) logs: Vec<(Arc<dyn Journal>, LogState)>,
-    /// Position in `logs` of the log for apps that are not in `of_apps`.
-    default: Option<usize>,
-    /// Position in `logs` of an app's own log; `None` for an app whose state is in memory only.
-    of_apps: BTreeMap<String, Option<usize>>,
+    pub(in crate::hive) logs: Vec<Log>,
+    /// Positions in `logs` of the logs for apps that are not in `of_apps`.
+    default: Vec<usize>,
+    /// Positions in `logs` of an app's own logs; none for an app whose state is in memory only.
+    of_apps: BTreeMap<String, Vec<usize>>,
     /// An app that was named twice.
     twice: Option<String>,
 }
 
 impl AppLogs {
-    /// Adds the log of all apps that are not named elsewhere. Replaces an earlier one.
-    pub(in crate::hive) fn add_default(&mut self, journal: Arc<dyn Journal>, state: LogState) {
-        match self.default {
-            Some(at) => self.logs[at] = (journal, state),
-            None => {
-                self.default = Some(self.logs.len());
-                self.logs.push((journal, state))
-            }
-        }
+    fn add(&mut self, logs: impl IntoIterator<Item = Log>) -> Vec<usize> {
+        let first = self.logs.len();
+        self.logs.extend(logs);
+        (first..self.logs.len()).collect()
     }
 
-    /// Adds the log of these apps.
+    /// Adds the logs of all apps that are not named elsewhere, in place of earlier ones. Each bee is in one of them.
+    pub(in crate::hive) fn add_default(&mut self, logs: impl IntoIterator<Item = Log>) {
+        self.default = self.add(logs)
+    }
+
+    /// Adds the logs of these apps.
     pub(in crate::hive) fn add_of(
         &mut self,
         apps: impl IntoIterator<Item = impl Into<String>>,
-        journal: Arc<dyn Journal>,
-        state: LogState,
+        logs: impl IntoIterator<Item = Log>,
     ) {
-        let at = self.logs.len();
-        self.logs.push((journal, state));
-        self.set(apps, Some(at))
+        let added = self.add(logs);
+        self.set(apps, added)
     }
 
     /// Keeps the state of these apps in memory only.
     pub(in crate::hive) fn keep_in_memory(&mut self, apps: impl IntoIterator<Item = impl Into<String>>) {
-        self.set(apps, None)
+        self.set(apps, Vec::new())
     }
 
-    fn set(&mut self, apps: impl IntoIterator<Item = impl Into<String>>, log: Option<usize>) {
+    fn set(&mut self, apps: impl IntoIterator<Item = impl Into<String>>, logs: Vec<usize>) {
         for app in apps {
             let app = app.into();
-            if self.of_apps.insert(app.clone(), log).is_some() {
+            if self.of_apps.insert(app.clone(), logs.clone()).is_some() {
                 self.twice = Some(app)
             }
         }
     }
 
-    /// Returns the position of each app's log in `logs`.
+    /// Returns the positions of each app's logs in `logs`. The first one is the app's home: it has what belongs to no
+    /// bee.
     ///
     /// # Errors
     /// Returns an error if an app was named twice, or if there is no app of a name.
-    pub(in crate::hive) fn of(&self, apps: &[&'static str]) -> Result<Vec<Option<usize>>, StartError> {
+    pub(in crate::hive) fn of(&self, apps: &[&'static str]) -> Result<Vec<Vec<usize>>, StartError> {
         if let Some(app) = self.twice.clone() {
             return Err(StartError::TwoLogs { app });
         }
         if let Some(app) = self.of_apps.keys().find(|name| !apps.contains(&name.as_str())) {
             return Err(StartError::NoSuchApp { app: app.clone(), known: apps.to_vec() });
         }
-        Ok(apps.iter().map(|app| self.of_apps.get(*app).copied().unwrap_or(self.default)).collect())
+        Ok(apps.iter().map(|app| self.of_apps.get(*app).unwrap_or(&self.default).clone()).collect())
     }
 }

@@ -9,6 +9,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
+    unfinished_moves,
 };
 use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
@@ -16,6 +17,7 @@ use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::{SameName, Types};
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::dead_letters::DeadLetters;
@@ -47,8 +49,8 @@ type StartIo = Box<dyn FnOnce(&Hive)>;
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 /// The bees that a log contains.
 type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
-/// Removes the bees of one app from the bees of its log, and restores them.
-type Restore = Box<dyn FnOnce(&mut Bees, &mut SenderQueues) -> Result<(), DecodeError>>;
+/// Removes the bees of one app from the bees of a log, and restores them.
+type Restore = Box<dyn Fn(&mut Bees, &Arc<Link>, &mut SenderQueues) -> Result<(), DecodeError>>;
 /// Installs an app.
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
@@ -64,10 +66,10 @@ struct Installing<'a> {
     registry: Option<MakeRegistry>,
     /// The logs.
     logs: &'a [(Arc<dyn Journal>, LogState)],
-    /// For each app, the position of its log in `logs`; `None` if its state is in memory only.
-    of_apps: Vec<Option<usize>>,
-    /// Restores each app's bees from the log at the position, in the order of the apps.
-    restore: Vec<(usize, Restore)>,
+    /// For each app, the positions of its logs in `logs`, its home first; none if its state is in memory only.
+    of_apps: Vec<Vec<usize>>,
+    /// Restores each app's bees from the log at a position, in the order of the apps.
+    restore: Vec<(Vec<usize>, Restore)>,
     /// The apps that are installed, in the order in which they were added.
     apps: Vec<Arc<dyn AnyApp>>,
     /// Actions to run when all apps are installed.
@@ -171,8 +173,19 @@ impl Builder {
     /// [`Builder::in_memory`] name. The journal continues at `colony`: the hive restores the state in it, and
     /// resends messages that were emitted and not handled. The apps, their order, which of them share a log, and the
     /// seed must be the same as in the log.
-    pub fn journal(mut self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
-        self.logs.add_default(journal, colony);
+    pub fn journal(self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
+        self.journals([(journal, colony)])
+    }
+
+    /// Spreads the bees of all apps over several logs, except of those apps that [`Builder::journal_of`] and
+    /// [`Builder::in_memory`] name. A bee is in one of them, which its first cell decides, until it moves to another. What
+    /// belongs to no bee, such as a sweep, is in the first one.
+    ///
+    /// The logs commit independently of one another: while one of them cannot commit, the bees of the others go on. A
+    /// message whose cells have owners in several logs moves these owners to one log before they merge. See
+    /// [`Builder::journal`] for what must stay as it was when the logs were written; logs may be added, but none left out.
+    pub fn journals(mut self, logs: impl IntoIterator<Item = (Arc<dyn Journal>, LogState)>) -> Self {
+        self.logs.add_default(logs);
         self
     }
 
@@ -185,7 +198,7 @@ impl Builder {
         journal: Arc<dyn Journal>,
         colony: LogState,
     ) -> Self {
-        self.logs.add_of(apps, journal, colony);
+        self.logs.add_of(apps, [(journal, colony)]);
         self
     }
 
@@ -261,6 +274,12 @@ impl Builder {
         let seed = self.seed.unwrap_or_else(|| platform.random());
         let of_apps = self.logs.of(&names)?;
         let mut logs = self.logs.logs;
+        let moves = unfinished_moves(&logs.iter().map(|(_, state)| state).collect::<Vec<_>>());
+        for (log, record) in &moves {
+            if let Some((_, state)) = logs.get_mut(*log) {
+                state.carry_out(record)
+            }
+        }
 
         let hive = Arc::new(HiveInner {
             id: self.id,
@@ -339,9 +358,13 @@ impl Builder {
         logs.iter().try_for_each(|(_, state)| shapes.read(state)).map_err(misread)?;
 
         let mut queues = SenderQueues::default();
-        for (log, restore) in restore {
-            let Some((_, state)) = logs.get_mut(log) else { continue };
-            restore(&mut state.bees, &mut queues).map_err(|error| misread(error.to_string()))?
+        for (at, restore) in restore {
+            for log in at {
+                let (Some((_, state)), Some(link)) = (logs.get_mut(log), hive.log_clients().get(log)) else {
+                    continue;
+                };
+                restore(&mut state.bees, link, &mut queues).map_err(|error| misread(error.to_string()))?
+            }
         }
 
         *hive.apps.write() = apps;
@@ -353,6 +376,11 @@ impl Builder {
         if let Some(logs) = &hive.logs {
             logs.quarantine.begin_life()
         }
+        for (log, record) in moves {
+            if let Some(link) = hive.log_clients().get(log) {
+                drop(link.say(record))
+            }
+        }
         for (link, (_, state)) in hive.log_clients().iter().zip(&logs) {
             if shapes != state.shapes {
                 // the shapes enter the log before any entry that is encoded with them
@@ -361,10 +389,8 @@ impl Builder {
         }
 
         recovery::retire_lanes(&hive, dead);
-        for (log, (_, state)) in logs.iter().enumerate() {
-            recovery::send_again(&hive, log, state, &mut queues)
-                .map_err(|error| StartError::Log { why: error.to_string() })?
-        }
+        recovery::send_again(&hive, &logs, &mut queues)
+            .map_err(|error| StartError::Log { why: error.to_string() })?;
         if hive.logs.is_some() {
             settings::settle(&hive, new_settings, goes_on)
         }
@@ -384,16 +410,16 @@ impl Builder {
 }
 
 impl Installing<'_> {
-    /// Returns the state of an app's log; `None` if its state is in memory only.
-    fn state_of(&self, app: u16) -> Option<&LogState> {
-        let log = (*self.of_apps.get(usize::from(app))?)?;
-        self.logs.get(log).map(|(_, state)| state)
+    /// Returns the states of an app's logs, its home first; none if its state is in memory only.
+    fn states_of(&self, app: u16) -> impl Iterator<Item = &LogState> {
+        let positions = self.of_apps.get(usize::from(app)).into_iter().flatten();
+        positions.filter_map(|log| self.logs.get(*log)).map(|(_, state)| state)
     }
 
     /// Returns the version of an app's settings: the logged one if the log has the same settings, or else
     /// the next.
     fn settings_version<A: Handlers>(&mut self, app: u16, table: &toml::Table) -> Result<u32, ConfigError> {
-        let Some(state) = self.state_of(app).filter(|_| A::HAS_SETTINGS) else { return Ok(1) };
+        let Some(state) = self.states_of(app).next().filter(|_| A::HAS_SETTINGS) else { return Ok(1) };
         let logged = state.settings.get(&AppId(app));
 
         let table = crate::hive::bee::settings::text(A::NAME, table)?;
@@ -423,21 +449,21 @@ impl Installing<'_> {
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
             None => {
-                let state = self.state_of(index);
-                let mine = state.into_iter().flat_map(|state| {
+                let mine = self.states_of(index).flat_map(|state| {
                     state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)))
                 });
                 let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
                 // an id that the log has never contained is free, even if an earlier process has given it out
-                let newest = state.and_then(|state| state.newest.get(&AppId(index))).map_or(0, |bee| bee.0);
+                let newest = self.states_of(index).filter_map(|state| state.newest.get(&AppId(index)));
+                let newest = newest.max().map_or(0, |bee| bee.0);
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, newest)))
             }
         };
 
         let by_moment = self.views_by_moment;
-        let link = self.hive.log_of(AppId(index)).cloned();
-        let is_logged = link.is_some();
-        let runtime = AppRuntime::new(index, self.seed, settings, registry, link, by_moment);
+        let links = self.hive.logs_of(AppId(index));
+        let is_logged = !links.is_empty();
+        let runtime = AppRuntime::new(index, self.seed, settings, registry, links, by_moment);
 
         let mut dictionaries = Vec::new();
         if self.hive.logs.is_some() {
@@ -452,16 +478,14 @@ impl Installing<'_> {
         }
         self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries });
 
-        if let Some(log) = self.of_apps.get(usize::from(index)).copied().flatten() {
-            let restored = runtime.clone();
-            let restore: Restore = Box::new(move |bees, queues| {
-                bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
-                    let queue = queues.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
-                    restored.restore(bee, image, queue)
-                })
-            });
-            self.restore.push((log, restore))
-        }
+        let restored = runtime.clone();
+        let restore: Restore = Box::new(move |bees, log, queues| {
+            bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
+                let queue = queues.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
+                restored.restore(bee, (image, log), queue)
+            })
+        });
+        self.restore.push((self.of_apps.get(usize::from(index)).cloned().unwrap_or_default(), restore));
 
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);

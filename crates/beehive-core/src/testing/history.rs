@@ -528,7 +528,8 @@ pub struct Shaking {
 }
 
 /// Disturbs a hive every few milliseconds, until [`Shaking::end`]: encodes and decodes the state of all bees
-/// ([`Hive::reimport`]), and, in the first `merges` rounds, merges two bees chosen at random.
+/// ([`Hive::reimport`]), moves a bee chosen at random to another log if its app has several, and, in the first `merges`
+/// rounds, merges two bees chosen at random.
 pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
     let (end, hive, (told, ended)) = (Arc::<AtomicBool>::default(), hive.clone(), oneshot::channel());
     let (until, platform) = (end.clone(), hive.inner().platform.clone());
@@ -539,9 +540,11 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
                 tracing::error!(%error, "cannot decode the state of a bee");
                 return;
             }
+            let chance = seed.wrapping_mul(1_000).wrapping_add(round);
             if round < merges {
-                merge_two(&hive, seed.wrapping_mul(1_000).wrapping_add(round)).await
+                merge_two(&hive, chance).await
             }
+            move_one(&hive, !chance).await;
 
             round += 1;
             hive.inner().platform.sleep(BETWEEN_SHAKES).await
@@ -586,4 +589,22 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     }));
     // fails if the platform has dropped the task with its hive
     let _ = done.await;
+}
+
+/// Moves the bee of a cell of one app to a log of that app. `chance` selects both. Returns whether the bee is in that log
+/// now. The move must not be observable. It completes even if this future is dropped.
+pub async fn move_one(hive: &Hive, chance: u64) -> bool {
+    let (inner, mut chance) = (hive.inner(), Chance::new(chance));
+    let apps = inner.apps.read().clone();
+    let Some(app) = apps.get(chance.below(apps.len())) else { return false };
+    let owned = app.owned_cells();
+    let Some(cell) = owned.get(chance.below(owned.len())).copied() else { return false };
+
+    let moving = Inspect::access(app).move_bee_of(cell, chance.below(usize::MAX), inner.clone());
+    let (moved, done) = oneshot::channel();
+    inner.platform.spawn(Box::pin(async move {
+        let _ = moved.send(moving.await);
+    }));
+    // fails if the platform has dropped the task with its hive
+    done.await.unwrap_or(false)
 }

@@ -156,7 +156,7 @@ mod state_copy;
 
 #[doc(hidden)]
 pub use history::Fault;
-pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, shake};
+pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, move_one, shake};
 pub use journal::TestJournal;
 pub use kit::Kit;
 pub use platform::VirtualPlatform;

@@ -195,10 +195,11 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Returns the lanes that a log contains, with their floors.
-    pub(crate) fn new(remembered: impl IntoIterator<Item = (LaneId, Seq)>) -> Lanes {
+    /// Returns the lanes that a log contains, with their floors. `bees_move` says whether bees may move from one log to
+    /// another.
+    pub(crate) fn new(remembered: impl IntoIterator<Item = (LaneId, Seq)>, bees_move: bool) -> Lanes {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
-        let bees = Arc::new(BeeLanes::new(retiring.clone()));
+        let bees = Arc::new(BeeLanes::new(bees_move, retiring.clone()));
         let lanes = Lanes { bees, known: Mutex::default(), retiring, retirements: AtomicU64::new(0) };
         for (id, floor) in remembered {
             lanes.lane(id, floor);
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_floor_is_the_lowest_number_that_is_not_done() {
-        let lanes = Lanes::new([]);
+        let lanes = Lanes::new([], false);
         let lane = lanes.resume(5, Seq(0));
         let (first, second, third) = (lane.admit(Seq(0), 10), lane.admit(Seq(10), 5), lane.admit(Seq(15), 1));
         second.close();
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_thrown_away_is_not_done() {
-        let lanes = Lanes::new([]);
+        let lanes = Lanes::new([], false);
         let lane = lanes.open(9);
         let (_, lost) = lane.admit_next(1);
         let (numbers, done) = lane.admit_next(1);
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded_and_opens_with_the_floor() {
-        let lanes = Lanes::new([]);
+        let lanes = Lanes::new([], false);
         let lane = lanes.open(9);
         let (_, first) = lane.admit_next(1);
         let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
@@ -345,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_lane_retires_when_all_of_it_is_done() {
-        let lanes = Lanes::new([]);
+        let lanes = Lanes::new([], false);
         let lane = lanes.open(9);
         let (numbers, open) = lane.admit_next(1);
         let mut seen = DedupTable::default();

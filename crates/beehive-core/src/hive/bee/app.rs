@@ -40,8 +40,10 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) views: Option<Arc<Views>>,
     pub(crate) routes: Routes<A>,
     pub(crate) registry: Arc<dyn Registry>,
-    /// The log that the app's records go to; `None` if the app is not journaled.
+    /// The app's home log, which has what belongs to no bee; `None` if the app is not journaled.
     pub(crate) link: Option<Arc<Link>>,
+    /// The logs that the app's bees are spread over, its home first; none if the app is not journaled.
+    pub(crate) links: Vec<Arc<Link>>,
     /// The bees by id, and the pending proposals. Its lock serializes the execution of the registry's
     /// decisions.
     pub(crate) queen: Mutex<Queen<A>>,
@@ -103,7 +105,7 @@ impl<A: Handlers> AppRuntime<A> {
         seed: u64,
         settings: Settings<A>,
         registry: Arc<dyn Registry>,
-        link: Option<Arc<Link>>,
+        links: Vec<Arc<Link>>,
         views_by_moment: bool,
     ) -> Arc<Self> {
         Arc::new(AppRuntime {
@@ -114,7 +116,8 @@ impl<A: Handlers> AppRuntime<A> {
             settings,
             routes: Routes::new(),
             registry,
-            link,
+            link: links.first().cloned(),
+            links,
             queen: Mutex::new(Queen { bees: BeesById::default(), asking: false, asked: VecDeque::new() }),
             idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
             swept: OnceLock::new(),
@@ -169,28 +172,36 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Returns the body of a new bee.
-    pub(crate) fn body(&self) -> Body<A> {
+    /// Returns the log for a new bee that owns these cells; `None` if the app is not journaled.
+    pub(crate) fn log_for(&self, cells: &[CellId]) -> Option<&Arc<Link>> {
+        let first = cells.first().map_or(0, |cell| cell.0);
+        // the ids of cells are hashes, so this spreads them evenly
+        let at = (u128::from(first) * self.links.len() as u128) >> 64;
+        self.links.get(at as usize)
+    }
+
+    /// Returns the body of a new bee whose records go to `log`.
+    pub(crate) fn body(&self, log: Option<&Arc<Link>>) -> Body<A> {
         let (app, settings) = self.settings.fresh();
         Body {
             app,
             settings,
-            pending: self.link.as_ref().map(|link| PendingRuns::new(link)),
+            pending: log.map(PendingRuns::new),
             queue: SenderQueue::default(),
             now: Time::ZERO,
             traffic: Default::default(),
         }
     }
 
-    /// Creates a bee from the image in a log.
+    /// Creates a bee from its image in a log.
     pub(crate) fn restore(
         self: &Arc<Self>,
         id: BeeId,
-        image: BeeImage,
+        (image, log): (BeeImage, &Arc<Link>),
         queue: SenderQueue,
     ) -> Result<(), DecodeError> {
         let cells = image.cells;
-        let mut body = self.body();
+        let mut body = self.body(Some(log));
         for cell in image.state.images() {
             body.app.import(self.seed, &cell)?;
         }
@@ -215,6 +226,8 @@ impl<A: App> AppRuntime<A> {
             pending.is_logged = true;
             pending.forget_unknown();
             pending.next_seq = image.next_seq;
+            pending.heir_of = image.heir_of;
+            pending.epoch = image.epoch;
         }
         if let Some(views) = &self.views {
             views.restored(&mut body.app, image.now)

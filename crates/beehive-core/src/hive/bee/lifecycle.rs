@@ -11,7 +11,7 @@ use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::mailbox::{Mailbox, Mode, Queue, Rare};
 use crate::hive::consensus::journal::{AppId, LaneId, Seq};
-use crate::hive::dispatch::turn::{Executing, Runnable, Turn};
+use crate::hive::dispatch::turn::{Executing, Link, Runnable, Turn};
 use crate::panics;
 use crate::state::column::Columns;
 use parking_lot::Mutex;
@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
 /// Result of an attempt to retire a bee.
@@ -36,6 +37,9 @@ pub(crate) enum Retirement {
     /// know of these timers.
     WithItsTimers,
 }
+
+/// The log that knows a bee, and the floors of its senders' resumable lanes.
+type Floors = (Arc<Link>, Vec<(LaneId, Seq)>);
 
 /// The logical thread that owns a set of cells.
 pub(crate) struct Bee<A: App> {
@@ -209,9 +213,9 @@ impl<A: App> Bee<A> {
     ///
     /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender whose push is
     /// refused has seen `Gone`, so it finds the cells without an owner when it routes the message again.
-    /// `release` gets the cells, and, if the log may know the bee, the floors below which the bee has handled
+    /// `release` gets the cells, and, if a log may know the bee, this log and the floors below which the bee has handled
     /// everything.
-    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Vec<(LaneId, Seq)>>)) -> Retirement {
+    pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Floors>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         mailbox.idle_noted = false;
         if mailbox.mode != Mode::Active
@@ -241,6 +245,8 @@ impl<A: App> Bee<A> {
         let floors = match &body.pending {
             // until then the log is the place from which its messages are sent again
             Some(pending) if pending.link().lanes.bees.is_open(self.lane()) => None,
+            // until then a restart would find the bee in a log that it has left
+            Some(pending) if pending.left.load(Ordering::Acquire) > 0 => None,
             Some(pending) => pending.link().lanes.floors_above(&pending.seen, AppId(self.app.index)),
             None => Some(Vec::new()),
         };
@@ -250,10 +256,11 @@ impl<A: App> Bee<A> {
             mailbox.idle_noted = true;
             return Retirement::Later;
         };
+        let log = body.pending.as_ref().filter(|_| is_logged).map(|pending| pending.link().clone());
         let cells: SmallVec<[CellId; 4]> =
             std::iter::once(self.first_cell).chain(mailbox.more_cells().iter().copied()).collect();
 
-        release(&cells, is_logged.then_some(floors));
+        release(&cells, log.map(|log| (log, floors)));
         mailbox.mode = Mode::Gone;
         mailbox.body = None;
         Retirement::Ended

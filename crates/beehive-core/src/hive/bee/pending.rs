@@ -2,11 +2,13 @@
 //! and then released in order or discarded and executed again.
 
 use crate::app::App;
+use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
-    Acked, AppId, Consumed, DedupTable, EntryNumber, Input, LaneId, MessageId, Seq, Visited, Work,
+    Acked, AppId, Consumed, DedupTable, EntryNumber, Epoch, Input, LaneId, MessageId, Part, Seq, Visited,
+    Work,
 };
 use crate::hive::consensus::log_client::Fate;
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
@@ -16,9 +18,10 @@ use crate::hive::message::batch::Messages;
 use crate::panics;
 use crate::state::column::Columns;
 use crate::state::image::EncodedCells;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
@@ -101,6 +104,12 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) cells_logged: usize,
     /// Whether the log may know the bee.
     pub(crate) is_logged: bool,
+    /// Lanes of bees that merged into this one, some of whose messages may not be acknowledged.
+    pub(crate) heir_of: BTreeSet<LaneId>,
+    /// How often the bee has moved from one log to another.
+    pub(crate) epoch: Epoch,
+    /// Number of logs that the bee has left and that have not dropped it yet. Until then it must not end.
+    pub(crate) left: Arc<AtomicUsize>,
 }
 
 impl<A: App> PendingRuns<A> {
@@ -117,12 +126,22 @@ impl<A: App> PendingRuns<A> {
             next_seq: Seq::ZERO,
             cells_logged: 0,
             is_logged: false,
+            heir_of: BTreeSet::new(),
+            epoch: Epoch::default(),
+            left: Arc::default(),
         })
     }
 
     /// Returns the log.
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.link
+    }
+
+    /// Changes the log to which the bee's records go. No record is in flight, and the new log knows the bee with its first
+    /// `cells_logged` cells.
+    pub(crate) fn moved_to(&mut self, link: &Arc<Link>, cells_logged: usize) {
+        debug_assert!(self.is_settled(), "the log changes only while nothing is in flight");
+        (self.link, self.version, self.cells_logged) = (link.clone(), link.version(), cells_logged)
     }
 
     /// Checks whether no record is in flight and no run has to be executed again.
@@ -183,8 +202,8 @@ impl<A: App> PendingRuns<A> {
         let number = done.number();
         if let Some((_, work)) = done.entry.take() {
             // before its effects: the bees that get the messages ask for the floor
-            let foreign = work.emits.iter().map(|emit| emit.id).filter(|id| !self.link.has_app(id.app));
-            self.link.lanes.bees.sent(foreign);
+            let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
+            self.link.lanes.bees.sent(self.link.position(), tracked);
             if let Some(views) = &bee.app.views {
                 views.committed(state, &work.ops, cx.turn.moment())
             }
@@ -290,11 +309,11 @@ impl<A: App> PendingRuns<A> {
         let mut new = Vec::new();
         let mut inputs: Vec<Input> = Vec::new();
         // only messages from outside and from other logs can arrive twice: all others are in this log, which holds
-        // each of them once
+        // each of them once, unless bees move from one log to another
         let lane = batch.source().numbers.lane;
         let floor = match batch.admitted() {
             Some(admitted) => Some(admitted.lane().floor()),
-            None if self.link.is_foreign(lane) => {
+            None if self.link.acknowledges(lane) => {
                 Some(self.link.lanes.bees.floor(lane, AppId(app)).unwrap_or_default())
             }
             None => None,
@@ -321,7 +340,7 @@ impl<A: App> PendingRuns<A> {
                 }
                 _ => inputs.push(Input {
                     lane: message_id.lane,
-                    floor: floor.unwrap_or_default(),
+                    floor,
                     seq: message_id.seq,
                     count: 1,
                     part: message_id.part,
@@ -329,6 +348,32 @@ impl<A: App> PendingRuns<A> {
             }
         }
 
+        (new, inputs)
+    }
+
+    /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages: if bees move from one log to
+    /// another, a visit may come twice. Returns the cells that were not marked before, and the visits as inputs of a
+    /// record.
+    pub(crate) fn take_note_of_visits(
+        &mut self,
+        sweep: MessageId,
+        cells: &[CellId],
+    ) -> (CellSet, Vec<Input>) {
+        let MessageId { lane, seq, app, .. } = sweep;
+        let floor = self.link.lanes.bees.floor(lane, app).unwrap_or_default();
+        self.prune();
+        self.seen.raise(lane, floor);
+
+        let (mut new, mut inputs) = (CellSet::new(), Vec::new());
+        for cell in cells {
+            let part = Part::of_visit(*cell);
+            if self.seen.contains(lane, seq, part) {
+                continue;
+            }
+            self.seen.insert(lane, seq, part);
+            new.push(*cell);
+            inputs.push(Input { lane, floor: Some(floor), seq, count: 1, part })
+        }
         (new, inputs)
     }
 
@@ -351,17 +396,24 @@ impl<A: App> PendingRuns<A> {
     }
 }
 
-/// Acknowledges the messages of a delivery to the log that contains them, if that is not `link`. The record that consumed
-/// them is committed.
+/// Acknowledges the messages of a delivery to the log that contains them, if they may come twice. The record that
+/// consumed them in the log `link` is committed.
 pub(crate) fn acknowledge<A: App>(link: &Link, delivery: &Delivery<A>, app: u16, hive: &HiveInner) {
-    let numbers = delivery.batch.numbers();
-    if delivery.count == 0 || !link.is_foreign(numbers.lane) {
+    let Some(logs) = &hive.logs else { return };
+    if delivery.count == 0 {
+        if let Some(sweep) = delivery.batch.sweep().filter(|_| link.bees_move()) {
+            logs.visited(AppId(app), Visited { sweep, cells: delivery.cells.to_vec() })
+        }
         return;
     }
-    let Some(its_log) = numbers.lane.app().and_then(|app| hive.log_of(app)) else { return };
+
+    let numbers = delivery.batch.numbers();
+    if !link.acknowledges(numbers.lane) {
+        return;
+    }
     let acked = |index, count| {
         let MessageId { lane, seq, part, app } = numbers.id(index, AppId(app));
-        its_log.acknowledge(Acked { app, lane, seq, count, part })
+        logs.acknowledge(Acked { app, lane, seq, count, part })
     };
     let Delivery { first, count, .. } = *delivery;
     match numbers.id(first, AppId(app)).part.is_whole() {

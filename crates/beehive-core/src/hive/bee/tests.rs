@@ -37,12 +37,12 @@ pub(crate) fn app() -> Arc<AppRuntime<Counts>> {
     let source = ConfigSource::new(Counts::NAME, Default::default());
     let prototype = Counts::configured(&source).expect("it has no settings");
     let settings = Settings::new(prototype, Default::default(), 1);
-    AppRuntime::new(0, 5, settings, Arc::new(LocalRegistry::default()), None, false)
+    AppRuntime::new(0, 5, settings, Arc::new(LocalRegistry::default()), Vec::new(), false)
 }
 
 /// A bee that owns [`CELL`].
 fn bee(app: &Arc<AppRuntime<Counts>>, id: u64) -> Arc<Bee<Counts>> {
-    Bee::new(app, BeeId(id), &[CELL], app.body())
+    Bee::new(app, BeeId(id), &[CELL], app.body(None))
 }
 
 /// Freezes an idle bee, and drops its body.
@@ -76,7 +76,7 @@ fn a_cell_of_a_bee_that_was_taken_over_is_routed_to_its_heir() {
 #[cfg_attr(debug_assertions, should_panic = "only a frozen bee is thawed")]
 fn a_bee_that_runs_is_not_thawed() {
     let app = app();
-    in_a_turn(|turn| bee(&app, 1).thaw(Box::new(app.body()), turn))
+    in_a_turn(|turn| bee(&app, 1).thaw(Box::new(app.body(None)), turn))
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_bee_that_is_gone_is_not_thawed() {
     let (from, into) = (bee(&app, 1), bee(&app, 2));
     freeze(&from);
     into.take_over(&from);
-    in_a_turn(|turn| from.thaw(Box::new(app.body()), turn))
+    in_a_turn(|turn| from.thaw(Box::new(app.body(None)), turn))
 }
 
 #[test]

@@ -7,9 +7,9 @@
 //! committed state.
 
 pub use beehive_protocol::{
-    Acked, AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Entry, EntryNumber,
+    Acked, AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Entry, EntryNumber, Epoch,
     HandlerId, Input, LaneId, LogState, LoggedSettings, MessageId, Part, Record, SWEEP_PARTS, Seq, Shapes,
-    Suspect, Sweep, Visited, Waiting, Work, sweep_order,
+    StagePart, Staged, Suspect, Sweep, Visited, Waiting, Work, sweep_order, unfinished_moves,
 };
 
 use std::sync::Arc;

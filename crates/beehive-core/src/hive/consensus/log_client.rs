@@ -6,8 +6,9 @@ use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
-    MessageId, Record, Work,
+    MessageId, Record, Visited, Work,
 };
+use crate::hive::consensus::open_sweeps::OpenSweeps;
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
@@ -59,8 +60,22 @@ struct State<W: ?Sized> {
     consumed: BTreeMap<(AppId, BeeId), Consumed>,
     /// Size of `consumed`, in bytes.
     consumed_bytes: usize,
-    /// Messages of this log that apps of other logs have handled, and no entry says so yet.
+    /// Messages of this log that bees of other logs have handled, and no entry says so yet.
     acked: Vec<Acked>,
+    /// Cells that sweeps of this log have visited, and no entry says so yet; only if bees may move.
+    visited: Vec<Visited>,
+    /// The sweeps of this log, as of its committed entries; only if bees may move.
+    sweeps: OpenSweeps,
+}
+
+/// The place of a log among the logs of a hive.
+pub(crate) struct Place {
+    /// The position of the log.
+    pub(crate) position: usize,
+    /// For each app, whether all its bees are in this log and stay there.
+    pub(crate) alone: Vec<bool>,
+    /// Whether bees may move from one log to another.
+    pub(crate) bees_move: bool,
 }
 
 /// A run of a bee that an entry contains.
@@ -145,10 +160,7 @@ impl<W: ?Sized> State<W> {
 /// The client through which a hive uses one of its journals. `W` is the type of a bee with entries in flight.
 pub(crate) struct LogClient<W: ?Sized> {
     journal: Arc<dyn Journal>,
-    /// The position of the log among those of the hive.
-    position: usize,
-    /// For each app, whether its records go to this log.
-    apps: Vec<bool>,
+    place: Place,
     state: Mutex<State<W>>,
     /// The lanes of senders outside, which all logs of the hive share.
     pub(crate) lanes: Arc<Lanes>,
@@ -168,7 +180,7 @@ impl<W: ?Sized> LogClient<W> {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         colony: &LogState,
-        (position, apps): (usize, Vec<bool>),
+        place: Place,
         lanes: Arc<Lanes>,
         quarantine: Arc<Quarantine>,
     ) -> Arc<LogClient<W>> {
@@ -183,11 +195,12 @@ impl<W: ?Sized> LogClient<W> {
             consumed: BTreeMap::new(),
             consumed_bytes: 0,
             acked: Vec::new(),
+            visited: Vec::new(),
+            sweeps: OpenSweeps::new(colony),
         };
         Arc::new(LogClient {
             journal,
-            position,
-            apps,
+            place,
             state: Mutex::new(state),
             lanes,
             quarantine,
@@ -199,20 +212,27 @@ impl<W: ?Sized> LogClient<W> {
 
     /// Returns the position of the log among those of the hive.
     pub(crate) fn position(&self) -> usize {
-        self.position
+        self.place.position
     }
 
-    /// Checks whether the records of an app go to this log.
+    /// Checks whether bees may move from one log of the hive to another.
     #[inline]
-    pub(crate) fn has_app(&self, app: AppId) -> bool {
-        self.apps.get(app.index()).copied().unwrap_or(false)
+    pub(crate) fn bees_move(&self) -> bool {
+        self.place.bees_move
     }
 
-    /// Checks whether a lane is that of a bee or an app of another log. Its messages may come twice, and are
-    /// acknowledged.
+    /// Checks whether messages from this log to an app are acknowledged: all, unless both sender and receiver stay in
+    /// this log.
     #[inline]
-    pub(crate) fn is_foreign(&self, lane: LaneId) -> bool {
-        lane.app().is_some_and(|app| !self.has_app(app))
+    pub(crate) fn tracks(&self, app: AppId) -> bool {
+        !self.place.alone.get(app.index()).copied().unwrap_or(false)
+    }
+
+    /// Checks whether messages of a lane to this log are acknowledged, because they may come twice: those of bees and
+    /// apps, unless both sender and receiver stay in this log.
+    #[inline]
+    pub(crate) fn acknowledges(&self, lane: LaneId) -> bool {
+        lane.app().is_some_and(|app| self.tracks(app))
     }
 
     /// Marks a message as consumed without a bee: see [`WithoutBee::input`].
@@ -222,7 +242,7 @@ impl<W: ?Sized> LogClient<W> {
         handler: HandlerId,
         admitted: Option<&Arc<Admitted>>,
     ) -> Option<Input> {
-        let lanes = self.is_foreign(message_id.lane).then_some(&*self.lanes);
+        let lanes = self.acknowledges(message_id.lane).then_some(&*self.lanes);
         self.without_bee.input(message_id, handler, admitted, lanes)
     }
 
@@ -265,7 +285,7 @@ impl<W: ?Sized> LogClient<W> {
         fate: Fate,
         take: impl FnOnce(&mut State<W>) -> BTreeMap<EntryNumber, Undecided<W>>,
     ) -> Vec<Arc<W>> {
-        let (mut bees, mut acked) = (Vec::new(), Vec::new());
+        let mut bees = Vec::new();
         let mut state = self.state.lock();
         let decided = take(&mut state);
         // incremented while the lock is held: a bee whose `append` is refused because of this decision has
@@ -289,17 +309,35 @@ impl<W: ?Sized> LogClient<W> {
                     self.journal.append(again)
                 }
                 (Undecided::Said(entry, committed), _) => {
-                    if let Record::Acked(messages) = &entry.record {
-                        acked.extend_from_slice(messages)
-                    }
+                    // while the lock is held, so that the lanes change in the order of the log
+                    self.committed(&entry.record, &mut state.sweeps);
                     let _ = committed.send(());
                 }
             }
         }
 
-        drop(state);
-        acked.into_iter().flat_map(Acked::messages).for_each(|id| self.lanes.bees.acknowledged(id));
         bees
+    }
+
+    /// Updates what the hive knows of lanes and sweeps by a committed record.
+    fn committed(&self, record: &Record, sweeps: &mut OpenSweeps) {
+        let lanes = &self.lanes.bees;
+        match record {
+            Record::Acked(messages) => {
+                messages.iter().for_each(|acked| lanes.acknowledged(self.place.position, acked))
+            }
+            Record::Freeze { app, bee, lanes: leaving } => lanes.leave((*app, *bee), leaving),
+            Record::Adopt { app, bee, .. } | Record::Thaw { app, bee } => {
+                lanes.arrive((*app, *bee), self.place.position)
+            }
+            _ if self.place.bees_move => {
+                for sweep in sweeps.committed(record) {
+                    let MessageId { lane, seq, part, app } = sweep;
+                    lanes.acknowledged(self.place.position, &Acked { app, lane, seq, count: 1, part })
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Returns a number that changes with each decision of the journal.
@@ -393,7 +431,7 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Notes that an app of another log has handled messages of this log, and that its record is committed there.
+    /// Notes that messages of this log are handled, and that the record which says so is committed in the receiver's log.
     pub(crate) fn acknowledge(&self, new: Acked) {
         let mut state = self.state.lock();
         if !state.acked.last_mut().is_some_and(|last| last.extend(&new)) {
@@ -404,12 +442,33 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
+    /// Notes that a sweep of this log has visited cells, and that the record which says so is committed in the log of
+    /// their bee.
+    pub(crate) fn visited(&self, new: Visited) {
+        let mut state = self.state.lock();
+        match state.visited.last_mut() {
+            Some(last) if last.sweep == new.sweep => last.cells.extend(new.cells),
+            _ => state.visited.push(new),
+        }
+    }
+
     /// Appends entries with everything that bees have handled without effect, and with all acknowledgments, if there
     /// are any. Nothing waits for their commit.
     pub(crate) fn log_consumed(&self) {
         let mut state = self.state.lock();
         self.say_consumed(&mut state);
-        self.say_acked(&mut state)
+        self.say_acked(&mut state);
+        self.say_visited(&mut state)
+    }
+
+    fn say_visited(&self, state: &mut State<W>) {
+        if state.visited.is_empty() {
+            return;
+        }
+        self.append_open_of(state);
+        let visited = std::mem::take(&mut state.visited);
+        let entry = state.say(Record::Visited(visited), oneshot::channel().0);
+        self.journal.append(entry)
     }
 
     fn say_acked(&self, state: &mut State<W>) {
@@ -505,7 +564,7 @@ mod tests {
     fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
         let journal = Arc::new(Kept::default());
         let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
-        let logs = Logs::new(&journals, vec![Some(0)], 1);
+        let logs = Logs::new(&journals, vec![vec![0]], 1);
         (journal, logs.clients()[0].clone())
     }
 

@@ -1,8 +1,8 @@
 //! The logs of a hive: which app's records go to which log, and what the logs share.
 
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
-use crate::hive::consensus::journal::{AppId, Journal, LaneId, LogState, Seq};
-use crate::hive::consensus::log_client::LogClient;
+use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, Seq, Visited, Waiting};
+use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::quarantine::Quarantine;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// The logs of a hive. `W` is the type of a bee with entries in flight.
 pub(crate) struct Logs<W: ?Sized> {
     clients: Vec<Arc<LogClient<W>>>,
-    /// For each app, the position of its log in `clients`; `None` if its state is in memory only.
-    of_apps: Vec<Option<usize>>,
+    /// For each app, the positions of its logs in `clients`, its home first; none if its state is in memory only.
+    of_apps: Vec<Vec<usize>>,
     /// The lanes of senders outside.
     pub(crate) lanes: Arc<Lanes>,
     /// Messages that may have ended the previous process.
@@ -21,18 +21,22 @@ pub(crate) struct Logs<W: ?Sized> {
 }
 
 impl<W: ?Sized> Logs<W> {
-    /// Continues each log where its state ends. `of_apps` gives the position of each app's log in `logs`; `chance` is
+    /// Continues each log where its state ends. `of_apps` gives the positions of each app's logs in `logs`; `chance` is
     /// the random id of the hive's own lane.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
-        of_apps: Vec<Option<usize>>,
+        of_apps: Vec<Vec<usize>>,
         chance: u64,
     ) -> Logs<W> {
-        let lanes = Arc::new(Lanes::new(logs.iter().flat_map(|(_, state)| lasting_lanes(state))));
+        let bees_move = of_apps.iter().any(|logs| logs.len() > 1);
+        let remembered = logs.iter().flat_map(|(_, state)| lasting_lanes(state));
+        let lanes = Arc::new(Lanes::new(remembered, bees_move));
         let quarantine = Arc::new(Quarantine::new(logs));
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
-            let apps = of_apps.iter().map(|log| *log == Some(at)).collect();
-            LogClient::new(journal.clone(), state, (at, apps), lanes.clone(), quarantine.clone())
+            // the lanes of apps whose bees are all in this log; none if bees may leave it
+            let alone = of_apps.iter().map(|logs| !bees_move && *logs == [at]).collect();
+            let place = Place { position: at, alone, bees_move };
+            LogClient::new(journal.clone(), state, place, lanes.clone(), quarantine.clone())
         };
         Logs {
             clients: logs.iter().enumerate().map(client).collect(),
@@ -48,22 +52,51 @@ impl<W: ?Sized> Logs<W> {
         &self.clients
     }
 
-    /// Returns the client of an app's log; `None` if the app's state is in memory only.
+    /// Returns the client of an app's home; `None` if the app's state is in memory only.
     pub(crate) fn of_app(&self, app: AppId) -> Option<&Arc<LogClient<W>>> {
-        self.clients.get((*self.of_apps.get(app.index())?)?)
+        self.clients.get(*self.of_apps.get(app.index())?.first()?)
+    }
+
+    /// Returns the clients of all logs that have bees of an app, its home first.
+    pub(crate) fn all_of_app(&self, app: AppId) -> Vec<Arc<LogClient<W>>> {
+        let positions = self.of_apps.get(app.index()).into_iter().flatten();
+        positions.filter_map(|at| self.clients.get(*at)).cloned().collect()
+    }
+
+    /// Tells the log that contains messages that they are handled. The records that say so are committed.
+    pub(crate) fn acknowledge(&self, acked: Acked) {
+        if let Some(client) = self.lanes.bees.log_for(&acked).and_then(|at| self.clients.get(at)) {
+            client.acknowledge(acked)
+        }
+    }
+
+    /// Tells app `app`'s home that a sweep has visited cells. The records that say so are committed.
+    pub(crate) fn visited(&self, app: AppId, visited: Visited) {
+        if let Some(home) = self.of_app(app) {
+            home.visited(visited)
+        }
+    }
+
+    /// Appends what the clients have collected and nothing waits for: see [`LogClient::log_consumed`].
+    pub(crate) fn log_consumed(&self) {
+        self.lanes.bees.take_misdirected().into_iter().for_each(|acked| self.acknowledge(acked));
+        self.clients.iter().for_each(|client| client.log_consumed())
     }
 
     /// Restores the lanes of bees: what is in an outbox for an app of another log is not acknowledged. Returns the
     /// lanes whose bees are gone, and of which no message waits: the logs may forget them.
     pub(crate) fn restore_lanes(&self, logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
         let bees = &self.lanes.bees;
-        for (client, (_, state)) in self.clients.iter().zip(logs) {
-            for id in state.outbox.keys().chain(state.sweeps.keys()) {
-                if !client.has_app(id.app) {
-                    bees.sent([*id])
+        for (at, (client, (_, state))) in self.clients.iter().zip(logs).enumerate() {
+            let sweeps = state.sweeps.values().map(|sweep| &sweep.waiting);
+            let mut waiting: Vec<_> = state.outbox.values().chain(sweeps).collect();
+            waiting.sort_unstable_by_key(|waiting| waiting.order);
+            for Waiting { emit, .. } in waiting {
+                if client.tracks(emit.id.app) && !emit.id.lane.is_outside() {
+                    bees.sent(at, [emit])
                 }
             }
-            state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next));
+            state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, at));
         }
 
         let tables =
@@ -76,10 +109,10 @@ impl<W: ?Sized> Logs<W> {
         let mut dead = Vec::new();
         for lane in lanes {
             let Some(bee) = lane.bee() else { continue };
-            let log = self.of_apps.get(bee.0.index()).copied().flatten();
-            let image = log.and_then(|log| logs.get(log)).and_then(|(_, state)| state.bees.get(&bee));
+            let images = logs.iter().enumerate();
+            let image = images.filter_map(|(at, (_, state))| Some((at, state.bees.get(&bee)?))).next();
             match image {
-                Some(image) => bees.restore(lane, image.next_seq),
+                Some((at, image)) => bees.restore(lane, image.next_seq, at),
                 None if bees.is_open(lane) => bees.end(lane),
                 None => dead.push(lane),
             }

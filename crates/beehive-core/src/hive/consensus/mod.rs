@@ -16,6 +16,7 @@
 pub mod journal;
 pub(crate) mod log_client;
 pub(crate) mod logs;
+pub(crate) mod open_sweeps;
 pub(crate) mod quarantine;
 pub mod registry;
 pub(crate) mod without_bee;

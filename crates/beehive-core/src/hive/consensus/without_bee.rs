@@ -2,7 +2,7 @@
 //! handles them.
 
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
-use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId, Seq};
+use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,15 +44,15 @@ impl WithoutBee {
         // only messages from outside and from other logs can arrive twice: all others are in this log, which holds
         // each of them once
         let floor = match (admitted, lanes) {
-            (Some(admitted), _) => admitted.lane().floor(),
+            (Some(admitted), _) => Some(admitted.lane().floor()),
             // the table is that of all apps of the log, so no app's floor must pass the others' messages
-            (None, Some(lanes)) => lanes.bees.floor_of_all(message_id.lane),
-            (None, None) => Seq::ZERO,
+            (None, Some(lanes)) => Some(lanes.bees.floor_of_all(message_id.lane)),
+            (None, None) => None,
         };
         if lanes.is_some() || (admitted.is_some() && message_id.lane.is_lasting()) {
             self.any.store(true, Ordering::Release);
             let mut seen = self.seen.lock();
-            seen.raise(message_id.lane, floor);
+            seen.raise(message_id.lane, floor.unwrap_or_default());
 
             let part = message_id.part.derived(message_id.app, handler);
             if seen.contains(message_id.lane, message_id.seq, part) {

@@ -56,4 +56,7 @@ pub(crate) trait AppAccess: Send + Sync {
     /// Encodes and decodes the state of every bee, one after the other, while messages arrive. Returns
     /// the number of bees.
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
+    /// Moves the bee of `cell` to the log at position `pick`, modulo their number, among those of the app. Returns
+    /// whether it has moved.
+    fn move_bee_of(self: Arc<Self>, cell: CellId, pick: usize, hive: Arc<HiveInner>) -> BoxFuture<bool>;
 }

@@ -214,7 +214,12 @@ impl HiveInner {
         self.logs.as_ref().map_or(&[], Logs::clients)
     }
 
-    /// Returns the client of an app's log; `None` if the app's state is in memory only.
+    /// Returns the clients of an app's logs, its home first; none if the app's state is in memory only.
+    pub(crate) fn logs_of(&self, app: AppId) -> Vec<Arc<Link>> {
+        self.logs.as_ref().map_or_else(Vec::new, |logs| logs.all_of_app(app))
+    }
+
+    /// Returns the client of an app's home log; `None` if the app's state is in memory only.
     pub(crate) fn log_of(&self, app: AppId) -> Option<&Arc<Link>> {
         self.logs.as_ref()?.of_app(app)
     }

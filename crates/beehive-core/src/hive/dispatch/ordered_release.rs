@@ -107,8 +107,7 @@ pub(crate) fn consume(
         admitted.open()
     }
 
-    let foreign: Vec<MessageId> =
-        emits.iter().map(|emit| emit.id).filter(|id| !link.has_app(id.app)).collect();
+    let tracked: Vec<Emit> = emits.iter().filter(|emit| link.tracks(emit.id.app)).cloned().collect();
     let record = Record::Admit { app: message_id.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (queue, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
@@ -121,7 +120,7 @@ pub(crate) fn consume(
             // the hive is gone
             return;
         }
-        link.lanes.bees.sent(foreign);
+        link.lanes.bees.sent(link.position(), &tracked);
         drop(reserved);
         acknowledge(&link, message_id, &hive);
         Turn::with(&hive, Place::Runners, |turn| queue.committed(place, release, turn));
@@ -131,12 +130,13 @@ pub(crate) fn consume(
     }))
 }
 
-/// Acknowledges a message to the log that contains it, if that is not `link`. The record that consumed it is committed.
+/// Acknowledges a message to the log that contains it, if it may come twice. The record that consumed it in the log
+/// `link` is committed.
 pub(crate) fn acknowledge(link: &Link, message_id: MessageId, hive: &HiveInner) {
     let MessageId { lane, seq, part, app } = message_id;
-    if link.is_foreign(lane)
-        && let Some(its_log) = lane.app().and_then(|app| hive.log_of(app))
+    if link.acknowledges(lane)
+        && let Some(logs) = &hive.logs
     {
-        its_log.acknowledge(Acked { app, lane, seq, count: 1, part })
+        logs.acknowledge(Acked { app, lane, seq, count: 1, part })
     }
 }

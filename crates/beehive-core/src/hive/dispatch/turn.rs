@@ -126,6 +126,8 @@ pub(crate) struct Turn<'h> {
     /// The bees that a turn which only routes has scheduled. They run when it ends: on a runner, or on
     /// this worker if `follows` is set.
     woken: Bees,
+    /// Number of bees in `woken` at which they are given to the runners.
+    woken_max: usize,
     /// Whether the scheduled bees run on this worker.
     follows: bool,
     /// Whether `follows` is cleared when the turn routes to a handler that recently held a thread.
@@ -236,6 +238,7 @@ impl<'h> Turn<'h> {
             unfinished: None,
             begins: false,
             woken: Bees::new(),
+            woken_max: WOKEN_MAX,
             follows: false,
             if_quick: false,
             until: None,
@@ -265,13 +268,18 @@ impl<'h> Turn<'h> {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }
 
+    /// Keeps all scheduled bees until the turn ends. For a turn that only routes.
+    pub(crate) fn keeps_woken(&mut self) {
+        self.woken_max = usize::MAX
+    }
+
     /// Schedules a bee: at the slot of this thread, or at the end of a turn that only routes.
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
         match self.begins {
             true => {
                 self.woken.push_back(bee);
-                if self.woken.len() >= WOKEN_MAX {
+                if self.woken.len() >= self.woken_max {
                     self.hive.give_to_runners(std::mem::take(&mut self.woken))
                 }
             }

@@ -199,6 +199,10 @@ pub(crate) trait AnyBatch: Any + Send + Sync {
     fn numbers(&self) -> Numbers {
         Numbers::NONE
     }
+    /// Returns the sweep whose visits these are, if a log contains it.
+    fn sweep(&self) -> Option<MessageId> {
+        None
+    }
 }
 
 impl<M: Message> AnyBatch for Batch<M> {

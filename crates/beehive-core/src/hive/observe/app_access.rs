@@ -110,6 +110,14 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
             Ok(count)
         })
     }
+
+    fn move_bee_of(self: Arc<Self>, cell: CellId, pick: usize, hive: Arc<HiveInner>) -> BoxFuture<bool> {
+        Box::pin(async move {
+            let Some(bee) = self.routes.find(cell) else { return false };
+            let Some(to) = self.links.get(pick % self.links.len().max(1)).cloned() else { return false };
+            self.move_bee(&bee, &to, &hive).await
+        })
+    }
 }
 
 /// Encodes a bee's state, and decodes it into a new instance of the app.

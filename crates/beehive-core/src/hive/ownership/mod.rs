@@ -10,4 +10,5 @@
 //! Shutdown: once the hive is over, retries end and no new merge begins. Callers that wait for a decision get
 //! `Unavailable` when the task that would answer them is gone.
 
+mod moves;
 pub(crate) mod queen;

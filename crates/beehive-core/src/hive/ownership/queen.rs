@@ -8,12 +8,13 @@ use crate::cell::{BeeId, CellId, CellSet};
 use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, OwnerRequest, Standing};
 use crate::hive::bee::bee_table::BeesById;
+use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::consensus::journal::{AppId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::blocked::Owners;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::limits;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;
@@ -188,7 +189,7 @@ impl<A: App> AppRuntime<A> {
     ) -> (Owner<A>, Option<(BeeId, Vec<BeeId>)>) {
         let Decision::Owner { root, created, merging, .. } = decision else { return (Owner::NotYet, None) };
         if created {
-            let bee = Bee::new(self, root, cells, self.body());
+            let bee = Bee::new(self, root, cells, self.body(self.log_for(cells)));
             bees.insert(bee.clone());
             self.count_created();
             for cell in cells {
@@ -227,17 +228,29 @@ impl<A: App> AppRuntime<A> {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
+        let log = body.pending.as_ref().map(|pending| pending.link().clone());
+        if !self.into_one_log(&source, &mut gone, log, hive).await {
+            return Turn::with(hive, Place::Runners, |turn| {
+                source.thaw(gone, turn);
+                target.thaw(body, turn)
+            });
+        }
         // `into` is about to own the cells of `from`, and the messages that it then emits must not overtake
         // those that `from` has emitted
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
 
-        if let Some(link) = &self.link {
+        if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
+            let link = pending.link().clone();
             // while the log still knows `from`
             link.log_consumed();
+            let lanes = &link.lanes.bees;
+            pending.heir_of.append(&mut other.heir_of);
+            pending.heir_of.insert(source.lane());
+            pending.heir_of.retain(|lane| lanes.is_open(*lane));
             link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
-            link.lanes.bees.end(source.lane())
+            lanes.end(source.lane())
         }
         {
             let mut queen = self.queen.lock();
@@ -265,6 +278,26 @@ impl<A: App> AppRuntime<A> {
             hive.platform.sleep(RETRY).await
         }
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
+    }
+
+    /// Moves a frozen bee that is about to merge into another one to the log of that one. Returns whether it is there.
+    async fn into_one_log(
+        self: &Arc<Self>,
+        source: &Arc<Bee<A>>,
+        gone: &mut Body<A>,
+        to: Option<Arc<Link>>,
+        hive: &Arc<HiveInner>,
+    ) -> bool {
+        let Some(to) = to else { return true };
+        if !self.transfer(source, gone, &to, hive).await {
+            return false;
+        }
+        // a restart must not find it in a log that it has left, for it is about to end
+        let left = gone.pending.as_ref().map(|pending| pending.left.clone()).unwrap_or_default();
+        while left.load(Ordering::Acquire) > 0 && !hive.is_over() {
+            hive.platform.sleep(Duration::from_micros(100)).await
+        }
+        true
     }
 
     /// Tells the registry that a bee has ended, and retries until it succeeds. Until then the registry
@@ -297,7 +330,7 @@ impl<A: App> AppRuntime<A> {
             });
             match ended {
                 Retirement::Ended => {
-                    if let (Some(link), Some(floors)) = (&self.link, logged) {
+                    if let Some((link, floors)) = logged {
                         // while the log still knows the bee
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that

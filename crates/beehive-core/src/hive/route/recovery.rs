@@ -43,33 +43,40 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
     dead.into_iter().collect()
 }
 
-/// Resends the messages of log number `log` that were emitted but not handled, and resumes the unfinished sweeps, in
-/// the order in which they were emitted.
+/// Resends the messages of all logs that were emitted but not handled, and resumes the unfinished sweeps, those of each
+/// log in the order in which they were emitted.
+///
+/// No bee runs before all of them are in their mailboxes. Otherwise a bee that gets an early one could send something new
+/// to a bee that has yet to get what it sent before the crash.
 ///
 /// # Errors
 /// Returns an error if a message in the log cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
-    log: usize,
-    colony: &LogState,
+    logs: &[(Arc<dyn Journal>, LogState)],
     queues: &mut SenderQueues,
 ) -> Result<(), DecodeError> {
-    let mut all: Vec<(&Waiting, Option<_>)> = colony.outbox.values().map(|waiting| (waiting, None)).collect();
-    all.extend(colony.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep))));
-    all.sort_by_key(|(waiting, _)| waiting.order);
-
     Turn::with(hive, Place::Runners, |turn| {
-        all.into_iter().try_for_each(|(waiting, sweep)| {
-            let mut queue = queues.of(waiting.emit.id.lane);
-            let cx = &mut RouteContext::new(&mut queue, turn);
-            if hive.log_of(waiting.emit.id.app).is_none() {
-                give_to_app_in_memory(hive, log, waiting)
+        turn.keeps_woken();
+        for (log, (_, state)) in logs.iter().enumerate() {
+            let sweeps = state.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep)));
+            let mut all: Vec<(&Waiting, Option<_>)> =
+                state.outbox.values().map(|waiting| (waiting, None)).chain(sweeps).collect();
+            all.sort_by_key(|(waiting, _)| waiting.order);
+
+            for (waiting, sweep) in all {
+                let mut queue = queues.of(waiting.emit.id.lane);
+                let cx = &mut RouteContext::new(&mut queue, turn);
+                if hive.log_of(waiting.emit.id.app).is_none() {
+                    give_to_app_in_memory(hive, log, waiting)
+                }
+                match sweep {
+                    Some(sweep) => hive.types.resume_sweep(log, sweep, cx)?,
+                    None => hive.types.resend(&waiting.emit, cx)?,
+                }
             }
-            match sweep {
-                Some(sweep) => hive.types.resume_sweep(log, sweep, cx),
-                None => hive.types.resend(&waiting.emit, cx),
-            }
-        })
+        }
+        Ok(())
     })
 }
 

@@ -356,7 +356,7 @@ pub(crate) fn consume_held(
 ) {
     // a number of its own for the emitted messages: that of `message_id` may be consumed in another log
     let Some(link) = cx.turn.hive.log_of(message_id.app) else { return };
-    let reserved = link.lanes.bees.reserve(message_id.app);
+    let reserved = link.lanes.bees.reserve(message_id.app, link.position());
     let mut effects = Effects::new(Numbers::parts(reserved.id, HandlerId(handler as u16)));
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);

@@ -288,12 +288,11 @@ pub(crate) fn record<A: App>(
     if draft.ops.is_empty() && effects.only_reports() {
         // a message from a resumable lane that comes again reaches this bee only if the log knows its cells
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
-        // a message of another log is acknowledged as soon as this run is released, so an entry must say that it
-        // is handled
-        let is_foreign = inputs.iter().any(|input| pending.link().is_foreign(input.lane));
+        // a message that is acknowledged is so as soon as this run is released, so an entry must say that it is handled
+        let is_acked = inputs.iter().any(|input| pending.link().acknowledges(input.lane));
         let unsaid = match steps.may_repeat {
             false => Some(Unsaid::Nothing),
-            true if is_foreign => None,
+            true if is_acked => None,
             true if is_lasting && !bee.cells_after(pending.cells_logged).0.is_empty() => None,
             true => Some(Unsaid::Open(std::mem::take(&mut draft.visits))),
         };

@@ -21,7 +21,7 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
             app.retire_idle(&hive);
         }
         if let Some(logs) = &hive.logs {
-            logs.clients().iter().for_each(|link| link.log_consumed());
+            logs.log_consumed();
             recovery::retire_lanes(&hive, logs.lanes.take_retired())
         }
     }

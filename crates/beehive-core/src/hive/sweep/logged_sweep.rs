@@ -10,6 +10,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, Outcome};
+use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
@@ -17,8 +18,9 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
+use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
-    AppId, Emit, HandlerId, MessageId, Record, Sweep, Visited, sweep_order,
+    AppId, Emit, HandlerId, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
@@ -105,8 +107,17 @@ struct Opening {
     record: Record,
     /// The batch from outside to close when the record is committed.
     admitted: Option<Arc<Admitted>>,
-    /// The message that the record consumes, which is acknowledged then if another log contains it.
+    /// The message that the record consumes, which is acknowledged then if it may come twice.
     consumed: MessageId,
+    /// The number of the sweep, if it has one of its own.
+    reserved: Option<Reserved>,
+}
+
+/// Takes a number for a sweep on the lane of its app, if bees may move from one log to another. Its visits are parts of
+/// this number, by which a bee of another log knows them again. The number of the message that begins the sweep would not
+/// do, because that message is acknowledged as soon as the sweep has begun.
+fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
+    link.bees_move().then(|| link.lanes.bees.reserve(AppId(app), link.position()))
 }
 
 impl Opening {
@@ -117,11 +128,27 @@ impl Opening {
         consumed: MessageId,
         handler: HandlerId,
         admitted: Option<Arc<Admitted>>,
-        emit: Emit,
+        (emit, reserved): (Emit, Option<Reserved>),
     ) -> Option<Opening> {
         let input = link.input_without_bee(consumed, handler, admitted.as_ref())?;
-        let record = Record::Admit { app: consumed.app, handler, input, emits: vec![emit] };
-        Some(Opening { record, admitted, consumed })
+        let id = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
+        let record = Record::Admit { app: consumed.app, handler, input, emits: vec![Emit { id, ..emit }] };
+        Some(Opening { record, admitted, consumed, reserved })
+    }
+
+    /// Commits the record.
+    async fn commit(self, link: &Link, hive: &HiveInner) {
+        let Opening { record, admitted, consumed, reserved } = self;
+        let emit = match (&record, &reserved) {
+            (Record::Admit { emits, .. }, Some(_)) => emits.first().cloned(),
+            _ => None,
+        };
+
+        link.commit(record).await;
+        link.lanes.bees.sent(link.position(), &emit);
+        drop(reserved);
+        acknowledge(link, consumed, hive);
+        admitted.iter().for_each(|admitted| admitted.close())
     }
 }
 
@@ -173,21 +200,25 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
     let emit = Emit { is_sweep: true, ..emit };
 
+    let reserved = number_of_its_own(&link, app.index);
+    let runs_as = reserved.as_ref().map_or(sweep, |reserved| reserved.id);
     // the record of the sender goes to another log, and emits the sweep there. It starts when its own log contains it
-    let is_foreign = link.is_foreign(sweep.lane);
-    let later = (cx.is_held() && is_foreign).then(|| emit.clone());
+    let mut first = Some((emit.clone(), reserved));
+    let later = if cx.is_held() && link.acknowledges(sweep.lane) { first.take() } else { None };
     let opening = match cx.held() {
         Some(effects) => {
             effects.emits.push(emit);
             None
         }
-        None => match Opening::of(&link, message_id, handler, admitted.clone(), emit) {
-            Some(opening) => Some(opening),
-            None => {
-                admitted.iter().for_each(|admitted| admitted.close());
-                return acknowledge(&link, message_id, cx.turn.hive);
+        None => {
+            match first.and_then(|first| Opening::of(&link, message_id, handler, admitted.clone(), first)) {
+                Some(opening) => Some(opening),
+                None => {
+                    admitted.iter().for_each(|admitted| admitted.close());
+                    return acknowledge(&link, message_id, cx.turn.hive);
+                }
             }
-        },
+        }
     };
 
     let open_visits = Arc::<OpenVisits>::default();
@@ -195,8 +226,8 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
-        sweep,
-        visit: Arc::new(Visit { open_visits: Some((sweep, open_visits.clone())), ..visit }),
+        sweep: runs_as,
+        visit: Arc::new(Visit { open_visits: Some((runs_as, open_visits.clone())), ..visit }),
         open_visits,
         run,
         cause: cx.turn.cause.clone(),
@@ -206,7 +237,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     match cx.held() {
         Some(effects) => effects.hold(move |cx| {
             cursor.progress.lock().opening =
-                later.and_then(|emit| Opening::of(&cursor.link, sweep, handler, None, emit));
+                later.and_then(|later| Opening::of(&cursor.link, sweep, handler, None, later));
             cursor.wait_at(cx)
         }),
         None => cursor.wait_at(cx),
@@ -230,10 +261,15 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
 
-    let is_here = cx.turn.hive.log_clients().get(log).is_some_and(|client| Arc::ptr_eq(client, &link));
-    let opening = match is_here {
+    let has_begun = match link.bees_move() {
+        true => emit.id.lane == LaneId::of_app(AppId(app.index)),
+        false => log == link.position(),
+    };
+    let reserved = if has_begun { None } else { number_of_its_own(&link, app.index) };
+    let runs_as = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
+    let opening = match has_begun {
         true => None,
-        false => match Opening::of(&link, emit.id, handler, None, emit.clone()) {
+        false => match Opening::of(&link, emit.id, handler, None, (emit.clone(), reserved)) {
             Some(opening) => Some(opening),
             None => {
                 acknowledge(&link, emit.id, cx.turn.hive);
@@ -244,11 +280,11 @@ pub(crate) fn resume<A: Handlers, M: Message>(
 
     let resumed = Some((link.clone(), emit.id, AtomicBool::new(false)));
     let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
-    let Some(visit) = Visit::new(&batch, 0, Some((emit.id, open_visits.clone()))) else { return Ok(()) };
+    let Some(visit) = Visit::new(&batch, 0, Some((runs_as, open_visits.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
         link,
-        sweep: emit.id,
+        sweep: runs_as,
         visit: Arc::new(visit),
         open_visits,
         run,
@@ -277,11 +313,8 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     /// delivered only once the cursor has passed its cell, so it arrives there after the visit.
     async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
         let opening = self.progress.lock().opening.take();
-        if let Some(Opening { record, admitted, consumed }) = opening {
-            self.link.commit(record).await;
-            acknowledge(&self.link, consumed, &hive);
-            admitted.iter().for_each(|admitted| admitted.close());
-            return;
+        if let Some(opening) = opening {
+            return opening.commit(&self.link, &hive).await;
         }
 
         self.open_visits.room().await;
@@ -416,15 +449,28 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     turn: &mut Turn,
 ) {
     let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
-    let Ok(visit) = visit else { return };
-    let (app, cells) = (&bee.app, delivery.cells.clone());
+    let (Ok(visit), Some(pending)) = (visit, &mut body.pending) else { return };
+    let app = &bee.app;
     // none for a tick, which is in no log
-    let visited =
-        visit.open_visits.as_ref().map(|(sweep, _)| Visited { sweep: *sweep, cells: cells.to_vec() });
+    let sweep = visit.open_visits.as_ref().map(|(sweep, _)| *sweep);
+    let is_numbered = sweep.is_some() && pending.link().bees_move();
+    let (cells, inputs) = match sweep {
+        Some(sweep) if is_numbered => pending.take_note_of_visits(sweep, &delivery.cells),
+        _ => (delivery.cells.clone(), Vec::new()),
+    };
+    if is_numbered && cells.is_empty() && pending.is_settled() {
+        // this bee has visited them before, and the record that says so is committed
+        acknowledge_delivery(pending.link(), &delivery, app.index, turn.hive);
+        visit.done();
+        return delivery.batch.committed(delivery.cells.len());
+    }
+    let visited = sweep.map(|sweep| Visited { sweep, cells: cells.to_vec() });
+    // a numbered visit is an input of the record
+    let logged = visited.as_ref().filter(|_| !is_numbered);
 
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
         // the cells nevertheless count as visited
-        draft.visits.extend(visited.clone());
+        draft.visits.extend(logged.cloned());
         hold_done(&visit, cx)
     };
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
@@ -475,12 +521,12 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             }
         }
 
-        draft.visits.extend(visited.clone());
+        draft.visits.extend(logged.cloned());
         hold_done(&visit, cx)
     };
 
     let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat: visited.is_some() };
-    record(bee, body, (delivery, Vec::new()), &mut steps, turn)
+    record(bee, body, (delivery, inputs), &mut steps, turn)
 }
 
 /// Counts one visit as done when the record is committed, if anybody waits for it.

@@ -213,6 +213,9 @@ impl<M: Message> AnyBatch for Visit<M> {
             open_visits.over(cells)
         }
     }
+    fn sweep(&self) -> Option<MessageId> {
+        self.open_visits.as_ref().map(|(sweep, _)| *sweep)
+    }
 }
 
 /// Reports to the sender of a sweep when all cells are done. If a visit is dropped, for instance because the

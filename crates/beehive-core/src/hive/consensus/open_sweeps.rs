@@ -1,0 +1,80 @@
+//! The running sweeps of a log whose cells may belong to bees of other logs.
+//!
+//! A sweep has a number of its own on the lane of its app, and every visit is a part of that number. Bees remember which
+//! parts they have handled until the lane's floor passes the number. So the floor must stay until the log of the sweep has
+//! committed that the sweep is over: before that, a crash would send visits again.
+
+use crate::cell::CellId;
+use beehive_protocol::{LaneId, LogState, MessageId, Record};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is left of one sweep.
+struct OpenSweep {
+    /// Whether the cursor has passed all cells.
+    has_reached_all: bool,
+    /// Cells that the cursor has reached and that have not been visited.
+    cells: BTreeSet<CellId>,
+}
+
+/// The running sweeps of a log, as its committed entries describe them: a part of its
+/// [`LogState`](beehive_protocol::LogState).
+#[derive(Default)]
+pub(crate) struct OpenSweeps(BTreeMap<MessageId, OpenSweep>);
+
+/// Checks whether a sweep runs in the log of its app, rather than waits in that of its sender.
+fn runs(sweep: &MessageId) -> bool {
+    sweep.lane == LaneId::of_app(sweep.app)
+}
+
+impl OpenSweeps {
+    /// Returns the running sweeps of a log.
+    pub(crate) fn new(state: &LogState) -> OpenSweeps {
+        let running = state.sweeps.iter().filter(|(id, _)| runs(id));
+        let open = running.map(|(id, sweep)| {
+            (*id, OpenSweep { has_reached_all: sweep.next.is_none(), cells: sweep.open.clone() })
+        });
+        OpenSweeps(open.collect())
+    }
+
+    /// Applies a committed record. Returns the sweeps that are over.
+    pub(crate) fn committed(&mut self, record: &Record) -> Vec<MessageId> {
+        let mut over = Vec::new();
+        match record {
+            Record::Admit { emits, .. } => {
+                for emit in emits.iter().filter(|emit| emit.is_sweep && runs(&emit.id)) {
+                    let sweep = OpenSweep { has_reached_all: false, cells: BTreeSet::new() };
+                    self.0.insert(emit.id, sweep);
+                }
+            }
+            Record::Expand { sweep, cells, gone, next } => {
+                if let Some(open) = self.0.get_mut(sweep) {
+                    open.cells.extend(cells.iter().copied());
+                    gone.iter().for_each(|cell| {
+                        open.cells.remove(cell);
+                    });
+                    open.has_reached_all = next.is_none()
+                }
+                over.push(*sweep)
+            }
+            Record::Visited(visits) => {
+                for visited in visits {
+                    if let Some(open) = self.0.get_mut(&visited.sweep) {
+                        visited.cells.iter().for_each(|cell| {
+                            open.cells.remove(cell);
+                        })
+                    }
+                    over.push(visited.sweep)
+                }
+            }
+            _ => {}
+        }
+        over.retain(|id| {
+            let is_over = self.0.get(id).is_some_and(|open| open.has_reached_all && open.cells.is_empty());
+            if is_over {
+                self.0.remove(id);
+            }
+            is_over
+        });
+        over
+    }
+}

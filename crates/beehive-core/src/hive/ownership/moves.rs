@@ -1,0 +1,166 @@
+//! Moves a bee from one log of its app to another. `beehive-protocol/src/moves.rs` has the records, and what a crash
+//! between any two of them means.
+//!
+//! The bee stays the same object with the same mailbox: senders notice nothing but the pause. It is frozen meanwhile, so
+//! nothing of it is in flight. Others go on to handle and to acknowledge what it has sent; an acknowledgment that comes
+//! too late for the old log goes to the new one (`admission/bee_lanes.rs`).
+
+use crate::app::App;
+use crate::cell::BeeId;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::body::Body;
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::consensus::journal::{AppId, BeeImage, Emit, Epoch, LaneId, Record, StagePart};
+use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::limits;
+use crate::state::image::{CellImage, EncodedCells};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl<A: App> AppRuntime<A> {
+    /// Moves a bee to another log of its app. Returns whether it is there: it may have ended, or the log may not have
+    /// committed anything for [`limits::MOVE_STAGED_AFTER_MAX`].
+    pub(crate) async fn move_bee(
+        self: &Arc<Self>,
+        bee: &Arc<Bee<A>>,
+        to: &Arc<Link>,
+        hive: &Arc<HiveInner>,
+    ) -> bool {
+        let Some(mut body) = bee.freeze().await else { return false };
+        let is_there = self.transfer(bee, &mut body, to, hive).await;
+        Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
+        is_there
+    }
+
+    /// Moves a frozen bee, whose body the caller has. Returns whether it is in the log `to`.
+    pub(crate) async fn transfer(
+        self: &Arc<Self>,
+        bee: &Arc<Bee<A>>,
+        body: &mut Body<A>,
+        to: &Arc<Link>,
+        hive: &Arc<HiveInner>,
+    ) -> bool {
+        let Some(pending) = &mut body.pending else { return true };
+        let from = pending.link().clone();
+        if Arc::ptr_eq(&from, to) {
+            return true;
+        }
+        debug_assert!(from.bees_move(), "a bee moves only if its lane is acknowledged within a log, too");
+
+        // while the old log is the one of the bee
+        from.log_consumed();
+        if !pending.is_logged {
+            pending.moved_to(to, 0);
+            return true;
+        }
+
+        let (app, id, lanes) = (AppId(self.index), bee.id, from.lanes.bees.clone());
+        let own = bee.lane();
+        pending.heir_of.retain(|lane| lanes.is_open(*lane));
+        let leaving: Vec<LaneId> = std::iter::once(own).chain(pending.heir_of.iter().copied()).collect();
+        from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone() }).await;
+        if hive.is_over() {
+            return false;
+        }
+
+        let epoch = pending.epoch.next();
+        let (cells, cells_end) = bee.cells_after(0);
+        let image = BeeImage {
+            cells: cells.into_iter().collect(),
+            state: EncodedCells::default(),
+            seen: pending.seen.clone(),
+            next_seq: pending.next_seq,
+            now: body.now,
+            heir_of: pending.heir_of.clone(),
+            epoch,
+            is_frozen: false,
+        };
+        let mut staged = to.say(stage(app, id, epoch, StagePart::Bee(Box::new(image))));
+        for part in row_parts(&pending.base).chain(outbox_parts(&lanes.outbox(&leaving))) {
+            staged = to.say(stage(app, id, epoch, part))
+        }
+
+        let is_staged = tokio::select! {
+            biased;
+            committed = staged => committed.is_ok(),
+            () = hive.platform.sleep(limits::MOVE_STAGED_AFTER_MAX) => false,
+        };
+        if hive.is_over() {
+            return false;
+        }
+        if !is_staged {
+            tracing::warn!(app = A::NAME, bee = %id, "the bee does not move: the log that it moves to commits nothing");
+            // the bee thaws first, so the old log never lacks a copy that counts
+            from.commit(Record::Thaw { app, bee: id }).await;
+            drop(to.say(Record::Unstage { app, bee: id }));
+            return false;
+        }
+
+        to.commit(Record::Adopt { app, bee: id, epoch }).await;
+        if hive.is_over() {
+            return false;
+        }
+        pending.epoch = epoch;
+        pending.moved_to(to, cells_end);
+
+        pending.left.fetch_add(1, Ordering::AcqRel);
+        let (left, dropped) = (pending.left.clone(), from.say(Record::Drop { app, bee: id }));
+        hive.spawn(Box::pin(async move {
+            if dropped.await.is_ok() {
+                left.fetch_sub(1, Ordering::AcqRel);
+            }
+        }));
+        tracing::debug!(app = A::NAME, bee = %id, from = from.position(), to = to.position(), "moved");
+        true
+    }
+}
+
+fn stage(app: AppId, bee: BeeId, epoch: Epoch, part: StagePart) -> Record {
+    Record::Stage { app, bee, epoch, part }
+}
+
+/// Returns the rows of a bee, in parts.
+fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
+    let rows = cells.images().flat_map(|CellImage { dict, key, rows }| {
+        rows.into_iter().map(move |row| CellImage { dict, key: key.clone(), rows: vec![row] })
+    });
+    let size = |cell: &CellImage| {
+        cell.key.len() + cell.rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
+    };
+    // rows of one cell are one image in their part
+    let unite = |part: Vec<CellImage>| {
+        let mut cells: Vec<CellImage> = Vec::new();
+        for row in part {
+            match cells.last_mut() {
+                Some(last) if (last.dict, &last.key) == (row.dict, &row.key) => last.rows.extend(row.rows),
+                _ => cells.push(row),
+            }
+        }
+        StagePart::Rows(cells)
+    };
+    parts(rows, size).into_iter().map(unite)
+}
+
+/// Returns the messages of an outbox, in parts.
+fn outbox_parts(outbox: &[Arc<Emit>]) -> impl Iterator<Item = StagePart> {
+    parts(outbox.iter().map(|emit| Emit::clone(emit)), Emit::size).into_iter().map(StagePart::Outbox)
+}
+
+/// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. A larger item is a part of its own.
+fn parts<T>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut all, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for item in items {
+        let more = size(&item);
+        if !part.is_empty() && bytes + more > limits::STAGE_PART_BYTES_MAX {
+            all.push(std::mem::take(&mut part));
+            bytes = 0
+        }
+        bytes += more;
+        part.push(item)
+    }
+    if !part.is_empty() {
+        all.push(part)
+    }
+    all
+}

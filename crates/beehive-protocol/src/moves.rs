@@ -1,0 +1,116 @@
+//! How a bee moves from one log to another, as far as the logs are concerned.
+//!
+//! ```text
+//!   source log                      target log
+//!     Freeze      no work, no acknowledgment takes effect, nothing of its outbox changes
+//!                                     Stage...    a copy of the bee and of its outbox, in parts
+//!                                     Adopt       the decision: the copy is the bee
+//!     Drop        the frozen bee is forgotten, with its outbox
+//!
+//!   or, if the target log commits nothing:
+//!                                     Unstage
+//!     Thaw        the bee goes on where it was
+//! ```
+//!
+//! The order of the records is that of the time: each is appended when the one before is committed. A crash may leave
+//! any prefix, and [`unfinished_moves`] says how the next process goes on. This is the move of PROTOCOL 1.2 for a hive
+//! that has both logs: there, the registry decides between a hive that adopts and one that thaws. Here one process does
+//! both, so the entry `Adopt` is the decision.
+
+use crate::{AppId, BeeId, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged};
+use std::collections::BTreeMap;
+
+impl LogState {
+    pub(crate) fn freeze(&mut self, app: AppId, bee: BeeId, lanes: &[LaneId]) {
+        let image = self.bees.entry((app, bee)).or_default();
+        debug_assert!(!image.is_frozen, "{bee} makes one move at a time");
+        image.is_frozen = true;
+        let own = LaneId::of_bee(app, bee);
+        image.heir_of = lanes.iter().copied().filter(|lane| *lane != own).collect();
+        self.frozen.extend(lanes.iter().copied())
+    }
+
+    pub(crate) fn thaw(&mut self, app: AppId, bee: BeeId) {
+        let Some(image) = self.bees.get_mut(&(app, bee)) else { return };
+        image.is_frozen = false;
+        for lane in image.heir_of.iter().chain([&LaneId::of_bee(app, bee)]) {
+            self.frozen.remove(lane);
+        }
+    }
+
+    pub(crate) fn stage(&mut self, bee: (AppId, BeeId), epoch: Epoch, part: &StagePart) {
+        match part {
+            StagePart::Bee(image) => {
+                let mut bee_image = (**image).clone();
+                (bee_image.epoch, bee_image.is_frozen, bee_image.state) =
+                    (epoch, false, EncodedCells::default());
+                self.staged.insert(bee, Staged { bee: bee_image, outbox: Vec::new() });
+            }
+            StagePart::Rows(cells) => {
+                if let Some(staged) = self.staged.get_mut(&bee) {
+                    cells.iter().for_each(|cell| staged.bee.state.add_rows(cell.clone()))
+                }
+            }
+            StagePart::Outbox(emits) => {
+                if let Some(staged) = self.staged.get_mut(&bee) {
+                    staged.outbox.extend_from_slice(emits)
+                }
+            }
+        }
+    }
+
+    pub(crate) fn adopt(&mut self, app: AppId, bee: BeeId, epoch: Epoch) {
+        let Some(staged) = self.staged.remove(&(app, bee)) else { return };
+        debug_assert_eq!(staged.bee.epoch, epoch, "the parts of {bee} are those of another move");
+        let newest = self.newest.entry(app).or_insert(bee);
+        *newest = bee.max(*newest);
+        self.bees.insert((app, bee), staged.bee);
+        self.emit(&staged.outbox)
+    }
+
+    /// Removes a frozen bee and its outbox.
+    pub(crate) fn forget_moved(&mut self, app: AppId, bee: BeeId) {
+        if self.bees.get(&(app, bee)).is_none_or(|image| !image.is_frozen) {
+            return;
+        }
+        let Some(image) = self.bees.remove(&(app, bee)) else { return };
+        for lane in image.heir_of.into_iter().chain([LaneId::of_bee(app, bee)]) {
+            self.frozen.remove(&lane);
+            // a sweep of this lane has yet to begin: one that runs has the lane of its app
+            for messages in [ids_of(&self.outbox, lane), ids_of(&self.sweeps, lane)] {
+                messages.iter().for_each(|id| {
+                    self.outbox.remove(id);
+                    self.sweeps.remove(id);
+                })
+            }
+        }
+    }
+}
+
+fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> {
+    messages.range(MessageId::all_of(lane)).map(|(id, _)| *id).collect()
+}
+
+/// Returns what finishes the moves that a process has left unfinished: the records, each with the position of its log.
+/// The process that goes on must append them before it appends anything else.
+///
+/// A frozen bee that another log has adopted is dropped; any other stays where it is. What is staged is forgotten. So a
+/// bee that has moved must not end in its new log before the old one has dropped it.
+pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
+    let mut records = Vec::new();
+    for (log, state) in logs.iter().enumerate() {
+        for ((app, bee), image) in state.bees.iter().filter(|(_, image)| image.is_frozen) {
+            let (app, bee) = (*app, *bee);
+            let has_newer =
+                |other: &LogState| other.bees.get(&(app, bee)).is_some_and(|other| other.epoch > image.epoch);
+            let record = match logs.iter().any(|other| has_newer(other)) {
+                true => Record::Drop { app, bee },
+                false => Record::Thaw { app, bee },
+            };
+            records.push((log, record))
+        }
+        let staged = state.staged.keys();
+        records.extend(staged.map(|(app, bee)| (log, Record::Unstage { app: *app, bee: *bee })))
+    }
+    records
+}
