@@ -2,11 +2,12 @@
 //! others whenever the hive dies.
 
 use crate::load::{Chance, eventually, on_workers};
-use beehive_core::journal::LogState;
-use beehive_core::testing::TestJournal;
+use beehive_core::journal::{BeeImage, Entry, Journal, LaneId, LogState, MessageId, Record};
+use beehive_core::testing::{TestJournal, move_one};
 use beehive_core::{App, Builder, Ctx, Dict, Hive, Io, Message, handlers};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How often a message has arrived at a cell, and from where: the last number of each cell that has sent to it.
@@ -243,18 +244,49 @@ fn replay(log: &[Vec<u8>]) -> LogState {
     LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
-/// Starts a hive whose apps are divided among `logs`.
-fn start(logs: &[Vec<Vec<u8>>], seed: u64, refuse: u64) -> (Hive, Vec<Arc<TestJournal>>) {
+/// What the logs of a hive divide among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Divided {
+    /// The apps.
+    ByApp,
+    /// The bees of every app. They move from log to log.
+    ByBee,
+}
+
+/// Starts a hive on several logs.
+fn start(logs: &[Vec<Vec<u8>>], divided: Divided, seed: u64, refuse: u64) -> (Hive, Vec<Arc<TestJournal>>) {
     let mut builder = apps();
-    let mut journals = Vec::new();
+    let (mut journals, mut spread) = (Vec::new(), Vec::new());
     for (at, log) in logs.iter().enumerate() {
         let state = replay(log);
         let journal = TestJournal::start(seed.wrapping_mul(31) + at as u64, refuse, state.last);
+        journals.push(journal.clone());
+        if divided == Divided::ByBee {
+            spread.push((journal as Arc<dyn Journal>, state));
+            continue;
+        }
         let its_apps = APPS.iter().skip(at).step_by(logs.len()).copied();
-        builder = builder.journal_of(its_apps, journal.clone(), state);
-        journals.push(journal)
+        builder = builder.journal_of(its_apps, journal, state);
+    }
+    if divided == Divided::ByBee {
+        builder = builder.journals(spread)
     }
     (builder.start().unwrap(), journals)
+}
+
+/// Number of bees that move at the same time.
+const MOVERS: u64 = 8;
+
+/// Moves one bee after the other until `end` is set. Adds to the number of those that have moved.
+async fn move_bees(hive: Hive, seed: u64, end: Arc<AtomicBool>, moved: Arc<AtomicU64>) {
+    for round in 0.. {
+        if end.load(Ordering::Acquire) {
+            break;
+        }
+        let has_moved = move_one(&hive, seed.wrapping_mul(1 << 20) + round).await;
+        moved.fetch_add(u64::from(has_moved), Ordering::Relaxed);
+        tokio::task::yield_now().await
+    }
 }
 
 /// Adds what one cell has seen: the number of messages, the sum of their squares, and the disorder.
@@ -293,13 +325,72 @@ async fn check(hive: &Hive, messages: u64) {
     }
 }
 
-/// Checks a hive at rest: nothing is in an outbox, and no dedup table has a number that its sender may not send again.
+/// Checks a hive at rest: nothing is in an outbox or on its way to another log, and each cell has one owner.
 fn check_at_rest(logs: &[Vec<Vec<u8>>]) {
+    let mut owned = BTreeSet::new();
     for (at, log) in logs.iter().enumerate() {
         let state = replay(log);
         assert!(state.outbox.is_empty(), "log {at}: {:?}", state.outbox.keys());
         assert!(state.sweeps.is_empty(), "log {at}: {:?}", state.sweeps.keys());
+        assert!(state.staged.is_empty() && state.frozen.is_empty(), "log {at}");
         assert!(state.has_one_owner_per_cell());
+        for ((app, bee), image) in &state.bees {
+            assert!(!image.is_frozen, "log {at}: {bee}");
+            assert!(image.cells.iter().all(|cell| owned.insert((*app, *cell))), "log {at}: {bee}")
+        }
+    }
+    check_moves(logs)
+}
+
+/// Checks that what a log adopts is what another one had when it froze the bee: its cells, rows and outbox.
+fn check_moves(logs: &[Vec<Vec<u8>>]) {
+    let mut frozen: BTreeMap<_, Vec<(BeeImage, Vec<MessageId>)>> = BTreeMap::new();
+    let mut staged: BTreeMap<_, Vec<(BeeImage, Vec<MessageId>)>> = BTreeMap::new();
+    for log in logs {
+        let mut state = LogState::default();
+        for entry in log.iter().map(|bytes| Entry::decode(bytes).unwrap()) {
+            if let Record::Adopt { app, bee, epoch } = entry.record {
+                let copy = state.staged[&(app, bee)].clone();
+                let outbox = copy.outbox.iter().map(|emit| emit.id).collect();
+                staged.entry((app, bee, epoch)).or_default().push((copy.bee, outbox))
+            }
+            let has_effect = state.apply(&entry);
+            if let Record::Freeze { app, bee, lanes } = entry.record
+                && has_effect
+            {
+                let image = state.bees[&(app, bee)].clone();
+                let of_lane = |lane: &LaneId| {
+                    let sweeps = state.sweeps.range(MessageId::all_of(*lane)).map(|(id, _)| *id);
+                    state
+                        .outbox
+                        .range(MessageId::all_of(*lane))
+                        .map(|(id, _)| *id)
+                        .chain(sweeps)
+                        .collect::<Vec<_>>()
+                };
+                let outbox = lanes.iter().flat_map(of_lane).collect();
+                frozen.entry((app, bee, image.epoch.next())).or_default().push((image, outbox))
+            }
+        }
+    }
+    for (of, copies) in staged {
+        let [(copy, outbox)] = &copies[..] else { panic!("{of:?} is adopted {} times", copies.len()) };
+        // a move that was given up froze the bee at the same epoch before
+        let ids = |ids: &[MessageId]| ids.iter().copied().collect::<BTreeSet<_>>();
+        let differences = |(image, before): &(BeeImage, Vec<MessageId>)| {
+            let (before, after) = (ids(before), ids(outbox));
+            let lost: Vec<_> = before.difference(&after).copied().collect();
+            let added: Vec<_> = after.difference(&before).copied().collect();
+            // Numbers of refused records are not used again, and the log may not have heard of the newest cells.
+            let is_copy = image.state == copy.state
+                && image.next_seq <= copy.next_seq
+                && image.cells.is_subset(&copy.cells);
+            (is_copy, lost, added)
+        };
+        let found: Vec<_> = frozen[&of].iter().map(differences).collect();
+        let is_copy =
+            found.iter().any(|(is_copy, lost, added)| *is_copy && lost.is_empty() && added.is_empty());
+        assert!(is_copy, "what is adopted of {of:?} is not what was frozen: {found:?}")
     }
 }
 
@@ -318,12 +409,18 @@ async fn emit(io: &mut Io, messages: std::ops::Range<u64>, chance: &mut Chance) 
 }
 
 /// Sends messages to a hive that dies `lives - 1` times, each time with its logs at different points.
-fn live_and_die(count_of_logs: usize, seed: u64, messages: u64, lives: u64) {
+fn live_and_die((divided, count_of_logs): (Divided, usize), seed: u64, messages: u64, lives: u64) {
     let mut logs: Vec<Vec<Vec<u8>>> = vec![Vec::new(); count_of_logs];
-    let mut done = 0;
+    let (mut done, moved) = (0, Arc::<AtomicU64>::default());
     for life in 0..lives {
         (logs, done) = on_workers(3, async {
-            let (hive, journals) = start(&logs, seed * 100 + life, 50);
+            let (hive, journals) = start(&logs, divided, seed * 100 + life, 50);
+            let end_of_moves = Arc::<AtomicBool>::default();
+            let mover = |number| {
+                let seed = (seed * 100 + life) * MOVERS + number;
+                tokio::spawn(move_bees(hive.clone(), seed, end_of_moves.clone(), moved.clone()))
+            };
+            let movers: Vec<_> = (0..MOVERS).map(mover).collect();
             let mut chance = Chance(seed * 7 + life);
             if life == 0 {
                 for key in 0..PLANTED {
@@ -356,6 +453,10 @@ fn live_and_die(count_of_logs: usize, seed: u64, messages: u64, lives: u64) {
                 let all = || io.floor() == messages;
                 eventually("all are done", Duration::from_secs(60), all).await;
                 merges.await.unwrap();
+                end_of_moves.store(true, Ordering::Release);
+                for mover in movers {
+                    mover.await.unwrap()
+                }
                 loop {
                     hive.idle().await;
                     if hive.status().timers == 0 {
@@ -370,6 +471,7 @@ fn live_and_die(count_of_logs: usize, seed: u64, messages: u64, lives: u64) {
                 tokio::time::sleep(Duration::from_millis(400)).await
             }
 
+            end_of_moves.store(true, Ordering::Release);
             let floor = io.floor();
             for (journal, log) in journals.iter().zip(&mut logs) {
                 journal.stop();
@@ -380,6 +482,8 @@ fn live_and_die(count_of_logs: usize, seed: u64, messages: u64, lives: u64) {
         });
     }
     check_at_rest(&logs);
+    let moved = moved.load(Ordering::Relaxed);
+    assert!(moved > messages / 100, "{moved} moves");
 }
 
 #[test]
@@ -387,7 +491,18 @@ fn each_message_is_handled_once_wherever_the_logs_end() {
     let seeds = if std::env::var_os("BEEHIVE_LONG").is_some() { 40 } else { 2 };
     for seed in 1..=seeds {
         for logs in [1, 2, 4] {
-            live_and_die(logs, seed, 6_000, 5)
+            live_and_die((Divided::ByApp, logs), seed, 6_000, 5)
+        }
+    }
+}
+
+/// The bees of all apps are spread over the logs, and move all the time.
+#[test]
+fn each_message_is_handled_once_wherever_bees_move() {
+    let seeds = if std::env::var_os("BEEHIVE_LONG").is_some() { 40 } else { 2 };
+    for seed in 1..=seeds {
+        for logs in [1, 2, 8] {
+            live_and_die((Divided::ByBee, logs), seed, 6_000, 5)
         }
     }
 }
@@ -396,7 +511,7 @@ fn each_message_is_handled_once_wherever_the_logs_end() {
 #[test]
 fn what_came_from_another_log_is_forgotten() {
     on_workers(2, async {
-        let (hive, journals) = start(&[const { Vec::new() }; 4], 5, 0);
+        let (hive, journals) = start(&[const { Vec::new() }; 4], Divided::ByApp, 5, 0);
         let mut io = hive.io();
         for id in 0..4_000 {
             io.emit(Begin(id));
@@ -437,7 +552,7 @@ fn what_came_from_another_log_is_forgotten() {
 #[test]
 fn a_log_that_cannot_commit_holds_up_only_its_own_apps() {
     on_workers(2, async {
-        let (hive, journals) = start(&[const { Vec::new() }; 2], 6, 0);
+        let (hive, journals) = start(&[const { Vec::new() }; 2], Divided::ByApp, 6, 0);
         // the log of `second` and `fourth`
         journals[1].stall(true);
         let (mut to_stalled, mut io) = (hive.io(), hive.io());
