@@ -214,9 +214,11 @@ mod tests {
         assert_eq!(Part(7).derived(app, handler), Part(hasher.finish()));
         assert_eq!(Part(7).derived(app, handler), Part(PINNED.0));
         assert_eq!(Part(7).sweep(app, handler), Part(PINNED.1));
+        assert_eq!(Part::of_visit(CellId(5)), Part(PINNED.2));
     }
 
-    const PINNED: (u64, u64) = (4_729_842_359_602_287_595, 17_699_929_147_938_395_581);
+    const PINNED: (u64, u64, u64) =
+        (4_729_842_359_602_287_595, 17_699_929_147_938_395_581, 4_303_430_267_569_541_675);
 
     #[test]
     fn a_batch_has_numbers_of_its_own_or_parts_of_one() {

@@ -61,6 +61,10 @@ impl LogState {
 
     pub(crate) fn adopt(&mut self, app: AppId, bee: BeeId, epoch: Epoch) {
         let Some(staged) = self.staged.remove(&(app, bee)) else { return };
+        debug_assert!(
+            !self.bees.contains_key(&(app, bee)),
+            "{bee} comes back before its old copy is dropped"
+        );
         debug_assert_eq!(staged.bee.epoch, epoch, "the parts of {bee} are those of another move");
         let newest = self.newest.entry(app).or_insert(bee);
         *newest = bee.max(*newest);

@@ -1,0 +1,414 @@
+//! Bees that move between logs, merge, send and crash, against a naive model that knows which message was handled.
+//!
+//! Each log is a [`LogState`]. The model plays everything around them: the network (which delivers any message again),
+//! the floors of the lanes, and the process that moves the bees and dies between any two records. `PROPTEST_CASES` sets
+//! the number of histories.
+
+use beehive_protocol::{
+    Acked, Address, AppId, BeeId, BeeImage, CellId, Emit, EncodedCells, Entry, HiveId, Input, LaneId,
+    LogState, MessageId, Op, Part, Record, Seq, StagePart, Time, Work, unfinished_moves,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+const LOGS: usize = 3;
+const BEES: u64 = 3;
+
+type Name = (AppId, BeeId);
+
+/// What happens next. Numbers are taken modulo what there is.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A bee handles nothing from outside and sends messages to bees of the other app.
+    Send { bee: usize, to: usize, count: u64 },
+    /// A message arrives that is in an outbox: for the first time, or again.
+    Deliver { message: usize, sends: bool },
+    /// The acknowledgment of a handled message is committed in a log, which may be the wrong one by now.
+    Acknowledge { message: usize, log: usize },
+    /// A bee begins to move.
+    BeginMove { bee: usize, to: usize },
+    /// A move makes its next step.
+    ContinueMove { bee: usize },
+    /// A log refuses to commit what a move has staged, so the bee stays.
+    GiveUpMove { bee: usize },
+    /// A bee merges into another.
+    Fuse { from: usize, into: usize },
+    /// A log commits what it was told last.
+    Commit { log: usize },
+    /// The process dies, and the next one goes on from the logs.
+    Crash,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let index = 0..64usize;
+    prop_oneof![
+        4 => (index.clone(), index.clone(), 1..4u64).prop_map(|(bee, to, count)| Step::Send { bee, to, count }),
+        8 => (index.clone(), any::<bool>()).prop_map(|(message, sends)| Step::Deliver { message, sends }),
+        5 => (index.clone(), 0..LOGS).prop_map(|(message, log)| Step::Acknowledge { message, log }),
+        4 => (index.clone(), 0..LOGS).prop_map(|(bee, to)| Step::BeginMove { bee, to }),
+        12 => index.clone().prop_map(|bee| Step::ContinueMove { bee }),
+        1 => index.clone().prop_map(|bee| Step::GiveUpMove { bee }),
+        3 => (index.clone(), index).prop_map(|(from, into)| Step::Fuse { from, into }),
+        1 => (0..LOGS).prop_map(|log| Step::Commit { log }),
+        1 => Just(Step::Crash),
+    ]
+}
+
+/// How far a move has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stage {
+    Frozen,
+    Bee,
+    Rows,
+    Outbox,
+}
+
+struct Bee {
+    /// The log that has it.
+    log: usize,
+    next: Seq,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Where it is moving to.
+    moves: Option<(usize, Stage)>,
+    /// Number of copies that are yet to be dropped.
+    left: usize,
+}
+
+#[derive(Default)]
+struct Run {
+    logs: Vec<LogState>,
+    /// Records that a log was told and has not committed.
+    told: Vec<VecDeque<Record>>,
+    bees: BTreeMap<Name, Bee>,
+    /// The bees that merged, and into which.
+    merged: BTreeMap<Name, Name>,
+    /// All messages: their receivers.
+    sent: BTreeMap<MessageId, Name>,
+    handled: BTreeSet<MessageId>,
+    acknowledged: BTreeSet<MessageId>,
+}
+
+fn emit_of(id: MessageId) -> Emit {
+    Emit {
+        id,
+        name: "m".into(),
+        bytes: vec![7],
+        at: None,
+        is_sweep: false,
+        position: None,
+        origin: HiveId(0),
+        sender: Address::App(id.app),
+        hops: 0,
+        chain: 0,
+        chance: 0,
+    }
+}
+
+impl Run {
+    fn new() -> Run {
+        let mut run = Run {
+            logs: vec![LogState::default(); LOGS],
+            told: vec![VecDeque::new(); LOGS],
+            ..Run::default()
+        };
+        for (app, bee) in (0..2).flat_map(|app| (1..=BEES).map(move |bee| (app, bee))) {
+            let (name, log) = ((AppId(app), BeeId(bee)), bee as usize / 2 % LOGS);
+            let (next, rows) = Default::default();
+            run.bees.insert(name, Bee { log, next, rows, moves: None, left: 0 });
+            run.work(name, Vec::new(), Vec::new());
+        }
+        run
+    }
+
+    /// Commits a record, and first what the log was told before.
+    fn commit(&mut self, log: usize, record: Record) {
+        while let Some(earlier) = self.told[log].pop_front() {
+            if let Record::Drop { app, bee } = earlier {
+                self.bee_mut((app, bee)).left -= 1
+            }
+            self.apply(log, earlier)
+        }
+        self.apply(log, record)
+    }
+
+    fn apply(&mut self, log: usize, record: Record) {
+        let state = &mut self.logs[log];
+        let (number, after) = (state.last.next(), state.last);
+        assert!(state.apply(&Entry { number, after, record }));
+    }
+
+    /// Returns the bee that a message for `name` goes to now.
+    fn owner(&self, mut name: Name) -> Name {
+        while let Some(into) = self.merged.get(&name) {
+            name = *into
+        }
+        name
+    }
+
+    fn bee_mut(&mut self, name: Name) -> &mut Bee {
+        self.bees.get_mut(&name).expect("a bee that has not merged")
+    }
+
+    fn nth(&self, index: usize) -> Name {
+        *self.bees.keys().nth(index % self.bees.len()).expect("there is a bee")
+    }
+
+    /// Returns the messages that a live outbox has to contain.
+    fn open(&self) -> Vec<MessageId> {
+        self.sent.keys().filter(|id| !self.acknowledged.contains(id)).copied().collect()
+    }
+
+    /// Returns the log that has the outbox of a lane, and whether the outbox is frozen.
+    fn outbox_of(&self, lane: LaneId) -> (usize, bool) {
+        let bee = &self.bees[&self.owner(lane.bee().expect("all lanes are those of bees"))];
+        (bee.log, bee.moves.is_some())
+    }
+
+    fn floor(&self, lane: LaneId, app: AppId) -> Seq {
+        let open = self.open().into_iter().find(|id| id.lane == lane && id.app == app);
+        let newest = self.sent.keys().filter(|id| id.lane == lane).map(|id| id.seq.next()).max();
+        open.map_or(newest.unwrap_or_default(), |open| open.seq)
+    }
+
+    fn work(&mut self, name: Name, inputs: Vec<(MessageId, Input)>, sends: Vec<Name>) {
+        let (app, bee) = name;
+        let lane = LaneId::of_bee(app, bee);
+        let state = self.bees.get_mut(&name).expect("a bee that has not merged");
+        let mut emits = Vec::new();
+        for to in sends {
+            let id = MessageId { lane, seq: state.next, part: Part::WHOLE, app: to.0 };
+            state.next = state.next.next();
+            self.sent.insert(id, to);
+            emits.push(emit_of(id))
+        }
+        let mut ops = Vec::new();
+        for (id, _) in &inputs {
+            let row = format!("{id:?}").into_bytes();
+            let count = state.rows.entry(row.clone()).or_insert_with(|| vec![0]);
+            count[0] += 1;
+            ops.push(Op {
+                dict: 0,
+                key: bee.0.to_be_bytes().to_vec(),
+                row: Some(row),
+                value: Some(count.clone()),
+            });
+        }
+        let (log, next_seq) = (state.log, state.next);
+        let inputs = inputs.into_iter().map(|(_, input)| input).collect();
+        let work = Work {
+            app,
+            bee,
+            cells: vec![CellId(bee.0)],
+            inputs,
+            visits: Vec::new(),
+            ops,
+            emits,
+            next_seq,
+            now: Time::ZERO,
+        };
+        self.commit(log, Record::Turn(vec![Arc::new(work)]))
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Send { bee, to, count } => {
+                let name = self.nth(bee);
+                let others: Vec<Name> = self.bees.keys().filter(|to| to.0 != name.0).copied().collect();
+                let to = others[to % others.len()];
+                if self.bees[&name].moves.is_none() {
+                    self.work(name, Vec::new(), vec![to; count as usize])
+                }
+            }
+            Step::Deliver { message, sends } => {
+                let open = self.open();
+                if !open.is_empty() {
+                    self.deliver(open[message % open.len()], sends)
+                }
+            }
+            Step::Acknowledge { message, log } => {
+                let done: Vec<_> = self.open().into_iter().filter(|id| self.handled.contains(id)).collect();
+                if !done.is_empty() {
+                    self.acknowledge(done[message % done.len()], log)
+                }
+            }
+            Step::BeginMove { bee, to } => {
+                let name = self.nth(bee);
+                let Bee { log, moves: None, .. } = self.bees[&name] else { return };
+                if log != to {
+                    let lanes = self.lanes(name);
+                    self.commit(log, Record::Freeze { app: name.0, bee: name.1, lanes });
+                    self.bee_mut(name).moves = Some((to, Stage::Frozen))
+                }
+            }
+            Step::ContinueMove { bee } => self.continue_move(self.nth(bee)),
+            Step::GiveUpMove { bee } => {
+                let (app, bee) = self.nth(bee);
+                let Bee { log, moves: Some((to, _)), .. } = self.bees[&(app, bee)] else { return };
+                self.commit(log, Record::Thaw { app, bee });
+                self.told[to].push_back(Record::Unstage { app, bee });
+                self.bee_mut((app, bee)).moves = None
+            }
+            Step::Fuse { from, into } => self.fuse(self.nth(from), self.nth(into)),
+            Step::Commit { log } => self.commit(log, Record::Consumed(Vec::new())),
+            Step::Crash => self.crash(),
+        }
+    }
+
+    fn deliver(&mut self, id: MessageId, sends: bool) {
+        let name = self.owner(self.sent[&id]);
+        if self.bees[&name].moves.is_some() {
+            return;
+        }
+
+        let image = &self.logs[self.bees[&name].log].bees[&name];
+        let is_new = !image.seen.contains(id.lane, id.seq, id.part);
+        assert_eq!(is_new, !self.handled.contains(&id), "{id:?} is handled once");
+        if is_new {
+            let floor = Some(self.floor(id.lane, id.app));
+            let input = Input { lane: id.lane, floor, seq: id.seq, count: 1, part: id.part };
+            self.handled.insert(id);
+            let reply = id.lane.bee().map(|sender| self.owner(sender)).filter(|_| sends);
+            self.work(name, vec![(id, input)], reply.into_iter().collect())
+        }
+    }
+
+    fn acknowledge(&mut self, id: MessageId, log: usize) {
+        let acked = Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part };
+        self.commit(log, Record::Acked(vec![acked]));
+        if self.outbox_of(id.lane) == (log, false) {
+            self.acknowledged.insert(id);
+        }
+    }
+
+    /// Returns the lanes that make up the outbox of a bee.
+    fn lanes(&self, name: Name) -> Vec<LaneId> {
+        let own = LaneId::of_bee(name.0, name.1);
+        let image = &self.logs[self.bees[&name].log].bees[&name];
+        let open = self.open();
+        let heirs = image.heir_of.iter().copied().filter(|lane| open.iter().any(|id| id.lane == *lane));
+        std::iter::once(own).chain(heirs).collect()
+    }
+
+    fn continue_move(&mut self, (app, bee): Name) {
+        let Bee { log, moves: Some((to, stage)), .. } = self.bees[&(app, bee)] else { return };
+        let image = self.logs[log].bees[&(app, bee)].clone();
+        let epoch = image.epoch.next();
+        let staged = |part| Record::Stage { app, bee, epoch, part };
+        match stage {
+            Stage::Frozen => {
+                let state = EncodedCells::default();
+                let image = BeeImage { state, epoch, is_frozen: false, ..image };
+                self.commit(to, staged(StagePart::Bee(Box::new(image))))
+            }
+            Stage::Bee => {
+                for cell in image.state.images() {
+                    self.commit(to, staged(StagePart::Rows(vec![cell])))
+                }
+            }
+            Stage::Rows => {
+                let lanes = self.lanes((app, bee));
+                let mut outbox: Vec<_> =
+                    self.logs[log].outbox.values().filter(|one| lanes.contains(&one.emit.id.lane)).collect();
+                outbox.sort_by_key(|waiting| waiting.order);
+                let outbox = outbox.into_iter().map(|waiting| waiting.emit.clone()).collect();
+                self.commit(to, staged(StagePart::Outbox(outbox)))
+            }
+            Stage::Outbox => {
+                self.commit(to, Record::Adopt { app, bee, epoch });
+                self.told[log].push_back(Record::Drop { app, bee });
+                let moved = self.bee_mut((app, bee));
+                (moved.log, moved.moves) = (to, None);
+                return moved.left += 1;
+            }
+        }
+        let next = match stage {
+            Stage::Frozen => Stage::Bee,
+            Stage::Bee => Stage::Rows,
+            Stage::Rows | Stage::Outbox => Stage::Outbox,
+        };
+        self.bee_mut((app, bee)).moves = Some((to, next))
+    }
+
+    fn fuse(&mut self, from: Name, into: Name) {
+        let rests = |name: Name| self.bees[&name].moves.is_none();
+        let is_possible = from != into && from.0 == into.0 && rests(from) && rests(into);
+        if !is_possible || self.bees[&from].log != self.bees[&into].log || self.bees[&from].left > 0 {
+            return;
+        }
+        let gone = self.bees.remove(&from).expect("a bee that has not merged");
+        self.merged.insert(from, into);
+        self.bee_mut(into).rows.extend(gone.rows);
+        self.commit(gone.log, Record::Fuse { app: from.0, from: from.1, into: into.1 })
+    }
+
+    fn crash(&mut self) {
+        self.told.iter_mut().for_each(VecDeque::clear);
+        let states: Vec<&LogState> = self.logs.iter().collect();
+        for (log, record) in unfinished_moves(&states) {
+            self.apply(log, record)
+        }
+        for bee in self.bees.values_mut() {
+            (bee.moves, bee.left) = (None, 0)
+        }
+
+        for state in &self.logs {
+            assert!(state.staged.is_empty() && state.frozen.is_empty(), "no move is under way");
+            assert!(state.bees.values().all(|image| !image.is_frozen));
+        }
+        for name in self.bees.keys() {
+            let copies = self.logs.iter().filter(|state| state.bees.contains_key(name));
+            assert_eq!(copies.count(), 1, "{name:?} is in one log")
+        }
+    }
+
+    fn check(&self) {
+        for id in self.open() {
+            let (log, _) = self.outbox_of(id.lane);
+            assert!(self.logs[log].outbox.contains_key(&id), "{id:?} is in the outbox of its bee");
+        }
+        for (name, bee) in &self.bees {
+            let image = &self.logs[bee.log].bees[name];
+            assert_eq!(image.is_frozen, bee.moves.is_some());
+            assert!(image.next_seq >= bee.next, "a number is used twice");
+            let images = image.state.images();
+            let rows: BTreeMap<Vec<u8>, Vec<u8>> = images.flat_map(|cell| cell.rows).collect();
+            assert_eq!(rows, bee.rows, "{name:?} has handled what the model says");
+        }
+    }
+
+    /// Lets everything come to rest.
+    fn finish(&mut self) {
+        for name in self.bees.keys().copied().collect::<Vec<_>>() {
+            while self.bees[&name].moves.is_some() {
+                self.continue_move(name)
+            }
+        }
+        for id in self.open() {
+            self.deliver(id, false);
+            self.acknowledge(id, self.outbox_of(id.lane).0)
+        }
+        (0..LOGS).for_each(|log| self.commit(log, Record::Consumed(Vec::new())));
+
+        assert_eq!(self.handled.len(), self.sent.len());
+        for state in &self.logs {
+            assert!(state.outbox.is_empty() && state.staged.is_empty() && state.frozen.is_empty());
+        }
+        self.check();
+        assert!(self.bees.values().flat_map(|bee| bee.rows.values()).all(|count| *count == [1]));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_message_is_handled_once_by_bees_that_move(steps in prop::collection::vec(step(), 0..150)) {
+        let mut run = Run::new();
+        for step in steps {
+            run.step(step);
+            run.check()
+        }
+        run.finish()
+    }
+}
