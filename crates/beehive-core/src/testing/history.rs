@@ -591,8 +591,8 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     let _ = done.await;
 }
 
-/// Moves the bee of a cell of one app to a log of that app. `chance` selects both. Returns whether the bee is in that log
-/// now. The move must not be observable. It completes even if this future is dropped.
+/// Moves the bee of a cell of one app to another log of that app. `chance` selects the cell and the log. Returns whether
+/// the bee has moved. The move must not be observable. It completes even if this future is dropped.
 pub async fn move_one(hive: &Hive, chance: u64) -> bool {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();

@@ -17,6 +17,8 @@ struct State {
     random: u64,
     /// Entries that are left of the current block of `refuse_one_in`, and whether one of it was refused.
     block: (u64, bool),
+    /// Number of rounds in which the journal goes on to refuse everything that arrives.
+    deposed: u64,
     mark: Option<CrashMarker>,
 }
 
@@ -50,6 +52,8 @@ pub struct TestJournal {
     state: Mutex<State>,
     /// One entry in this many is refused; 0 means none.
     refuse_one_in: AtomicU64,
+    /// One refusal in this many deposes the journal; 0 means none.
+    depose_one_in: AtomicU64,
     stopped: AtomicBool,
     stalled: AtomicBool,
     refused: AtomicU64,
@@ -63,6 +67,7 @@ impl TestJournal {
         let journal = Arc::new(TestJournal {
             state: Mutex::new(State { random: seed | 1, last: last.into(), ..State::default() }),
             refuse_one_in: AtomicU64::new(refuse_one_in),
+            depose_one_in: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
             refused: AtomicU64::new(0),
@@ -91,7 +96,14 @@ impl TestJournal {
             let Some(events) = state.events.clone() else { return };
             let count = 1 + state.below(200) as usize;
             let one_in = self.refuse_one_in.load(Ordering::Relaxed);
+            let depose_one_in = self.depose_one_in.load(Ordering::Relaxed);
             let mut refused = false;
+
+            if state.deposed > 0 {
+                state.deposed -= 1;
+                refused = !state.arrived.is_empty();
+                state.arrived.clear()
+            }
 
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
@@ -103,6 +115,9 @@ impl TestJournal {
 
                 if state.refuses(one_in) {
                     refused = true;
+                    if depose_one_in > 0 && state.below(depose_one_in) == 0 {
+                        state.deposed = 1 + state.below(8)
+                    }
                     break;
                 }
 
@@ -125,6 +140,12 @@ impl TestJournal {
     /// starts.
     pub fn leave(&self, mark: Option<CrashMarker>) {
         self.state.lock().mark = mark
+    }
+
+    /// Makes one refusal in `one_in` depose the journal, as if another hive led its log: for some milliseconds it refuses
+    /// everything, and then leads again.
+    pub fn depose(&self, one_in: u64) {
+        self.depose_one_in.store(one_in, Ordering::Relaxed)
     }
 
     /// Refuses no further entries.

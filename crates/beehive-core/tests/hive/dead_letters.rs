@@ -1,6 +1,6 @@
 //! Dead letters: their content, and sending a message again unchanged.
 
-use crate::load::{On, eventually, on_workers, start};
+use crate::load::{EVERYWHERE, On, eventually, on_workers, start};
 use beehive_core::{
     Address, App, Ctx, DeadLetter, Dict, ErrorKind, Hive, Message, RequestError, ResendError, handlers,
     limits,
@@ -37,7 +37,7 @@ struct Notes(u64);
 struct Bulk(Vec<u8>);
 
 /// One repair flag per test, because the tests run concurrently.
-static MENDED: [AtomicBool; 8] = [const { AtomicBool::new(false) }; 8];
+static MENDED: [AtomicBool; 10] = [const { AtomicBool::new(false) }; 10];
 
 fn must_be_mended(test: usize) {
     if !MENDED[test].load(Ordering::Acquire) {
@@ -142,7 +142,7 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
 
         // Succeeds in the first app and fails in the second.
         io.emit(order(0, 1));
-        io.emit(Order { note: "to the archive".into(), ..order(7, 2) });
+        io.emit(Order { note: "to the archive".into(), ..order(9, 2) });
         io.flush().await;
 
         let mut letters = letters(&hive, 2).await;
@@ -170,7 +170,7 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
 
 #[test]
 fn a_message_sent_again_is_what_it_was_and_goes_where_it_failed() {
-    for (round, on) in [On::Memory, On::Journal].into_iter().enumerate() {
+    for (round, on) in EVERYWHERE.into_iter().enumerate() {
         on_workers(2, async {
             let (test, number) = (2 + 2 * round, 1);
             MENDED[test + 1].store(true, Ordering::Release);
@@ -213,11 +213,11 @@ fn a_message_sent_again_is_what_it_was_and_goes_where_it_failed() {
 fn a_message_sent_again_is_passed_on_from_where_it_failed() {
     on_workers(2, async {
         let (hive, _) = started(On::Memory);
-        let with_note = Order { note: "for the archive".into(), ..order(6, 3) };
+        let with_note = Order { note: "for the archive".into(), ..order(8, 3) };
         assert!(hive.request(with_note).await.is_err());
 
         let letter = letters(&hive, 1).await.remove(0);
-        MENDED[6].store(true, Ordering::Release);
+        MENDED[8].store(true, Ordering::Release);
         hive.resend_dead_letter(letter.number).await.unwrap();
         hive.idle().await;
 

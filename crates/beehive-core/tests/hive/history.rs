@@ -3,7 +3,7 @@
 //! deviations.
 
 use crate::load::{Chance, On, on_workers, start};
-use beehive_core::journal::LogState;
+use beehive_core::journal::{Journal, LogState};
 use beehive_core::testing::{Deviation, Fault, History, HistorySummary, TestJournal, shake};
 use beehive_core::{App, Builder, Ctx, Dict, Error, Hive, Message, Table, handlers};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -272,7 +272,7 @@ fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<
 fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=2 {
-        for (on, count) in [(On::Memory, 6_000), (On::Journal, 1_500)] {
+        for (on, count) in [(On::Memory, 6_000), (On::Journal, 1_500), (On::Journals, 1_500)] {
             let seen = run(seed, count, on, Bug::None, None);
             let seen = seen.unwrap_or_else(|found| panic!("seed {seed}, {on:?}: {found}"));
             assert!(seen.committed > count as usize && seen.failed > 50 && seen.bees > 20, "{seen:?}");
@@ -305,7 +305,7 @@ fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
 fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=2 {
-        live_and_die(seed, &[&["bank", "books"]])
+        live_and_die(seed, 1, |builder, logs| builder.journals(logs))
     }
 }
 
@@ -315,7 +315,22 @@ fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
 fn the_history_in_two_logs_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=many(4) {
-        live_and_die(seed, &[&["bank"], &["books"]])
+        live_and_die(seed, 2, |builder, logs| {
+            let apps = [["bank"], ["books"]].into_iter();
+            apps.zip(logs)
+                .fold(builder, |builder, (apps, (log, colony))| builder.journal_of(apps, log, colony))
+        })
+    }
+}
+
+/// The same with the bees of both apps spread over the logs, among which they move.
+#[test]
+fn the_history_of_bees_that_move_between_logs_matches_a_single_bee() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    for seed in 1..=many(2) {
+        for logs in [2, 8] {
+            live_and_die(seed, logs, |builder, logs| builder.journals(logs))
+        }
     }
 }
 
@@ -324,23 +339,25 @@ fn many(seeds: u64) -> u64 {
     if std::env::var_os("BEEHIVE_LONG").is_some() { seeds * 25 } else { seeds }
 }
 
-/// Runs a hive with a log for each of these sets of apps, which dies and restarts.
-fn live_and_die(seed: u64, logs_of: &[&[&str]]) {
+type Log = (Arc<dyn Journal>, LogState);
+
+/// Runs a hive on this number of logs, which dies and restarts. `divide` says which log is for what.
+fn live_and_die(seed: u64, count_of_logs: usize, divide: impl Fn(Builder, Vec<Log>) -> Builder) {
     {
         let history = History::new();
-        let mut logs: Vec<Vec<Vec<u8>>> = vec![Vec::new(); logs_of.len()];
+        let mut logs: Vec<Vec<Vec<u8>>> = vec![Vec::new(); count_of_logs];
         let lives = 4;
         for life in 0..lives {
             on_workers(3, async {
-                let mut builder = apps();
-                let mut journals = Vec::new();
-                for (log, apps) in logs.iter().zip(logs_of) {
+                let (mut journals, mut colonies) = (Vec::new(), Vec::new());
+                for log in &logs {
                     let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
                     let journal = TestJournal::start(seed * 10 + life, 40, colony.last);
-                    builder = builder.journal_of(apps.iter().copied(), journal.clone(), colony);
+                    journal.depose(4);
+                    colonies.push((journal.clone() as Arc<dyn Journal>, colony));
                     journals.push(journal)
                 }
-                let hive = history.record(builder).start().unwrap();
+                let hive = history.record(divide(apps(), colonies)).start().unwrap();
                 let shaking = shake(&hive, seed, MERGES);
                 let senders = load(&hive, seed * 10 + life, 600).await;
 

@@ -1,9 +1,9 @@
 //! Test support: a hive on a number of workers, with or without a misbehaving journal.
 
-use beehive_core::journal::LogState;
+use beehive_core::journal::{Journal, LogState};
 use beehive_core::seams::{BoxFuture, Platform, TokioPlatform};
-use beehive_core::testing::TestJournal;
 use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
+use beehive_core::testing::{TestJournal, move_one};
 use beehive_core::{Builder, Handlers, Handles, Hive, Io, Message, Time, limits};
 use parking_lot::{RwLock, RwLockWriteGuard};
 use std::cell::Cell;
@@ -85,8 +85,19 @@ impl Drop for Lateness {
 pub(crate) enum On {
     /// Nowhere.
     Memory,
-    /// To a journal that commits late and refuses one entry in fifty.
+    /// To a journal that commits late, refuses one entry in fifty, and is deposed now and then.
     Journal,
+    /// To several such journals, among which the bees move all the time.
+    Journals,
+}
+
+/// For tests of what holds wherever a hive keeps its records.
+pub(crate) const EVERYWHERE: [On; 3] = [On::Memory, On::Journal, On::Journals];
+
+/// Returns the number of journals of [`On::Journals`]. `BEEHIVE_JOURNALS` sets it.
+fn journals() -> u64 {
+    let set = std::env::var("BEEHIVE_JOURNALS").ok();
+    set.map_or(2, |count| count.parse().expect("BEEHIVE_JOURNALS is a number"))
 }
 
 /// Starts a hive. The caller must keep the journal alive.
@@ -95,8 +106,27 @@ pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>
         On::Memory => (builder.start().unwrap(), None),
         On::Journal => {
             let journal = TestJournal::start(0x1234_5678_9abc, 50, 0);
+            journal.depose(4);
             (builder.journal(journal.clone(), LogState::default()).start().unwrap(), Some(journal))
         }
+        On::Journals => {
+            let journal = |number| {
+                let journal = TestJournal::start(0x1234_5678_9abc + 2 * number, 50, 0);
+                journal.depose(4);
+                (journal as Arc<dyn Journal>, LogState::default())
+            };
+            let hive = builder.journals((0..journals()).map(journal)).start().unwrap();
+            tokio::spawn(move_bees(hive.clone()));
+            (hive, None)
+        }
+    }
+}
+
+/// Moves one bee after the other, until the runtime ends.
+async fn move_bees(hive: Hive) {
+    for chance in 0.. {
+        move_one(&hive, chance).await;
+        tokio::time::sleep(Duration::from_micros(100)).await
     }
 }
 

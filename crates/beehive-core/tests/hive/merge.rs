@@ -1,7 +1,7 @@
 //! Messages whose cells belong to several bees: the bees merge, each message runs once, and sums are
 //! conserved.
 
-use crate::load::{Ahead, Chance, On, cells_needed, eventually, on_workers, start, unheard};
+use crate::load::{Ahead, Chance, EVERYWHERE, On, cells_needed, eventually, on_workers, start, unheard};
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, Time, handlers};
@@ -178,6 +178,15 @@ fn sixty_four_bees_become_one() {
 }
 
 #[test]
+fn sixty_four_bees_become_one_while_they_move_between_journals() {
+    on_workers(4, async {
+        let (hive, _) = start(Hive::builder().app::<Bank>(), On::Journals);
+        storm(&hive, 8, 30).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+#[test]
 fn sixty_four_bees_become_one_on_a_journal_while_they_are_taken_apart() {
     on_workers(4, async {
         let (hive, journal) = start(Hive::builder().app::<Bank>(), On::Journal);
@@ -225,7 +234,7 @@ impl Lists {
 
 #[test]
 fn nothing_overtakes_a_message_that_waits_for_a_merge() {
-    for on in [On::Memory, On::Journal] {
+    for on in EVERYWHERE {
         on_workers(4, async {
             let (hive, _journal) = start(Hive::builder().app::<Lists>(), on);
             let rounds = if on == On::Memory { 300 } else { 40 };

@@ -156,6 +156,26 @@ fn fresh_keys_on_a_journal() {
 }
 
 #[test]
+fn fresh_keys_while_bees_move() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    on_workers(4, async {
+        let (hive, _) = start(Hive::builder().app::<Log>(), On::Journals);
+        fresh_keys_twice(&hive, 8, 20_000).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+#[test]
+fn senders_keep_their_order_on_shared_keys_while_bees_move() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    on_workers(4, async {
+        let (hive, _) = start(Hive::builder().app::<Log>(), On::Journals);
+        shared_keys_in_order(&hive, 8, 16, 1_000).await;
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+#[test]
 fn senders_keep_their_order_on_shared_keys_and_nothing_overlaps() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     on_workers(4, async {

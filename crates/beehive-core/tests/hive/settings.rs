@@ -181,6 +181,11 @@ fn a_message_never_meets_older_settings_than_its_sender_had_on_a_journal() {
 }
 
 #[test]
+fn a_message_never_meets_older_settings_than_its_sender_had_while_bees_move() {
+    a_message_never_meets_older_settings_than_its_sender_had(On::Journals)
+}
+
+#[test]
 fn settings_that_one_app_refuses_change_nothing() {
     on_workers(2, async {
         let hive = ruled().start().unwrap();

@@ -260,6 +260,7 @@ fn start(logs: &[Vec<Vec<u8>>], divided: Divided, seed: u64, refuse: u64) -> (Hi
     for (at, log) in logs.iter().enumerate() {
         let state = replay(log);
         let journal = TestJournal::start(seed.wrapping_mul(31) + at as u64, refuse, state.last);
+        journal.depose(4);
         journals.push(journal.clone());
         if divided == Divided::ByBee {
             spread.push((journal as Arc<dyn Journal>, state));
@@ -483,7 +484,8 @@ fn live_and_die((divided, count_of_logs): (Divided, usize), seed: u64, messages:
     }
     check_at_rest(&logs);
     let moved = moved.load(Ordering::Relaxed);
-    assert!(moved > messages / 100, "{moved} moves");
+    let must_move = if divided == Divided::ByBee && count_of_logs > 1 { messages / 100 } else { 0 };
+    assert!(moved >= must_move, "{moved} moves");
 }
 
 #[test]

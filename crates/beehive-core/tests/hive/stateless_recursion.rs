@@ -1,7 +1,7 @@
 //! Stateless handlers nested too deep for one stack: their messages arrive in the order that an unlimited
 //! stack would give, and so do later messages of their sender.
 
-use crate::load::{On, on_workers, start};
+use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers, limits};
 use std::time::Duration;
 
@@ -155,6 +155,11 @@ fn deep_messages_of_an_io_bee_are_not_overtaken_on_a_journal() {
 }
 
 #[test]
+fn deep_messages_of_an_io_bee_are_not_overtaken_while_bees_move() {
+    on_workers(4, from_an_io_bee(On::Journals))
+}
+
+#[test]
 fn deep_messages_of_a_bee_are_not_overtaken_by_its_later_ones() {
     on_workers(4, from_a_bee(On::Memory))
 }
@@ -164,11 +169,16 @@ fn deep_messages_of_a_bee_are_not_overtaken_on_a_journal() {
     on_workers(4, from_a_bee(On::Journal))
 }
 
+#[test]
+fn deep_messages_of_a_bee_are_not_overtaken_while_bees_move() {
+    on_workers(4, from_a_bee(On::Journals))
+}
+
 /// For handlers that branch: the messages of the first branch, however deep, arrive before those of the
 /// second.
 #[test]
 fn branches_come_one_after_the_other() {
-    for on in [On::Memory, On::Journal] {
+    for on in EVERYWHERE {
         on_workers(4, async {
             let (hive, _journal) = start(Hive::builder().app::<Lists>(), on);
             for left in [3, 7, DEEP, 2 * DEEP] {

@@ -117,6 +117,10 @@ fn timers_of_a_cell_that_was_idle() {
 fn timers_of_a_cell_that_was_idle_in_a_journaled_hive() {
     retirement(On::Journal)
 }
+#[test]
+fn timers_of_a_cell_that_was_idle_while_bees_move() {
+    retirement(On::Journals)
+}
 
 /// Timers whose messages go to a stateless handler. With `merge`, the bee that sets them merges between the
 /// two.
@@ -156,6 +160,10 @@ fn timers_through_a_stateless_handler_merge() {
 fn timers_through_a_stateless_handler_journal() {
     via_stateless(false, On::Journal)
 }
+#[test]
+fn timers_through_a_stateless_handler_while_bees_move() {
+    via_stateless(false, On::Journals)
+}
 
 /// Two timers of one bee that fire one after the other go through a stateless handler, and the first message
 /// has to wait for a merge.
@@ -183,6 +191,10 @@ fn timers_through_a_stateless_handler_that_wait_memory() {
 #[test]
 fn timers_through_a_stateless_handler_that_wait_journal() {
     via_stateless_waits(On::Journal)
+}
+#[test]
+fn timers_through_a_stateless_handler_that_wait_while_bees_move() {
+    via_stateless_waits(On::Journals)
 }
 
 /// An empty bee retires some time after its timers have fired.

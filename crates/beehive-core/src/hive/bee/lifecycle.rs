@@ -217,12 +217,13 @@ impl<A: App> Bee<A> {
     /// everything.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Floors>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
+        if mailbox.mode == Mode::Frozen || mailbox.is_waited_for() {
+            // a bee that thaws runs again only if it has messages, so nothing else would note that it is idle
+            mailbox.idle_noted = true;
+            return Retirement::Later;
+        }
         mailbox.idle_noted = false;
-        if mailbox.mode != Mode::Active
-            || mailbox.scheduled
-            || !mailbox.queue.is_empty()
-            || mailbox.is_waited_for()
-        {
+        if mailbox.mode != Mode::Active || mailbox.scheduled || !mailbox.queue.is_empty() {
             return Retirement::Busy;
         }
         let mailbox = &mut *mailbox;

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl<A: App> AppRuntime<A> {
-    /// Moves a bee to another log of its app. Returns whether it is there: it may have ended, or the log may not have
-    /// committed anything for [`limits::MOVE_STAGED_AFTER_MAX`].
+    /// Moves a bee to another log of its app. Returns whether it has moved: it may be there already, it may have ended, or
+    /// the log may not have committed anything for [`limits::MOVE_STAGED_AFTER_MAX`].
     pub(crate) async fn move_bee(
         self: &Arc<Self>,
         bee: &Arc<Bee<A>>,
@@ -28,9 +28,10 @@ impl<A: App> AppRuntime<A> {
         hive: &Arc<HiveInner>,
     ) -> bool {
         let Some(mut body) = bee.freeze().await else { return false };
-        let is_there = self.transfer(bee, &mut body, to, hive).await;
+        let is_elsewhere = body.pending.as_ref().is_some_and(|pending| !Arc::ptr_eq(pending.link(), to));
+        let has_moved = is_elsewhere && self.transfer(bee, &mut body, to, hive).await;
         Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
-        is_there
+        has_moved
     }
 
     /// Moves a frozen bee, whose body the caller has. Returns whether it is in the log `to`.

@@ -130,13 +130,16 @@ fn run_all<A: Handlers>(
 
     let (mut new, inputs) = pending.take_note(batch, handler.app, first..first + count);
 
-    if turn.hive.probe().is_some() {
-        for index in (first..first + count).filter(|index| !new.contains(index)) {
-            probe::ended_unhandled(handler, batch, index, &mut RouteContext::new(&mut body.queue, turn))
-        }
-    }
+    let mut old: Vec<u32> = match turn.hive.probe() {
+        Some(_) => (first..first + count).filter(|index| !new.contains(index)).collect(),
+        None => Vec::new(),
+    };
+    let note_old = |old: Vec<u32>, cx: &mut RouteContext| {
+        old.into_iter().for_each(|index| probe::ended_unhandled(handler, batch, index, cx))
+    };
 
     if new.is_empty() && pending.is_settled() {
+        note_old(old, &mut RouteContext::new(&mut body.queue, turn));
         // all messages are duplicates, and the records that consumed them are committed. While a record is
         // in flight, duplicates go through an empty record instead: the record that consumed the first copy
         // may still be refused, and the duplicates must not be reported as committed before it
@@ -150,6 +153,8 @@ fn run_all<A: Handlers>(
     };
 
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
+        // with the effects of this run: if its record is refused, the duplicates arrive once more
+        note_old(std::mem::take(&mut old), cx);
         let new = std::mem::take(&mut new);
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
         let message_id =
