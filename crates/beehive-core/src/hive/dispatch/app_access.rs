@@ -1,4 +1,4 @@
-//! Operations on an app whose type the caller does not know, for the `testing` feature.
+//! Operations on an app whose type the caller does not know. For the `testing` feature.
 
 use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::inner::HiveInner;
@@ -14,9 +14,9 @@ pub(crate) trait AnyState: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Returns all cells as bytes, including those of volatile dictionaries.
     fn export(&mut self) -> Vec<CellImage>;
-    /// Inserts a cell; returns its id under `seed`.
+    /// Inserts a cell. Returns its id, which is computed with `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
-    /// Returns all cells as readable text.
+    /// Returns the name and content of every cell as readable text.
     fn in_words(&mut self) -> Vec<(String, String)>;
     /// Returns the changes of the transaction.
     fn changes(&mut self) -> Vec<Op>;
@@ -28,14 +28,14 @@ pub(crate) trait AnyState: Send {
     fn fresh(&self) -> Box<dyn AnyState>;
 }
 
-/// An instance of an app without cells, outside the hive.
+/// An instance of an app that has no cells and lives outside the hive.
 pub(crate) struct Template {
     pub(crate) state: Box<dyn AnyState>,
     /// The number of the app.
     pub(crate) app: u16,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// Bit set of the dictionaries that each form a single cell.
+    /// Bit set of the dictionaries that form a single cell each.
     pub(crate) whole: u64,
     pub(crate) dicts: &'static [DictInfo],
 }
@@ -44,19 +44,20 @@ pub(crate) struct Template {
 pub(crate) trait AppAccess: Send + Sync {
     /// Returns the cells that have an owner, in order.
     fn owned_cells(&self) -> Vec<CellId>;
-    /// Calls `look` with the state of each bee, under the queen's lock. Returns `false`, possibly after
-    /// some calls, if a bee is running.
+    /// Calls `look` with the state of each bee, under the queen's lock. Stops and returns `false` if it
+    /// finds a bee that is running.
     fn look_at_bees(&self, look: &mut dyn FnMut(&mut dyn AnyState)) -> bool;
-    /// Returns the app without cells.
+    /// Returns an instance of the app without cells.
     fn template(&self) -> Template;
-    /// Takes the body of the bee of `cell` and gives it back when `pause` is over, as a slow handler would.
+    /// Takes the body of the bee that owns `cell`, and gives it back when `pause` completes, as a slow
+    /// handler would.
     fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Merges the owners of `cells`; completes when a single bee has owned all of them.
+    /// Merges the owners of `cells`. Completes once a single bee has owned all of them.
     fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Encodes and decodes the state of every bee, one after the other, while messages arrive. Returns
-    /// the number of bees.
+    /// Encodes the state of every bee and decodes it again, one bee at a time, while messages arrive.
+    /// Returns the number of bees.
     fn reimport(self: Arc<Self>, hive: Arc<HiveInner>) -> BoxFuture<Result<usize, DecodeError>>;
-    /// Moves the bee of `cell` to the log at position `pick`, modulo their number, among those of the app. Returns
-    /// whether it has moved.
+    /// Moves the bee that owns `cell` to one of the app's logs: the one at position `pick`, modulo the
+    /// number of logs. Returns whether the bee has moved.
     fn move_bee_of(self: Arc<Self>, cell: CellId, pick: usize, hive: Arc<HiveInner>) -> BoxFuture<bool>;
 }

@@ -1,5 +1,5 @@
-//! The ordered queue of one sender's blocked messages: which message waits behind which, which can be
-//! delivered, and for which cells owners must be found.
+//! The ordered queue of one sender's blocked messages. It decides which message must wait behind which,
+//! which messages can be delivered, and for which cells an owner must be found.
 
 use crate::cell::{CellId, CellSet};
 use crate::hash::HashMap;
@@ -11,14 +11,14 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A source of owners for the cells of blocked messages: the queen of an app, or the progress of a
+/// Finds owners for the cells of blocked messages. Implemented by an app's queen, and by the progress of a
 /// sweep.
 pub(crate) trait Owners: Send + Sync {
-    /// Looks for the owner of each set of cells. Completes when all lookups are done, whether or not
-    /// they found one.
+    /// Looks for the owner of each set of cells. Completes when all lookups are done, whether or not they
+    /// found an owner.
     fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
-    /// Merges the owners of `cells`. Completes when a single bee has owned all of them. The caller must not
-    /// drop the future before that, because it may hold the body of a bee.
+    /// Merges the owners of `cells`. Completes once a single bee has owned all of them. The caller must not
+    /// drop the future earlier, because the future may hold the body of a bee.
     fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
 }
 
@@ -28,23 +28,23 @@ pub(crate) trait Blocked: Send {
     fn app(&self) -> u16;
     /// Returns the cells that the messages need; empty for a sweep.
     fn cells(&self) -> &[CellId];
-    /// Checks whether this is a sweep, which goes to all cells of the app.
+    /// Checks whether this is a sweep, which visits all cells of the app.
     fn is_sweep(&self) -> bool {
         false
     }
-    /// For a sweep: checks whether it has passed all of these cells.
+    /// For a sweep: checks whether it has already passed all of these cells.
     fn has_passed(&self, _: &[CellId]) -> bool {
         false
     }
-    /// Tries to deliver. Returns itself if that is not possible yet, for example because its cells have
-    /// several owners.
+    /// Tries to deliver the messages. Returns `self` if that is not possible yet, for example because the
+    /// cells have several owners.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
-    /// Returns the source of owners for the cells. `None` if the delivery needs no owner and waits only for
-    /// earlier entries.
+    /// Returns the object that finds owners for the cells, or `None` if the delivery needs no owner and
+    /// only waits for earlier entries.
     fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
 
-/// Counts of blocked messages and sweeps, by which a later message finds out whether it must wait.
+/// Counts of blocked messages and sweeps. They tell whether a later message must wait.
 #[derive(Default)]
 struct Before {
     /// Number of blocked messages, by app and cell.
@@ -88,9 +88,9 @@ impl Before {
         cells.iter().for_each(|cell| remove(&mut self.cells, (app, *cell)))
     }
 
-    /// Checks whether a message to `cells` must wait. `earlier` are the blocked messages that were added
-    /// to `self`; only sweeps among them are examined, because a sweep that has passed the cells no
-    /// longer blocks them.
+    /// Checks whether a message to `cells` must wait. `earlier` contains the blocked entries that were
+    /// added to `self`. Only the sweeps among them are examined, because a sweep no longer blocks cells
+    /// that it has passed.
     fn blocks<'a>(
         &self,
         app: u16,
@@ -115,7 +115,7 @@ impl Before {
     }
 }
 
-/// Sets of cells of one app that are first in line and need an owner.
+/// Sets of cells of one app whose messages are first in line and need an owner.
 pub(crate) struct Head {
     pub(crate) app: u16,
     is_sweep: bool,
@@ -123,15 +123,15 @@ pub(crate) struct Head {
     pub(crate) sets: Vec<CellSet>,
 }
 
-/// The blocked messages of one sender, in the order in which they were sent.
+/// The blocked messages of one sender, in the order in which the sender sent them.
 ///
-/// A pass over a long queue examines only the first [`limits::BLOCKED_EXAMINED_MAX`] entries; the
-/// entries behind them keep waiting.
+/// A pass over the queue examines only the first [`limits::BLOCKED_EXAMINED_MAX`] entries. The entries
+/// behind them keep waiting.
 #[derive(Default)]
 pub(crate) struct Queue {
     /// The messages and sweeps, oldest first.
     blocked: VecDeque<Box<dyn Blocked>>,
-    /// For each cell, sweep and app: how many entries of `blocked` concern it.
+    /// The counts of all entries of `blocked`.
     before: Before,
 }
 
@@ -162,8 +162,8 @@ impl Queue {
         self.before.apps.contains_key(&app)
     }
 
-    /// Returns the sets of cells whose messages are first in line, one `Head` for each app and one for
-    /// each sweep. Skips those for which `is_known` returns true, by app and cells.
+    /// Returns the sets of cells whose messages are first in line: one `Head` for each app and one for each
+    /// sweep. Skips a set if `is_known` returns `true` for its app and cells.
     pub(crate) fn heads(&self, is_known: impl Fn(u16, &[CellId]) -> bool) -> Vec<Head> {
         let mut before = Before::default();
         let mut heads: Vec<Head> = Vec::new();
@@ -193,12 +193,12 @@ impl Queue {
 
     /// Delivers, in order, everything that can be delivered.
     pub(crate) fn deliver(&mut self, turn: &mut Turn) {
-        // a delivery may bring entries from behind the limit among the first ones
+        // after a delivery, entries from behind the limit may be among the first ones
         while self.deliver_some(turn) && !self.blocked.is_empty() {}
     }
 
-    /// Makes one pass over the first entries. Returns whether entries were delivered while others were
-    /// not examined.
+    /// Makes one pass over the first entries. Returns whether it delivered any of them and left others
+    /// unexamined.
     fn deliver_some(&mut self, turn: &mut Turn) -> bool {
         let count = self.blocked.len().min(limits::BLOCKED_EXAMINED_MAX);
         let looked_at: Vec<Box<dyn Blocked>> = self.blocked.drain(..count).collect();

@@ -1,11 +1,11 @@
-//! Deferred routing: work that a sender leaves to a later point, in the sender's order.
+//! Deferred routing: routing that a sender postpones, and that keeps the sender's order.
 //!
-//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO bee
-//! must not run handlers. It leaves such messages to the threads that run bees, in one queue for each app;
-//! messages that it sends to the same app meanwhile go through the same queue. Second, handlers that emit to
-//! one another may nest too deeply for one stack. The message that nests too deeply is deferred, and
-//! everything that the sender routes later waits behind it. All receivers thus see the order that they would
-//! see if the stack were unlimited.
+//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO
+//! bee must not run handlers. It leaves such messages to the threads that run bees, in one queue per app.
+//! Messages that it sends to the same app in the meantime go through the same queue. Second, handlers that
+//! emit to one another may nest too deeply for one stack. The message that nests too deeply is deferred,
+//! and everything that the sender routes later waits behind it. All receivers therefore see the order that
+//! they would see with an unlimited stack.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
@@ -19,10 +19,10 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// A receiver for messages of one type, with the type erased: routes them to one app or IO bee.
+/// A type-erased receiver of messages of one type. It routes them to one app or IO bee.
 pub(crate) trait Onward: Send + Sync {
-    /// Routes the messages of `range`. `position` is the position of the app in the chain of apps that
-    /// answer, if it is in the chain.
+    /// Routes the messages of `range`. `position` is the app's position in the answer chain, or `None` if
+    /// the app is not in it.
     fn route_on(
         &self,
         batch: &Arc<dyn Messages>,
@@ -36,7 +36,7 @@ pub(crate) trait Onward: Send + Sync {
 pub(crate) struct Deferred {
     /// The sender's queue.
     pub(crate) queue: SenderQueue,
-    /// The cause of the messages; keeps their credits.
+    /// The cause of the messages, which holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
     /// The routing itself.
     pub(crate) route: Effect,
@@ -58,9 +58,9 @@ impl State {
     }
 }
 
-/// The deferred work of one sender: either for one app, or everything that nested too deeply.
+/// Deferred work of one sender: either its work for one app, or everything that nested too deeply.
 pub(crate) struct DeferredQueue {
-    /// The app that the threads count this work for (see [`Runnable::app`]).
+    /// The app to which the threads attribute this work (see [`Runnable::app`]).
     app: u16,
     /// Whether this is the queue for work that nested too deeply.
     is_deep: bool,
@@ -73,7 +73,7 @@ impl DeferredQueue {
         Arc::new(DeferredQueue { app, is_deep: false, state: Mutex::default() })
     }
 
-    /// Creates a queue for work that nested too deeply. `app` is the app of the first message in it.
+    /// Creates a queue for work that nested too deeply. `app` is the app of the first message in the queue.
     pub(crate) fn for_deep_stacks(app: u16) -> Arc<DeferredQueue> {
         Arc::new(DeferredQueue { app, is_deep: true, state: Mutex::default() })
     }
@@ -94,21 +94,21 @@ impl DeferredQueue {
         }
     }
 
-    /// Takes the next entry. `unfinished` contains the work that the previous entry has deferred again; it
-    /// comes before all other entries.
+    /// Takes the next entry. `unfinished` contains the work that the previous entry deferred once more;
+    /// this work comes before all other entries.
     fn next(&self, unfinished: &mut Vec<Deferred>) -> Option<Deferred> {
         let mut state = self.state.lock();
         state.put_first(unfinished);
 
         let next = state.queue.pop_front();
-        // cleared only when the previous entry is done and none is left: from then on the sender need not
-        // defer behind this queue
+        // this clears the flag only when the previous entry is done and no entry is left; from then on, the
+        // sender need not defer work behind this queue
         state.scheduled = next.is_some();
         next
     }
 
-    /// Drops the entries that have not begun. They are dropped outside the lock, because dropping a message
-    /// runs the app's code.
+    /// Drops the entries that have not begun. It drops them outside the lock, because dropping a message
+    /// may run code of the app.
     fn clear(&self) {
         let mut state = self.state.lock();
         let thrown_away = std::mem::take(&mut state.queue);
@@ -138,7 +138,7 @@ impl Runnable for DeferredQueue {
 
             if let Err(panic) = routed {
                 let why = panics::text(&*panic);
-                tracing::error!(%why, "panic outside a stateless handler, while a value was dropped or encoded");
+                tracing::error!(%why, "panic during deferred routing, outside a handler, while a value was dropped or encoded");
                 turn.discard();
                 let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }
@@ -177,7 +177,7 @@ impl RouteContext<'_, '_> {
             return effects.defer(Box::new(move |cx| onward.route_on(&batch, range, position, cx)));
         }
 
-        // the batch stays open until this part has been routed too
+        // keeps the batch open until this part of it has been routed as well
         if let Some(admitted) = batch.admitted() {
             admitted.open()
         }

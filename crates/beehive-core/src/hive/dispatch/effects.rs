@@ -1,9 +1,9 @@
 //! Effects: the actions of a run of transactions that are visible outside it (deliveries, answers, timers).
 //!
-//! Code that runs or routes messages passes a [`RouteContext`] along. Its [`Sink`] decides whether
-//! effects take place at once or are held until the record of the run is committed. Held effects are
-//! flushed in order, or dropped all together. Stateless handlers run at once in either case: their
-//! effects go to the same sink and are part of the same record.
+//! Code that runs or routes messages passes a [`RouteContext`] along. Its [`Sink`] decides whether effects
+//! take place at once or are held until the record of the run is committed. Held effects are either all
+//! flushed, in order, or all dropped. Stateless handlers run at once in either case; their effects go to
+//! the same sink and belong to the same record.
 
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::consensus::journal::Emit;
@@ -13,13 +13,13 @@ use crate::hive::dispatch::turn::Turn;
 use crate::{limits, panics};
 use std::collections::VecDeque;
 
-/// An action that other bees or the outside can see. With a journal it takes place after the record of
-/// its run is committed.
+/// An action that other bees or the outside can see. With a journal, it takes place only after the record
+/// of its run has been committed.
 pub(crate) type Effect = Box<dyn FnOnce(&mut RouteContext) + Send>;
 
-/// The context of routing: the sender's queue, the turn, and the sink for effects.
+/// What routing needs: the sender's queue, the turn, and the sink for effects.
 pub(crate) struct RouteContext<'a, 'h> {
-    /// The queue for messages of this sender that cannot be delivered yet.
+    /// The queue in which messages of this sender wait if they cannot be delivered yet.
     pub(crate) queue: &'a mut SenderQueue,
     /// The turn of the worker that routes the messages.
     pub(crate) turn: &'a mut Turn<'h>,
@@ -51,7 +51,7 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         RouteContext { queue, turn, sink: Sink::Held(effects) }
     }
 
-    /// Returns this context with another sink: effects are held in `effects`.
+    /// Returns this context with another sink, which holds effects in `effects`.
     pub(crate) fn hold_in<'b>(&'b mut self, effects: &'b mut Effects) -> RouteContext<'b, 'h> {
         RouteContext { queue: self.queue, turn: self.turn, sink: Sink::Held(effects) }
     }
@@ -71,8 +71,8 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         matches!(self.sink, Sink::Held(_))
     }
 
-    /// Routes the deferred work of this run, and the work that it defers again, until none is left. The stack
-    /// is free at this point, so the nesting is counted from zero.
+    /// Routes the deferred work of this run, and any work that this defers in turn, until none is left. The
+    /// stack is free at this point, so the nesting depth starts at zero.
     pub(crate) fn run_deferred(&mut self) {
         let depth = std::mem::take(&mut self.turn.depth);
 
@@ -84,24 +84,24 @@ impl<'a, 'h> RouteContext<'a, 'h> {
     }
 }
 
-/// Effects that are held until a record is committed, and the parts of that record which describe them.
+/// Effects that are held until a record is committed, and the parts of the record that describe them.
 pub(crate) struct Effects {
-    /// The next number on the lane of the sender, for the messages that it emits.
+    /// The sender's lane, and the next sequence number on it for the messages that the sender emits.
     pub(crate) numbers: Numbers,
-    /// The emitted messages, as the record contains them.
+    /// The emitted messages, in the form in which the record contains them.
     pub(crate) emits: Vec<Emit>,
-    /// The probe's notes about the run. The probe gets them when the record is appended.
+    /// The probe's notes about the run. The hive passes them to the probe when it appends the record.
     pub(crate) notes: Vec<Note>,
     /// The effects, in order.
     steps: Vec<Effect>,
     /// Number of `steps` that only report a result to its requester.
     reports: usize,
-    /// Routing that nested too deeply for one stack, and everything that was routed after it.
+    /// Routing that would have nested too deeply for one stack, and everything that was routed after it.
     too_deep: VecDeque<Effect>,
-    /// `Some` while an entry of `too_deep` is routed: collects the work that nests too deeply again, and
-    /// everything routed after that.
+    /// `Some` while an entry of `too_deep` is routed. Collects work that nests too deeply once more, and
+    /// everything that is routed after it.
     unfinished: Option<Vec<Effect>>,
-    /// Number of messages that stateless handlers handled in this run.
+    /// Number of messages that stateless handlers have handled in this run.
     stateless: usize,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Savepoint {
 }
 
 impl Effects {
-    /// Creates empty effects, whose messages are numbered from `numbers` on.
+    /// Creates empty effects. Emitted messages are numbered from `numbers` on.
     pub(crate) fn new(numbers: Numbers) -> Effects {
         Effects {
             numbers,
@@ -148,8 +148,8 @@ impl Effects {
         self.emits.is_empty() && self.steps.len() == self.reports
     }
 
-    /// Counts messages that stateless handlers are about to handle. Returns `false` if they exceed the
-    /// limit for one record.
+    /// Counts messages that stateless handlers are about to handle. Returns `false` if the total exceeds
+    /// the limit for one record.
     pub(crate) fn takes(&mut self, messages: usize) -> bool {
         self.stateless += messages;
         self.stateless <= limits::STATELESS_PER_RECORD_MAX
@@ -163,8 +163,7 @@ impl Effects {
         }
     }
 
-    /// Defers routing until the stack is free. The deferred routing still takes place before the record is
-    /// made.
+    /// Defers routing until the stack is free. It still takes place before the record is made.
     pub(crate) fn defer(&mut self, route: Effect) {
         match &mut self.unfinished {
             Some(unfinished) => unfinished.push(route),
@@ -172,8 +171,8 @@ impl Effects {
         }
     }
 
-    /// Returns the next deferred entry. The work that the previous entry deferred again comes before all
-    /// others.
+    /// Returns the next deferred entry. Work that the previous entry deferred in turn comes before all
+    /// other entries.
     fn next_deferred(&mut self) -> Option<Effect> {
         let unfinished = self.unfinished.replace(Vec::new());
         unfinished.into_iter().flatten().rev().for_each(|route| self.too_deep.push_front(route));
@@ -194,7 +193,7 @@ impl Effects {
         }
     }
 
-    /// Drops the effects that were added since `to`.
+    /// Drops the effects that were added since the savepoint `to`.
     pub(crate) fn rollback(&mut self, to: Savepoint) {
         self.numbers = to.numbers;
         self.emits.truncate(to.emits);

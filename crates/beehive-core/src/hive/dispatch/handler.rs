@@ -1,5 +1,4 @@
-//! A handler with its types erased, so that rarely executed code (errors, traces, log entries) is compiled
-//! only once.
+//! A type-erased handler, so that rarely executed code (errors, traces, log entries) is compiled only once.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::span::EnteredSpan;
 
-/// A handler and the data that belongs to it, without the types of its app and its message.
+/// A handler and its data, without the types of its app and its message.
 #[derive(Clone, Copy)]
 pub(crate) struct Handler<'a> {
     /// Number and name of the app.
@@ -39,7 +38,7 @@ pub(crate) struct Handler<'a> {
 }
 
 impl<'a> Handler<'a> {
-    /// Enters the tracing span of one message. The handler's log lines appear inside it.
+    /// Enters the tracing span of one message. The handler's log lines appear inside this span.
     #[cold]
     pub(crate) fn span(&self, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {
         tracing::trace_span!(
@@ -60,7 +59,7 @@ impl<'a> Handler<'a> {
         remembered_as(self.message, self.name)
     }
 
-    /// Counts a message whose handler returned an error, which goes to the requester only.
+    /// Counts a message whose handler returned an error. Such an error goes to the requester only.
     #[cold]
     pub(crate) fn returned(&self, error: &dyn MessageError) {
         let Handler { app_name: app, name: handler, message, .. } = *self;
@@ -72,8 +71,8 @@ impl<'a> Handler<'a> {
         }
     }
 
-    /// Counts a message that ended with an error that no handler returned. The message becomes a dead letter,
-    /// unless the error is that a view is too old.
+    /// Counts a message that failed, and makes it a dead letter. An error that the handler returned, or
+    /// that a view is too old, is only counted.
     #[cold]
     pub(crate) fn fail(
         &self,
@@ -118,7 +117,7 @@ impl<'a> Handler<'a> {
         });
     }
 
-    /// Returns the log entry for message `index`, or `None` if there is no such message. Panics if the
+    /// Returns the outbox entry for message `index`, or `None` if there is no such message. Panics if the
     /// message cannot be encoded.
     pub(crate) fn emit_of(
         &self,
@@ -151,7 +150,7 @@ pub(crate) fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static s
     A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
 }
 
-/// Returns where the handler for messages of type `M` in app `A` is defined, in parentheses.
+/// Returns, in parentheses, where the source defines the handler for messages of type `M` in app `A`.
 pub(crate) fn place<A: Handlers + Handles<M>, M: Message>() -> String {
     let place = |report: &HandlerReport| format!(" ({} at {}:{})", report.name, report.file, report.line);
     A::REPORT.get(A::HANDLER).map(place).unwrap_or_default()
@@ -171,9 +170,10 @@ fn remembered_as(message: &'static str, handler: &'static str) -> String {
     }
 }
 
-/// Runs the derived map. If it panics (for example because of an overflow, in a build that checks for
-/// overflows), the message goes to the handler with the cells named so far. If the handler panics at the same
-/// point, the error reaches the requester or the dead letters.
+/// Runs the derived map. If the map panics (for example because of an overflow, in a build with overflow
+/// checks), the message still goes to the handler, with the cells that the map has named so far. The
+/// handler will probably panic at the same point, and the error then reaches the requester or the dead
+/// letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.run(|mapper| A::map(message, mapper));

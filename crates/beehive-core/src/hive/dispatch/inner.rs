@@ -1,4 +1,4 @@
-//! `HiveInner`, the state shared by all parts of a hive, and `Hive`, the public handle to it.
+//! `HiveInner`, the state that all parts of a hive share, and `Hive`, the public handle to it.
 
 use crate::cell::HiveId;
 use crate::hash::HashMap;
@@ -42,42 +42,45 @@ pub(crate) trait AnyApp: Send + Sync {
     fn name(&self) -> &'static str;
     /// Returns the name of a handler; `handler` is its number in the app.
     fn handler_name(&self, handler: usize) -> &'static str;
-    /// Returns the name of the message type that a handler handles.
+    /// Returns the name of the message type that a handler accepts.
     fn handles(&self, handler: usize) -> &'static str;
-    /// Records that a handler holds its thread. `too_long` means longer than `Builder::stuck_after`.
+    /// Records that a handler holds its thread. `too_long` says that it has done so for longer than
+    /// `Builder::stuck_after`.
     fn note_held(&self, handler: usize, now: Time, too_long: bool);
-    /// Returns the status of the app. With `sizes`, it contains the bytes of state of the busiest bees.
-    /// `apps` are the names of all apps, by number.
+    /// Returns the status of the app. If `sizes` is set, the status contains the state sizes of the busiest
+    /// bees, in bytes. `apps` contains the names of all apps, by number.
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     /// Tries to retire the bees that are idle and empty.
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
-    /// Drops all bees. Returns the number of queued runs of messages that were dropped with them.
+    /// Drops all bees together with the runs of messages that are queued for them. Returns the number of
+    /// these runs.
     fn clear(&self) -> usize;
     /// Returns the views of the app's dictionaries, if anything reads them.
     #[cfg(feature = "testing")]
     fn views(&self) -> Option<&Arc<Views>>;
     /// Returns the `AppRuntime`, to be downcast.
     fn as_any(&self) -> &dyn Any;
-    /// Returns the total size of the dedup tables of the app's idle bees, as `DedupTable::size` counts it.
+    /// Returns the total size of the dedup tables of the app's idle bees, in the unit of
+    /// `DedupTable::size`.
     fn remembered(&self) -> usize;
     /// Parses new settings. Returns `None` if they equal the current ones.
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
     /// Returns the version of the current settings.
     fn settings_version(&self) -> u32;
-    /// Returns the number of copies that `#[app(replication = n)]` asks for.
+    /// Returns the number of copies that `#[app(replication = n)]` requests.
     fn replication_asked(&self) -> u32;
     /// Returns the operations that only tests need.
     #[cfg(feature = "testing")]
     fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess>;
 }
 
-/// New settings that an app has accepted.
+/// New settings that an app has accepted but not yet adopted.
 pub(crate) struct Change {
     /// Number of the app.
     pub(crate) app: u16,
-    /// The settings as the log contains them.
+    /// The settings in the form in which the log contains them.
     pub(crate) logged: LoggedSettings,
-    /// Makes the settings the current ones.
+    /// Makes these settings the current ones.
     pub(crate) put: Box<dyn FnOnce() + Send>,
 }
 
@@ -87,21 +90,21 @@ pub(crate) type EmitKey = (u16, u16, &'static str);
 /// The shared state of a hive.
 pub(crate) struct HiveInner {
     pub(crate) id: HiveId,
-    /// Number of the hive in this process; distinguishes several hives of one process.
+    /// Number of the hive in this process. It distinguishes the hives of one process.
     pub(crate) instance: u64,
-    /// Clock, random numbers, tasks and threads.
+    /// Provides the clock, random numbers, tasks and threads.
     pub(crate) platform: Arc<dyn Platform>,
     /// The message types that the hive knows, and their receivers.
     pub(crate) types: Arc<Types>,
     pub(crate) io: Arc<IoBees>,
     pub(crate) timers: TimerWheel<Fire>,
-    /// Messages that failed.
+    /// The messages that failed.
     pub(crate) dead_letters: DeadLetters,
-    /// The credits for requests and messages that come in through a [`Hive`].
+    /// The credits for requests and messages that enter through a [`Hive`].
     pub(crate) credits: Arc<Credits>,
-    /// The work from outside that is not done.
+    /// The work from outside that is not yet done.
     pub(crate) in_flight: Arc<InFlight>,
-    /// The queue of messages that come in through a [`Hive`].
+    /// The sender's queue for messages that enter through a [`Hive`].
     pub(crate) queue: SenderQueue,
     /// The logs; `None` without a journal.
     pub(crate) logs: Option<Logs<dyn Executing>>,
@@ -110,37 +113,37 @@ pub(crate) struct HiveInner {
     /// The apps, by number.
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     pub(in crate::hive) workers: Workers,
-    /// The messages that have held their threads for too long and when each began, by slot.
+    /// The messages that have held their threads for too long, and when each of them began. By slot.
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
-    /// Time after which a message that holds its thread is reported.
+    /// How long a message may hold its thread before the watchdog reports it.
     pub(in crate::hive) stuck_after: Duration,
-    /// One in this many messages that the map of a handler drops is verified; 0 turns verification off.
+    /// Of the messages that a handler's map drops, one in this many is verified. 0 turns verification off.
     pub(crate) verify_maps: u32,
-    /// Whether the hive was asked to stop. Messages in flight are still handled until it is `over`.
+    /// Whether the hive was asked to stop. It still handles messages in flight until it is `over`.
     pub(in crate::hive) stopped: AtomicBool,
-    /// Whether the hive is over: no handler begins any more.
+    /// Whether the hive is over. From then on, no handler begins.
     pub(in crate::hive) over: AtomicBool,
     /// Notified when `stopped` is set.
     pub(crate) stopping: Notify,
     /// Notified when `over` is set.
     pub(crate) ended: Notify,
-    /// Notified when the hive has stopped.
+    /// Notified when the hive has finished stopping.
     pub(in crate::hive) stop_done: Notify,
-    /// The work that the hive left unfinished when it stopped; `None` before.
+    /// The work that the hive left unfinished when it stopped; `None` until it has stopped.
     pub(in crate::hive) report: Mutex<Option<Stopped>>,
     /// Number of IO bees that have not returned.
     pub(in crate::hive) tasks: AtomicUsize,
     /// Notified when `tasks` becomes zero.
     pub(in crate::hive) tasks_done: Notify,
-    /// Locked while settings are changed, so that changes are made one after another.
+    /// Locked during a change of settings, so that changes take place one after another.
     pub(in crate::hive) reconfiguring: tokio::sync::Mutex<()>,
     /// Counters of emitted messages.
     pub(in crate::hive) emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
     pub(in crate::hive) unhandled: Mutex<BTreeSet<&'static str>>,
-    /// Number of messages that were dropped because their chain was too long.
+    /// Number of times that output was dropped because a causal chain was too long or a record too large.
     pub(in crate::hive) cycles: AtomicU64,
-    /// The latest time that was read, in nanoseconds. On a cache line of its own, because every turn
-    /// writes it.
+    /// The latest time that any thread has read, in nanoseconds. It has its own cache line, because every
+    /// turn writes it.
     pub(in crate::hive) last_now: CachePadded<AtomicU64>,
     /// When the hive started.
     pub(in crate::hive) started: Time,
@@ -157,7 +160,7 @@ impl Hive {
 }
 
 impl HiveInner {
-    /// Waits for one of the hive's own credits, and for room on its lane. Cancel-safe.
+    /// Waits for room on the hive's own lane, and then for one of the hive's own credits. Cancel-safe.
     pub(crate) async fn room_for_one(&self) {
         if let Some(logs) = &self.logs {
             logs.own_lane.room().await
@@ -165,8 +168,8 @@ impl HiveInner {
         self.credits.take_when_free(1).await
     }
 
-    /// Routes a message that came in through a [`Hive`], for which the caller took a credit, and has it
-    /// handled at `place`.
+    /// Routes a message that entered through a [`Hive`] and for which the caller has taken a credit. The
+    /// bees that handle it run at `place`.
     pub(crate) fn route_from_outside<M: Message>(
         self: &Arc<Self>,
         message: M,
@@ -200,8 +203,8 @@ impl HiveInner {
             admitted
         });
 
-        // closes the batch even if `route` panics: a batch that stays open would block the lane that all
-        // callers share
+        // closes the batch even if `route` panics, because a batch that stays open would block the lane
+        // that all callers share
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
@@ -209,22 +212,23 @@ impl HiveInner {
         })
     }
 
-    /// Returns the clients of all logs; none without a journal.
+    /// Returns the clients of all logs, or none if the hive has no journal.
     pub(crate) fn log_clients(&self) -> &[Arc<Link>] {
         self.logs.as_ref().map_or(&[], Logs::clients)
     }
 
-    /// Returns the clients of an app's logs, its home first; none if the app's state is in memory only.
+    /// Returns the clients of an app's logs, starting with its home log, or none if the app's state is in
+    /// memory only.
     pub(crate) fn logs_of(&self, app: AppId) -> Vec<Arc<Link>> {
         self.logs.as_ref().map_or_else(Vec::new, |logs| logs.all_of_app(app))
     }
 
-    /// Returns the client of an app's home log; `None` if the app's state is in memory only.
+    /// Returns the client of an app's home log, or `None` if the app's state is in memory only.
     pub(crate) fn log_of(&self, app: AppId) -> Option<&Arc<Link>> {
         self.logs.as_ref()?.of_app(app)
     }
 
-    /// Returns the time. It never runs backwards, even if the platform's clock does.
+    /// Returns the current time. It never runs backwards, even if the platform's clock does.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         let now = self.platform.now().as_nanoseconds();
@@ -238,8 +242,8 @@ impl HiveInner {
         Time::from_nanoseconds(self.last_now.load(Ordering::Relaxed))
     }
 
-    /// Checks whether the hive is over. Until then, messages that were in flight when it was asked to
-    /// stop are still handled.
+    /// Checks whether the hive is over. Until it is, it still handles messages that were in flight when it
+    /// was asked to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
@@ -257,13 +261,14 @@ impl HiveInner {
         }
 
         const WHAT: &str = "no app handles this message; it is dropped";
-        // a target of its own, so that operators who do not write the apps can filter it out
+        // a separate log target, so that operators who did not write the apps can filter these lines out
         const TARGET: &str = "beehive::unhandled";
         match (self.nearest_handled(name), sender) {
             (Some(near), _) => {
                 tracing::warn!(target: TARGET, message = name, near, "{WHAT}; did you mean `{near}`?")
             }
-            // an IO bee emits everything that arrives from outside, whether or not an app handles it
+            // an IO bee emits everything that arrives from outside, so a message type without a handler is
+            // no mistake
             (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
             (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
         }
@@ -279,7 +284,8 @@ impl HiveInner {
         handled.into_iter().find(|name| short(name) == near)
     }
 
-    /// Counts a message whose output was dropped because its chain was too long. Logs the first of every 1000.
+    /// Counts a message whose output was dropped because its causal chain was too long. Logs the first of
+    /// every 1000 occurrences.
     #[cold]
     pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
@@ -292,8 +298,8 @@ impl HiveInner {
         }
     }
 
-    /// Counts a run of messages that was dropped because one record would have contained the effects of too
-    /// many messages for stateless handlers. Logs the first of every 1000.
+    /// Counts a run of messages that was dropped because stateless handlers would have handled too many
+    /// messages within one record. Logs the first of every 1000 occurrences.
     #[cold]
     pub(crate) fn too_many_stateless(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
@@ -306,8 +312,9 @@ impl HiveInner {
         }
     }
 
-    /// Spawns a task. A turn on a worker spawns it at its end, because tokio would put it into the
-    /// worker's LIFO slot, from which no other worker steals.
+    /// Spawns a task. If this thread collects wake-ups until the end of its turn, it defers the spawn as
+    /// well, because tokio would put the task into the worker's LIFO slot, from which no other worker
+    /// steals.
     pub(crate) fn spawn(&self, task: BoxFuture<()>) {
         if deferred_wakes::is_collecting() {
             let platform = self.platform.clone();
@@ -317,9 +324,10 @@ impl HiveInner {
         }
     }
 
-    /// Call this after a wake-up that cannot be deferred to the end of the turn. tokio has put the woken
-    /// task into the worker's LIFO slot. Spawning an empty task moves it to the run queue, from which
-    /// other workers can steal it.
+    /// Makes a task that was just woken available to other workers. Call this after a wake-up that cannot
+    /// be deferred to the end of the turn. tokio has put the woken task into the worker's LIFO slot.
+    /// Spawning an empty task pushes the woken task out to the run queue, from which other workers can
+    /// steal it.
     pub(crate) fn displace(&self) {
         if deferred_wakes::is_collecting() {
             self.platform.spawn(Box::pin(std::future::ready(())))

@@ -1,4 +1,4 @@
-//! The message types that a hive knows, and for each the apps that receive it.
+//! The message types that a hive knows, and the apps that receive each of them.
 
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
@@ -34,15 +34,15 @@ pub(crate) trait Receiver<M: Message>: Onward {
     fn handler(&self) -> usize;
     /// Checks whether the handler can answer.
     fn answers(&self) -> bool;
-    /// Maps the messages of `range` and routes them: to the owner of their cells, to the stateless handler,
-    /// or, if the map drops them, to the next app of the chain. `position` is the position of the app in
-    /// the chain of apps that answer; `None` if it is not in the chain.
+    /// Maps the messages of `range` and routes each to the owner of its cells, to the stateless handler,
+    /// or, if the map drops it, to the next app of the answer chain. `position` is the app's position in
+    /// the answer chain, or `None` if the app is not in it.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
-    /// Checks whether the map drops message `index`. If maps are verified, a message that the map drops
-    /// wrongly does not count as dropped.
+    /// Checks whether the map drops message `index`. If the hive verifies maps and finds that the map is
+    /// wrong to drop the message, returns `false`.
     fn drops(&self, batch: &Batch<M>, index: u32, turn: &mut Turn) -> bool;
-    /// Returns the log entries for the messages of `range` that the map does not drop; none if the app
-    /// is not journaled. `at` is the time of a timer.
+    /// Returns the outbox entries for the messages of `range` that the map does not drop, or none if the
+    /// app is not journaled. `at` is the due time if a timer sends the messages.
     fn emits(
         &self,
         batch: &Arc<Batch<M>>,
@@ -54,28 +54,30 @@ pub(crate) trait Receiver<M: Message>: Onward {
 
 /// A message type on one hive.
 pub(crate) struct MessageType<M: Message> {
-    /// Set by [`Types::seal`] when the hive is built; empty if no app handles the type.
+    /// The apps that handle the type. [`Types::seal`] sets this when the hive is built. Empty if no app
+    /// handles the type.
     receivers: OnceLock<Receivers<M>>,
     /// The IO bees of the hive.
     io: Arc<IoBees>,
 }
 
-/// Resumes a sweep that the log at this position contains.
+/// A function that resumes a sweep. The first argument is the position of the log that contains the sweep.
 type ResumeSweep = Box<dyn Fn(usize, &Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
 
-/// Receivers of one message type, in the order of the apps.
+/// Some receivers of one message type, in the order of the apps.
 type List<M> = [Arc<dyn Receiver<M>>];
 
-/// The receivers of one message type.
+/// All receivers of one message type.
 struct Receivers<M: Message> {
-    /// Apps whose handlers cannot answer. Each of them gets every message.
+    /// Apps whose handlers cannot answer. Each app gets every message.
     observers: Vec<Arc<dyn Receiver<M>>>,
-    /// Apps whose handlers can answer. The first gets every message; each may pass it on to the next.
+    /// The answer chain: apps whose handlers can answer. The first app gets every message. Each app may
+    /// pass a message on to the next one.
     chain: Vec<Arc<dyn Receiver<M>>>,
 }
 
 impl<M: Message> MessageType<M> {
-    /// Returns the observers and the chain.
+    /// Returns the observers and the answer chain.
     fn receivers(&self) -> (&List<M>, &List<M>) {
         match self.receivers.get() {
             Some(r) => (&r.observers, &r.chain),
@@ -100,7 +102,8 @@ impl<M: Message> MessageType<M> {
         if let Some(sink) = &batch.sink
             && sink.counts()
         {
-            // the requester waits for each observer that does not drop the message, and for the chain
+            // the requester waits for each observer that does not drop the message, and for the answer
+            // chain
             for index in range.clone() {
                 let observing = observers.iter().filter(|r| !r.drops(batch, index, cx.turn)).count();
                 let is_handled = !(observers.is_empty() && chain.is_empty());
@@ -117,9 +120,9 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Passes on a message that the app at `position` in the chain has handled. The message goes on under the next
-    /// number of whoever handled it: its sender is done with it as soon as the record that consumes it is committed
-    /// (PROTOCOL 1.8c, 2).
+    /// Passes on a message that the app at `position` in the answer chain has handled. The message gets the
+    /// next sequence number of the bee or stateless handler that handled it, because the original sender is
+    /// done with it as soon as the record that consumes it is committed (PROTOCOL 1.8c, 2).
     pub(crate) fn pass_on_handled(
         &self,
         batch: &Arc<Batch<M>>,
@@ -131,7 +134,7 @@ impl<M: Message> MessageType<M> {
         let numbers = match cx.held() {
             _ if is_last => None,
             Some(effects) => Some(effects.numbers.take(1)),
-            // handled in memory only: the log that contained the message may have forgotten it
+            // handled in memory only: the log that contained the message may already have removed it
             None if batch.admitted.is_none() && batch.source.numbers.lane != LaneId::NONE => {
                 Some(Numbers::NONE)
             }
@@ -143,8 +146,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Hands messages to the app behind `position` in the chain. If there is none, the requester gets a
-    /// report that the messages are unanswered.
+    /// Hands messages to the app behind `position` in the answer chain. If there is no such app, reports to
+    /// the requester that the messages are unanswered.
     pub(crate) fn pass_on(
         &self,
         batch: &Arc<Batch<M>>,
@@ -187,8 +190,8 @@ impl<M: Message> MessageType<M> {
         match to {
             Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
-                // behind messages of this sender that are deferred already; their queue exists, so the app
-                // number is not used
+                // the messages wait behind deferred messages of this sender. The queue of those already
+                // exists, so the app number is not used
                 cx.defer(0, onward, batch.clone(), range, None)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
@@ -201,7 +204,7 @@ impl<M: Message> MessageType<M> {
     }
 
     /// Sends messages to one app at a given time. If a stateless handler set the timer, `part_of` is the
-    /// admitted batch that it ran for. The batch stays open until a record contains the timer.
+    /// admitted batch that the handler ran for. That batch stays open until a record contains the timer.
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
@@ -226,12 +229,12 @@ impl<M: Message> MessageType<M> {
             return effects.hold(move |cx| wait(range, cx.turn));
         }
 
-        // nothing of an app in memory is recorded
+        // nothing is recorded for an app whose state is in memory only
         if part_of.is_none() || cx.turn.hive.log_of(AppId(app)).is_none() {
             return wait(range, cx.turn);
         }
-        // A stateless handler set the timer for messages from outside. Each of these messages has a record
-        // of its own, which contains the timer.
+        // A stateless handler set these timers while it handled messages from outside. Each timer gets a
+        // record of its own.
         for index in range {
             let one = index..index + 1;
             for emit in receiver.emits(batch, one.clone(), None, Some(at)) {
@@ -243,8 +246,9 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Sets a timer that sends the messages of `range` to `app`, on the lane of the sender that set it:
-    /// if two of its timers fire one after the other, their messages arrive in that order.
+    /// Sets a timer that sends the messages of `range` to `app` through `queue`, the queue of the sender
+    /// that set it. If two timers of a sender fire one after the other, their messages therefore arrive in
+    /// that order.
     pub(crate) fn set_timer(
         self: &Arc<Self>,
         (at, app): (Time, u16),
@@ -257,8 +261,8 @@ impl<M: Message> MessageType<M> {
         let waiting = hive.types.timers.take(count as u32);
 
         let fire = move |turn: &mut Turn| {
-            // the timer's credits are held until everything that it causes is done; otherwise nothing would
-            // bound a handler that sets timers faster than they are handled
+            // the timer keeps its credits until everything that it causes is done. Otherwise nothing would
+            // bound a handler that sets timers faster than their messages are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
             kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut queue, turn));
             turn.cause = None
@@ -274,7 +278,7 @@ impl<M: Message> MessageType<M> {
     }
 }
 
-/// Delivers messages to an IO bee, at once or when the record is committed.
+/// Delivers messages to an IO bee, either at once or when the record is committed.
 fn to_io_bee<M: Message>(
     io: &Arc<IoBees>,
     id: u64,
@@ -319,11 +323,11 @@ pub(crate) struct Again<'a> {
     pub(crate) bytes: &'a [u8],
     /// The source of the message.
     pub(crate) source: Source,
-    /// Position of the app in the chain of apps that answer; `None` if it is not in the chain.
+    /// Position of the app in the answer chain; `None` if the app is not in it.
     pub(crate) position: Option<u16>,
-    /// The batch that stays open, if the message comes from outside.
+    /// If the message comes from outside, the admitted batch that contains it.
     pub(crate) admitted: Option<Arc<Admitted>>,
-    /// The time of a timer; `None` to send at once.
+    /// The time at which a timer sends the message; `None` to send it at once.
     pub(crate) at: Option<Time>,
 }
 
@@ -366,11 +370,11 @@ impl<M: Message> Resend for ResendTo<M> {
     }
 }
 
-/// A message type that is known by its name.
+/// A message type that can be found by its name.
 struct Named {
     /// The type.
     id: TypeId,
-    /// Where the type is defined in the source.
+    /// Where the source defines the type.
     place: &'static str,
     /// Returns the shape of its encoding.
     shape: fn() -> Shape,
@@ -378,7 +382,7 @@ struct Named {
     words: fn(&[u8]) -> Result<String, DecodeError>,
 }
 
-/// Two message types with the same name, and where they are defined.
+/// Two message types with the same name, and where the source defines them.
 pub(crate) struct SameName {
     /// The name.
     pub(crate) name: &'static str,
@@ -392,20 +396,20 @@ pub(crate) struct Types {
     io: Arc<IoBees>,
     /// The types, by `TypeId`.
     kinds: RwLock<HashMap<TypeId, Kind>>,
-    /// Credits for timers. A timer holds one for each message until everything that the message causes
-    /// is done.
+    /// Credits for timers. A timer holds one credit for each of its messages until everything that the
+    /// message causes is done.
     pub(crate) timers: Arc<Credits>,
     /// The receivers of messages that are resent from a log, by app and stable name.
     resend: RwLock<HashMap<(u16, String), Arc<dyn Resend>>>,
     /// Functions that resume a sweep from a log, by app and stable name.
     resume: RwLock<HashMap<(u16, String), ResumeSweep>>,
-    /// The types by name, for encoded messages of which only the name is known.
+    /// The types by name. Used for encoded messages whose type is known only by name.
     named: RwLock<BTreeMap<&'static str, Named>>,
     /// The first name that two types share.
     clash: Mutex<Option<SameName>>,
     /// Names of the message types that some app handles.
     handled: RwLock<BTreeSet<&'static str>>,
-    /// The receivers that were added and not sealed yet.
+    /// The receivers that were added but not yet sealed.
     pending: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
 }
 
@@ -425,7 +429,7 @@ impl Types {
         })
     }
 
-    /// Returns the type `M`; adds it if necessary.
+    /// Returns the message type `M`, and adds it if necessary.
     pub(crate) fn kind<M: Message>(&self) -> Arc<MessageType<M>> {
         let found = |kinds: &HashMap<TypeId, Kind>| {
             kinds.get(&TypeId::of::<M>()).and_then(|kind| kind.downcast_ref::<Arc<MessageType<M>>>()).cloned()
@@ -452,7 +456,7 @@ impl Types {
         self.send_again(emit.id.app.0, &emit.name, again, cx)
     }
 
-    /// Resends an encoded message to the app's handler with this stable name.
+    /// Resends an encoded message to the handler of `app` with this stable name.
     pub(crate) fn send_again(
         &self,
         app: u16,
@@ -501,15 +505,15 @@ impl Types {
         self.resume.write().insert((app, name), resume);
     }
 
-    /// Registers a receiver for messages that a log contains. `remember` alone does not make it a
-    /// receiver of emitted messages.
+    /// Registers a receiver for messages that are resent from a log. This alone does not make it a receiver
+    /// of emitted messages.
     pub(crate) fn remember<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
         self.resend.write().insert((receiver.app(), name), Arc::new(ResendTo(receiver)));
     }
 
-    /// Registers the name of `M`. If another type has the same name, notes the clash.
+    /// Registers the name of `M`. If another type has the same name, remembers the clash.
     fn name<M: Message>(&self) {
-        // built-in types exist in every app, so their names are not unique
+        // every app has its own built-in types, so their names are not unique
         if M::NAME.starts_with("beehive::") {
             return;
         }
@@ -527,7 +531,7 @@ impl Types {
         }
     }
 
-    /// Returns two types with the same name, if there were any since the last call.
+    /// Takes the remembered clash: two types with the same name, if there are any.
     pub(crate) fn take_clash(&self) -> Option<SameName> {
         self.clash.lock().take()
     }
@@ -562,7 +566,7 @@ impl Types {
         }
     }
 
-    /// Fixes the receivers of `M`, in the order in which they were added, which is the order of the apps.
+    /// Fixes the receivers of `M`, in the order in which they were added. This is the order of the apps.
     pub(crate) fn seal<M: Message>(&self) {
         let Some(list) = self.pending.lock().remove(&TypeId::of::<M>()) else { return };
         let Ok(list) = list.downcast::<Vec<Arc<dyn Receiver<M>>>>() else { return };

@@ -1,16 +1,18 @@
-//! Dispatch: what one worker does during a turn, from emitted messages to the mailboxes of their owners.
+//! Dispatch: what one worker does during a turn. It takes emitted messages to the mailboxes of the bees
+//! that own their cells.
 //!
-//! Input: the messages that transactions and IO bees emit (`outputs`), and scheduled bees. Output: deliveries
-//! and other effects (`effects`), at once or when their record is committed; blocked messages, which wait in
-//! their sender's queue (`sender_queue`); deferred work (`deferred`); scheduled bees for the runners and the
-//! overflow pools (`workers`, `overflow_pool`).
+//! Input: messages that transactions and IO bees emit (`outputs`), and scheduled bees. Output: deliveries
+//! and other effects (`effects`), which take place at once or when their record is committed; blocked
+//! messages, which wait in their sender's queue (`sender_queue`); deferred work (`deferred`); and scheduled
+//! bees, which go to the runners and the overflow pools (`workers`, `overflow_pool`).
 //!
 //! Locks: each slot, the runners' queue, the overflow pools, each sender's queue and each deferred queue
-//! have a lock of their own. No two of the first three are held at once. Messages are delivered under the
-//! lock of a sender's queue, so mailboxes are locked after it.
+//! have their own lock. No thread holds two of the first three at once. A thread that delivers messages
+//! holds the lock of the sender's queue, so mailboxes are locked after sender's queues.
 //!
-//! Shutdown: when the hive is over, the `resolve` tasks and the deferred queues drop what they hold, and the
-//! thread that runs a bee drops the bee's queued deliveries and returns its body to the mailbox.
+//! Shutdown: once the hive is over, the `resolve` tasks and the deferred queues drop the messages that they
+//! hold. The thread that runs a bee drops the bee's queued deliveries and returns the bee's body to its
+//! mailbox.
 
 #[cfg(feature = "testing")]
 pub(crate) mod app_access;

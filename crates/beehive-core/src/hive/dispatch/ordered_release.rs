@@ -1,5 +1,6 @@
-//! Effects of one sender that wait for records of their own, outside the record of any bee: they are released
-//! in the order in which they arose, whatever the order in which the records are reported as committed.
+//! Ordered release of effects that belong to no bee's record. Each set of effects waits for a record of its
+//! own. The effects of one sender are released in the order in which they arose, even if their records are
+//! reported as committed in another order.
 
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
@@ -16,14 +17,14 @@ use std::sync::Arc;
 pub(crate) struct Release {
     /// The effects, in order.
     pub(crate) steps: Vec<Effect>,
-    /// The cause of the effects; keeps its credits.
+    /// The cause of the effects, which holds the credits.
     pub(crate) cause: Option<Arc<Cause>>,
 }
 
 /// The queue of releases.
 #[derive(Default)]
 struct State {
-    /// The effects by place, oldest first; `None` while the record is in flight.
+    /// The effects by place, oldest first. An entry is `None` while its record is in flight.
     queue: VecDeque<Option<Release>>,
     /// The place of the first entry.
     first: u64,
@@ -36,7 +37,7 @@ struct State {
 pub(crate) struct Releases(Mutex<State>);
 
 impl Releases {
-    /// Checks whether a reserved place has not been released yet.
+    /// Checks whether the effects of any reserved place have not been released yet.
     pub(crate) fn are_open(&self) -> bool {
         let state = self.0.lock();
         state.going || !state.queue.is_empty()
@@ -49,13 +50,13 @@ impl Releases {
         state.first + state.queue.len() as u64 - 1
     }
 
-    /// Stores the effects of a committed record, and releases all effects at the front of the queue
-    /// whose records are committed.
+    /// Stores the effects of a committed record. Then releases effects from the front of the queue for as
+    /// long as their records are committed.
     ///
-    /// Only one thread releases at a time. If another thread commits a later place meanwhile, it finds
-    /// `going` set, stores its effects and returns; the releasing thread takes the lock again after each
-    /// entry and sees them. Effects are flushed outside the lock, because they may reserve further
-    /// places.
+    /// Only one thread releases at a time. If a second thread reports another place as committed meanwhile,
+    /// it stores its effects under the lock, finds `going` set and returns. The first thread takes the lock
+    /// again after each entry and thus sees the stored effects. It flushes effects outside the lock,
+    /// because they may reserve further places.
     pub(crate) fn committed(&self, place: u64, release: Release, cx: &mut RouteContext) {
         let mut state = self.0.lock();
         let at = place.saturating_sub(state.first) as usize;
@@ -80,9 +81,10 @@ impl Releases {
     }
 }
 
-/// Consumes a message with `handler`, unless that handler has consumed it before. A record contains the
-/// messages that were emitted for it (`emits`), under the number `reserved` if it is given; the effects `steps` are
-/// released when the record is committed.
+/// Consumes a message with `handler`, unless that handler has already consumed it. The record contains the
+/// messages that were emitted while it was handled (`emits`). `reserved`, if given, is the reservation of
+/// their sequence number, which ends when the record is committed. The effects `steps` are released after
+/// that.
 pub(crate) fn consume(
     message_id: MessageId,
     handler: usize,
@@ -111,8 +113,8 @@ pub(crate) fn consume(
     let record = Record::Admit { app: message_id.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (queue, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
-    // one thread reserves its places and appends its records in the same order, so its effects are
-    // released in the order of the log
+    // a thread reserves its places in the same order in which it appends its records, so its effects are
+    // released in log order
     let committed = link.say(record);
 
     cx.turn.hive.spawn(Box::pin(async move {
@@ -130,8 +132,8 @@ pub(crate) fn consume(
     }))
 }
 
-/// Acknowledges a message to the log that contains it, if it may come twice. The record that consumed it in the log
-/// `link` is committed.
+/// Acknowledges a message to the log that contains it, if the message may arrive twice. The caller must
+/// have committed the record that consumes the message in the log `link`.
 pub(crate) fn acknowledge(link: &Link, message_id: MessageId, hive: &HiveInner) {
     let MessageId { lane, seq, part, app } = message_id;
     if link.acknowledges(lane)

@@ -1,8 +1,8 @@
-//! The outputs of transactions: the emitted messages in order of emission, typed, without an allocation
-//! for each message.
+//! The outputs of transactions: the emitted messages, in order of emission and with their types, stored
+//! without an allocation for each message.
 //!
-//! A transaction pushes messages into one slot per message type, and into spans that keep the order.
-//! After the run, `freeze` makes a batch of each slot, and `route` sends the spans in order.
+//! A transaction pushes its messages into slots, one per message type. Spans record the order of the
+//! messages. After the run, `freeze` makes a batch of each slot, and `route` sends the spans in order.
 
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
 use crate::hive::dispatch::effects::RouteContext;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Error of a transaction that emitted too many messages.
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
-/// Error of a transaction that set too many timers.
+/// Error of a transaction that set a timer when too many were waiting.
 const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAITING_MAX`";
 
 /// The target of an emitted message.
@@ -32,7 +32,7 @@ pub(crate) enum Target {
     Later(Time),
 }
 
-/// A message that a transaction emitted, as a probe sees it.
+/// A message that a transaction emitted, in the form in which a probe sees it.
 #[cfg(feature = "testing")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
@@ -41,7 +41,7 @@ pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Consecutive messages with the same type and target, in the order of emission.
+/// Consecutively emitted messages that have the same type and target.
 #[derive(Clone, Copy)]
 struct Span {
     /// Index in `Outputs::slots`.
@@ -59,7 +59,7 @@ impl Span {
 }
 
 impl Target {
-    /// Adds the emitting app `app`, to which timers go.
+    /// Adds the emitting app `app` to the target. Timers send their messages to it.
     fn routed(self, app: u16) -> Routed {
         match self {
             Target::All => Routed::All,
@@ -73,18 +73,18 @@ impl Target {
 trait Slot: Send {
     /// Returns the `Typed<M>`, to be downcast.
     fn as_any_mut(&mut self) -> &mut dyn Any;
-    /// Drops the messages from index `len` on.
+    /// Drops the messages at index `len` and above.
     fn truncate(&mut self, len: u32);
-    /// Makes a batch of the messages; does nothing if there are none left. `next` is the source of the batch,
-    /// and is then advanced to the source of the next batch.
+    /// Makes a batch of the messages, if any are left. Uses `next` as the source of the batch, and then
+    /// advances `next` to the source of the next batch.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     /// Routes a span of the frozen batch.
     fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
-    /// Releases the batch after routing, so that the slot can be used again.
+    /// Releases the batch after routing, so that the slot can be reused.
     fn thaw(&mut self);
     /// Returns the name of the message type.
     fn name(&self) -> &'static str;
-    /// Encodes the messages of `range`, which are not frozen into a batch yet, and returns each with the name
+    /// Encodes the messages of `range`, which are not yet frozen into a batch. Returns each with the name
     /// of its type.
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)>;
@@ -101,18 +101,18 @@ enum Routed {
 /// The slot of message type `M`.
 struct Typed<M: Message> {
     kind: Arc<MessageType<M>>,
-    /// Whether these messages are sent by timers.
+    /// Whether timers send these messages.
     later: bool,
-    /// The messages that are not frozen yet.
+    /// The messages that are not yet frozen.
     messages: Vec<M>,
-    /// Length of the last batch. The buffer of the next one is allocated with this capacity, so it
+    /// Length of the last batch. The buffer for the next batch is allocated with this capacity, so it
     /// rarely has to grow.
     usual: usize,
     /// The frozen messages while they are routed.
     batch: Option<Arc<Batch<M>>>,
-    /// Whether the batch itself was admitted on a lane, so that it must also be closed.
+    /// Whether `freeze` admitted the batch on a lane. If so, `thaw` must close it.
     admitted: bool,
-    /// If the timers were set by a stateless handler, the admitted batch that it ran for. The batch stays
+    /// If a stateless handler set the timers, the admitted batch that the handler ran for. That batch stays
     /// open until a record contains the timers.
     part_of: Option<Arc<Admitted>>,
 }
@@ -124,8 +124,8 @@ impl<M: Message> Slot for Typed<M> {
 
     fn truncate(&mut self, len: u32) {
         while std::mem::needs_drop::<M>() && self.messages.len() > len as usize {
-            // one by one, and with panics caught: dropping one message may panic, and the others must be
-            // dropped too
+            // drops the messages one by one and catches panics: if dropping one message panics, the others
+            // must still be dropped
             panics::harmless(|| drop(self.messages.pop()));
         }
         self.messages.truncate(len as usize)
@@ -179,7 +179,7 @@ impl<M: Message> Slot for Typed<M> {
             && std::mem::take(&mut self.admitted)
             && let Some(admitted) = &batch.admitted
         {
-            // all of the batch is routed
+            // the whole batch has been routed
             admitted.close()
         }
     }
@@ -191,7 +191,7 @@ impl<M: Message> Slot for Typed<M> {
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)> {
         let messages = self.messages.get(range.start as usize..range.end as usize).unwrap_or_default();
-        // a message that cannot be encoded fails later, in its own transaction or record
+        // a message that cannot be encoded causes a failure later, in its own transaction or record
         let bytes = |message: &M| {
             panics::catch(std::panic::AssertUnwindSafe(|| crate::state::image::encode(message)))
                 .unwrap_or_default()
@@ -206,7 +206,7 @@ impl<M: Message> Slot for Typed<M> {
 pub(crate) struct Savepoint {
     /// Number of spans.
     spans: u32,
-    /// Number of messages in the last span, which may grow afterwards.
+    /// Number of messages in the last span, because the span may grow later.
     last_count: u32,
     /// Number of messages.
     total: u32,
@@ -217,14 +217,14 @@ pub(crate) struct Savepoint {
 /// The messages that the transactions of a run have emitted so far.
 pub(crate) struct Outputs {
     types: Arc<Types>,
-    /// The slots, by message type and by whether a timer sends the messages. A message that a timer sends
-    /// needs a slot of its own, because it begins a new chain (its hops start at zero).
+    /// The slots, by message type and by whether timers send the messages. Messages that timers send need
+    /// separate slots, because their hop counts start again at zero.
     slots: Vec<((TypeId, bool), Box<dyn Slot>)>,
     /// The spans, in order of emission.
     spans: Vec<Span>,
     /// Number of messages in all spans.
     total: u32,
-    /// Number of timers that the run has set.
+    /// Number of timers that the run has set so far.
     later: u32,
     /// Number of messages that were emitted before the current transaction.
     base: u32,
@@ -247,14 +247,14 @@ impl Outputs {
         self.total
     }
 
-    /// Begins a transaction, and returns its savepoint.
+    /// Begins a transaction and returns its savepoint.
     #[inline(always)]
     pub(crate) fn mark(&mut self) -> Savepoint {
         self.base = self.total;
         self.savepoint()
     }
 
-    /// Returns a savepoint of the current outputs, inside a transaction.
+    /// Returns a savepoint of the current outputs without beginning a transaction.
     #[inline(always)]
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
@@ -271,7 +271,7 @@ impl Outputs {
         self.overflown.take()
     }
 
-    /// Drops the messages that were emitted since `mark`.
+    /// Drops the messages that were emitted after the savepoint `mark`.
     #[cold]
     pub(crate) fn rollback(&mut self, mark: Savepoint) {
         while self.spans.len() as u32 > mark.spans {
@@ -313,8 +313,8 @@ impl Outputs {
         self.push(Target::Later(at), message)
     }
 
-    /// Counts one more timer. If the limit on timers is reached, returns `false`; the transaction then
-    /// fails.
+    /// Counts one more timer. If the limit on waiting timers is reached, returns `false`, and the
+    /// transaction will fail.
     pub(crate) fn take_timer(&mut self) -> bool {
         let may = self.types.timers.free() > self.later;
 
@@ -325,7 +325,8 @@ impl Outputs {
         may
     }
 
-    /// Adds a message, unless a limit is exceeded; the transaction then fails.
+    /// Adds a message. If that would exceed a limit, drops the message instead, and the transaction will
+    /// fail.
     #[inline]
     fn push<M: Message>(&mut self, target: Target, message: M) {
         if self.total - self.base >= limits::EMITS_PER_TRANSACTION_MAX as u32 {
@@ -367,7 +368,7 @@ impl Outputs {
         }
     }
 
-    /// Adds a slot for type `M`. Returns `None` if there are more slots than a `u16` can number.
+    /// Adds a slot for type `M`. Returns `None` if a `u16` cannot number another slot.
     #[cold]
     fn new_slot<M: Message>(&mut self, later: bool) -> Option<usize> {
         let kind = self.types.kind::<M>();
@@ -392,11 +393,11 @@ impl Outputs {
         Some(self.slots.len() - 1)
     }
 
-    /// Makes batches of the emitted messages, which are numbered with the next of `numbers`.
+    /// Makes batches of the emitted messages, and assigns them the next sequence numbers of `numbers`.
     ///
-    /// The numbers must be deterministic: the same outputs must always get the same ones. Slots are
-    /// therefore frozen in order of emission. Their own order depends on which types this thread
-    /// happened to emit first.
+    /// The numbers must be deterministic: the same outputs must always get the same numbers. Slots are
+    /// therefore frozen in order of emission. Their order in `slots` would not do, because it depends on
+    /// which types this thread happened to emit first.
     pub(crate) fn freeze(
         &mut self,
         mut source: Source,
@@ -430,13 +431,13 @@ impl Outputs {
         self.base = 0;
     }
 
-    /// Returns the type names and counts of the emitted messages, for the counters by handler and message
-    /// type.
+    /// Returns the type name and the number of messages of each span. The counters of emitted messages use
+    /// this.
     pub(crate) fn summary(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.spans.iter().filter_map(|s| Some((self.slots.get(s.slot as usize)?.1.name(), s.count)))
     }
 
-    /// Returns the messages that were emitted since `mark`, in order.
+    /// Returns the messages that were emitted after the savepoint `mark`, in order.
     #[cfg(feature = "testing")]
     #[cold]
     pub(crate) fn sent_since(&self, mark: Savepoint) -> Vec<Sent> {

@@ -1,4 +1,5 @@
-//! Overflow pools: each app's own threads for bees that wait behind a handler that holds its thread.
+//! Overflow pools: threads of each app that run its bees when these wait behind a handler that holds its
+//! thread.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Runnable, Turn};
@@ -8,8 +9,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Number of threads that an app's pool may have beyond those that its handlers hold. More than one,
-/// because some of the waiting bees may hold their threads too.
+/// Number of threads that an app's pool may have in addition to those that the app's handlers hold. It is
+/// more than one, because some of the waiting bees may hold their threads too.
 const THREADS_NOT_HELD: usize = 16;
 
 /// The pools of a hive.
@@ -17,12 +18,12 @@ const THREADS_NOT_HELD: usize = 16;
 pub(crate) struct OverflowPools {
     /// The pools of all apps.
     pools: Mutex<Pools>,
-    /// Whether some app holds all the threads that it may have. A cache of `Pools::is_full` for the fast
-    /// path: it is written under the lock, and read without it (relaxed). A stale value is harmless, because
-    /// `keep_if_full` checks again under the lock, and a bee that nevertheless runs on a runner is only less
-    /// isolated.
+    /// Whether some app has all the threads that it may have. Caches `Pools::is_full` for the fast path:
+    /// threads write it under the lock and read it without the lock, with relaxed ordering. A stale value
+    /// is harmless. After a stale `true`, `keep_if_full` checks again under the lock. After a stale
+    /// `false`, a bee of a full app runs on a runner, which only isolates the app less.
     any_full: AtomicBool,
-    /// Number of times that the watchdog moved bees away from a held thread.
+    /// Number of times that the watchdog has moved bees away from a held thread.
     pub(crate) relieved: AtomicU64,
 }
 
@@ -42,12 +43,12 @@ struct Pool {
     bees: Bees,
     /// Number of threads of the pool.
     threads: usize,
-    /// Whether the app was reported as full. Cleared when the pool has no thread left.
+    /// Whether it was reported that the app is full. Cleared when the pool has no thread left.
     reported: bool,
 }
 
 impl Pools {
-    /// Returns the pool of an app, and creates it if necessary.
+    /// Returns the pool of an app. Creates it if necessary.
     fn of(&mut self, app: u16) -> &mut Pool {
         let app = usize::from(app);
         if self.all.len() <= app {
@@ -56,8 +57,8 @@ impl Pools {
         &mut self.all[app]
     }
 
-    /// Checks whether an app has all the threads that it may have. Once all pools together are at their
-    /// limit, each app may have only one.
+    /// Checks whether an app has all the threads that it may have. Once all pools together have reached
+    /// their limit, each app may have only one thread.
     fn is_full(&self, app: usize) -> bool {
         let most = match self.threads < limits::HELD_THREADS_MAX {
             true => limits::HELD_THREADS_PER_APP_MAX,
@@ -82,9 +83,9 @@ impl Pools {
 }
 
 impl OverflowPools {
-    /// Checks whether a runner or worker may run `bee`, and returns it if so. If the app of the bee is full,
-    /// the bee moves to the app's pool instead. A full pool has at least one thread, which takes the bee when
-    /// its current run ends.
+    /// Returns `bee` if a runner or worker may run it. If the bee's app is full, moves the bee to the app's
+    /// pool and returns `None`. A full pool has at least one thread, which takes the bee after its current
+    /// run.
     #[inline]
     pub(crate) fn keep(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
         match self.any_full.load(Ordering::Relaxed) {
@@ -93,7 +94,7 @@ impl OverflowPools {
         }
     }
 
-    /// The part of `keep` that takes the lock.
+    /// The slow path of `keep`, which takes the lock.
     #[cold]
     fn keep_if_full(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
         let mut pools = self.pools.lock();
@@ -105,8 +106,8 @@ impl OverflowPools {
         None
     }
 
-    /// Adds bees to the pools of their apps. Returns the apps whose pool had no thread: the caller
-    /// starts one for each.
+    /// Adds bees to the pools of their apps. Returns the apps whose pool had no thread. The caller must
+    /// start one thread for each of them; they are already counted.
     pub(in crate::hive) fn add(&self, bees: Bees) -> Vec<u16> {
         let mut pools = self.pools.lock();
         let mut first = Vec::new();
@@ -122,9 +123,10 @@ impl OverflowPools {
         first
     }
 
-    /// Takes the next bee of a pool for one of its threads. If there is none, the thread is no longer counted
-    /// and must end. Both happen under the lock that `add` takes, too: if `add` finds the thread counted, the
-    /// thread's next call takes the added bee; otherwise `add` makes its caller start a new thread.
+    /// Takes the next bee of a pool on behalf of one of its threads. If there is none, uncounts the thread,
+    /// which must then end. Both happen under the lock that `add` also takes, so no bee is left without a
+    /// thread: if `add` finds the thread still counted, the thread's next call to `next` takes the added
+    /// bee; otherwise `add` makes its caller start a new thread.
     fn next(&self, app: u16) -> Option<Arc<dyn Runnable>> {
         let mut pools = self.pools.lock();
         let next = pools.of(app).bees.pop_front();
@@ -136,14 +138,15 @@ impl OverflowPools {
         next
     }
 
-    /// Counts a runner that a handler of `app` holds as a thread of the app's pool.
+    /// Counts a runner as a thread of the pool of `app`, because a handler of `app` holds it.
     pub(in crate::hive) fn adopt(&self, app: u16) {
         self.pools.lock().count(app)
     }
 
-    /// Decides how many threads to start, given the number of threads that each app's handlers hold.
-    /// Returns the apps to start a thread for, which are counted already, and the apps that have become
-    /// full and were not reported.
+    /// Decides how many threads to start. `held` is the number of threads that the handlers of each app
+    /// hold. The first list that it returns contains an app once for each thread that the caller must
+    /// start; these threads are already counted. The second list contains the apps that have become full
+    /// and were not reported yet.
     pub(in crate::hive) fn wanted(&self, held: &[usize]) -> (Vec<u16>, Vec<u16>) {
         let mut pools = self.pools.lock();
         let (mut more, mut full) = (Vec::new(), Vec::new());
@@ -170,7 +173,7 @@ impl OverflowPools {
 }
 
 impl HiveInner {
-    /// Starts one thread for each entry of `apps`, which are counted already.
+    /// Starts one thread for each entry of `apps`. These threads are already counted.
     pub(in crate::hive) fn start_overflow_threads(self: &Arc<Self>, apps: Vec<u16>) {
         for app in apps {
             let hive = self.clone();
@@ -183,14 +186,14 @@ impl HiveInner {
         if let Some(app) = self.apps.read().get(usize::from(app)) {
             tracing::warn!(
                 app = app.name(),
-                "handlers of this app hold all the threads that it may have; its other cells wait for them"
+                "this app's handlers hold all threads that the app may have; its other cells wait for them"
             );
         }
     }
 }
 
-/// The loop of a pool's thread: runs the bees of the pool until none is left. Bees that they schedule go
-/// to the pools of their own apps.
+/// The loop of a pool's thread. It runs the bees of the pool until none is left. If they schedule other
+/// bees, those go to the pools of their own apps.
 pub(crate) fn run(hive: &Arc<HiveInner>, app: u16) {
     let slot = hive.slot_of_thread();
     while let Some(bee) = hive.workers.overflow.next(app) {

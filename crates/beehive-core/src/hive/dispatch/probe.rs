@@ -1,9 +1,9 @@
-//! `Probe`: the interface through which a hive reports its execution to a test that observes it.
+//! `Probe`: the interface through which a hive reports its execution to a test.
 //!
 //! A hive has at most one probe ([`HiveInner::probe`]). The implementations are in `testing/hooks`,
 //! behind the `testing` feature; no code in `hive/` depends on them.
 
-// without the feature no probe reads these fields
+// without the `testing` feature, no probe reads these fields
 #![cfg_attr(not(feature = "testing"), allow(dead_code))]
 
 use crate::cell::{BeeId, CellId, CellSet};
@@ -25,45 +25,46 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// An observation that only the probe can read. The hive keeps it with the effects of its run, and drops
-/// it if they are dropped.
+/// An observation that only the probe can read. The hive keeps it together with the effects of its run, and
+/// drops it if it drops those effects.
 pub(crate) type Note = Box<dyn Any + Send>;
 
-/// An observer of one hive. The default of every method does nothing.
+/// An observer of one hive. The default implementation of every method does nothing.
 ///
-/// The hive calls a method on the thread that executes the reported event, possibly on several threads
-/// at once, and waits for it to return. A method must not call the hive, because the caller may hold the
-/// body of a bee.
+/// The hive calls a method on the thread on which the reported event takes place, and waits for it to
+/// return. Several threads may call methods at once. A method must not call the hive, because the calling
+/// thread may hold the body of a bee.
 ///
-/// A method returns a [`Note`] if its event may first have to be committed by a record. The hive passes
-/// such notes to [`Probe::noted`].
+/// A method returns a [`Note`] if its event may depend on a record that is not yet committed. The hive
+/// passes such notes to [`Probe::noted`].
 #[allow(unused_variables)]
 pub(crate) trait Probe: Send + Sync {
     /// Called once when the hive starts, by `Builder::start`, before it installs the apps.
     fn starting(&self) {}
 
-    /// Called when messages leave an app or come in from outside, before they are mapped: once for each
-    /// span of messages with one type and target. Called by the thread that routes them. With a journal,
-    /// a bee routes its messages before their record is appended, and once more for each time that the
-    /// record is refused.
+    /// Called when messages leave an app or enter from outside, before they are mapped, once for each span
+    /// of messages with the same type and target. Called by the thread that routes the messages. With a
+    /// journal, a bee routes its messages before their record is appended, and again after each time that
+    /// the journal refuses the record.
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {}
 
-    /// Called when a map has named cells for messages, before the messages are put into a mailbox or
-    /// wait for an owner. Called by the thread that routes them.
+    /// Called when a map has named the cells of messages, before the messages enter a mailbox or wait for
+    /// an owner. Called by the thread that routes the messages.
     fn handed_over(&self, handler: &Handler, batch: &dyn Messages, range: Range<u32>) -> Option<Note> {
         None
     }
 
-    /// Called when a message that was handed over ends without any effect of its handler: it is a duplicate,
-    /// it is refused (by a limit or the quarantine), or the handler's effects could not be recorded and were
-    /// rolled back. Called by the thread that runs the bee or routes the message.
+    /// Called when a message that was handed over ends without any effect of its handler. The message may
+    /// be a duplicate, a limit or the quarantine may have refused it, or the hive may have failed to record
+    /// the handler's effects and rolled them back. Called by the thread that runs the bee or routes the
+    /// message.
     fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {
         None
     }
 
-    /// Called when a transaction has succeeded, before its changes are kept and its outputs leave. Called by
-    /// the thread that runs the handler. `mark` is the point in `ctx` at which the outputs of the transaction
-    /// begin.
+    /// Called when a transaction has succeeded, before its changes are kept and its outputs leave. Called
+    /// by the thread that runs the handler. `mark` is the savepoint in `ctx` at which the transaction's
+    /// outputs begin.
     fn committing(
         &self,
         transaction: &Transaction,
@@ -80,30 +81,30 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Takes the notes of a run, in order. With a journal this is called after log entry `entry` was
-    /// appended: the notes count once the entry is committed. Without an entry they are final. Called by
-    /// the thread that made the notes.
+    /// Takes the notes of a run, in order. With a journal, the hive calls this after it has appended log
+    /// entry `entry`; the notes become final once that entry is committed. If `entry` is `None`, the notes
+    /// are final at once. Called by the thread that made the notes.
     fn noted(&self, entry: Option<LoggedIn>, notes: Vec<Note>) {}
 
-    /// Takes the notes of a journaled run without an entry. They count once `newest`, the bee's newest entry
-    /// in flight, is committed, because the run has read the changes of that entry. Called by the thread that
-    /// made the notes.
+    /// Takes the notes of a journaled run that has no entry. They become final once `newest`, the bee's
+    /// newest entry in flight, is committed, because the run has read the changes of that entry. Called by
+    /// the thread that made the notes.
     fn noted_read(&self, newest: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Called when log entry `entry` is committed, before its effects are released. Called by the thread
     /// that runs the bee that made the entry.
     fn entry_committed(&self, entry: LoggedIn) {}
 
-    /// Called when the state of a bee was rebuilt from its committed state and its entries in flight,
-    /// which empties its volatile dictionaries. `cells` are the cells of the bee. Called by the thread
-    /// that runs the bee.
+    /// Called when the state of a bee has been rebuilt from its committed state and its entries in flight.
+    /// This empties the bee's volatile dictionaries. `cells` contains the cells of the bee. Called by the
+    /// thread that runs the bee.
     fn restored(&self, app: u16, cells: Vec<CellId>) {}
 }
 
-/// An entry: the position of its log among those of the hive, and its number.
+/// An entry: the position of its log among the hive's logs, and the number of the entry.
 pub(crate) type LoggedIn = (usize, EntryNumber);
 
-/// A transaction without its outcome, for the probe.
+/// A transaction without its outcome, as the probe sees it.
 pub(crate) struct Transaction<'a> {
     pub(crate) handler: Handler<'a>,
     /// The bee that runs it; `None` for a stateless handler.
@@ -116,25 +117,25 @@ pub(crate) struct Transaction<'a> {
     pub(crate) cells: &'a [CellId],
     /// The seed of `Ctx::rng` before the handler ran.
     pub(crate) chance: u64,
-    /// The time that the handler was given.
+    /// The time that the context showed to the handler.
     pub(crate) now: Time,
-    /// Whether a handler earlier in the chain passed the message on. Such a message is not ordered with
-    /// messages that the sender itself sends to the same cells.
+    /// Whether a handler earlier in the answer chain passed the message on. Such a message has no fixed
+    /// order relative to messages that the sender itself sends to the same cells.
     pub(crate) is_passed_on: bool,
     /// Functions that run the message again.
     pub(crate) rerun: Rerun,
 }
 
-/// State that a transaction has changed and not committed yet, and its answer.
+/// The state that a transaction has changed but not yet committed, and the transaction's answer.
 pub(crate) trait Uncommitted {
-    /// Returns the changed rows of dictionaries that are not volatile. If a row cannot be encoded,
-    /// returns the rows before it.
+    /// Returns the changed rows of all dictionaries that are not volatile. If a row cannot be encoded,
+    /// returns only the rows before it.
     fn changes(&mut self) -> Vec<Op>;
     /// Returns the encoded answer: `None` if the handler gave none, empty if it cannot be encoded.
     fn answer(&self) -> Option<Vec<u8>>;
 }
 
-/// State of an app and the answer of its handler, whose types [`Uncommitted`] hides.
+/// The state of an app and the answer of its handler. [`Uncommitted`] hides their types.
 pub(crate) struct Finished<'a, A, R> {
     pub(crate) state: &'a mut A,
     pub(crate) answer: &'a Option<R>,
@@ -153,13 +154,13 @@ impl<A: Columns, R: Reply> Uncommitted for Finished<'_, A, R> {
     }
 }
 
-/// The outcome of a handler with its encoded answer; or why the handler was not called.
+/// The outcome of a handler with its encoded answer, or the reason why the handler was not called.
 pub(crate) type Replayed = Result<Result<Option<Vec<u8>>, Error>, String>;
 
-/// Functions that know the types of an app and of a message, for a probe that does not.
+/// Functions that know the types of an app and of a message. For a probe, which does not know them.
 #[derive(Clone, Copy)]
 pub(crate) struct Rerun {
-    /// Maps and handles the message again; leaves the changes uncommitted, in the state and in the context.
+    /// Maps and handles the message again. Leaves the changes uncommitted in the state and in the context.
     pub(crate) run: fn(&mut Replay, &[u8]) -> Replayed,
     /// Returns the name of the message and its content as JSON.
     pub(crate) words: fn(&[u8]) -> String,
@@ -167,7 +168,7 @@ pub(crate) struct Rerun {
 
 /// The inputs of the second execution of a message.
 pub(crate) struct Replay<'a> {
-    /// An instance of the app that has all cells.
+    /// An instance of the app that holds all cells.
     pub(crate) state: &'a mut dyn Any,
     /// The context, with the time, the origin, the sender and the seed of the first execution.
     pub(crate) ctx: &'a mut Ctx,
@@ -175,13 +176,13 @@ pub(crate) struct Replay<'a> {
     pub(crate) cells: &'a CellSet,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// Bit set of the dictionaries that each form a single cell.
+    /// Bit set of the dictionaries that form a single cell each.
     pub(crate) whole: u64,
 }
 
 impl HiveInner {
-    /// Returns the probe, if there is one. Without the `testing` feature nothing can set one, and the
-    /// compiler removes the calls.
+    /// Returns the probe, if there is one. Without the `testing` feature, no code can set a probe, and the
+    /// compiler removes all calls to it.
     #[inline(always)]
     pub(crate) fn probe(&self) -> Option<&Arc<dyn Probe>> {
         match cfg!(feature = "testing") {
@@ -192,7 +193,8 @@ impl HiveInner {
 }
 
 impl RouteContext<'_, '_> {
-    /// Keeps notes with the held effects, or gives them to the probe at once if no effects are held.
+    /// Keeps notes together with the held effects, or gives them to the probe at once if the sink does not
+    /// hold effects.
     #[cold]
     pub(crate) fn note(&mut self, notes: Vec<Note>) {
         match (&mut self.sink, self.turn.hive.probe()) {

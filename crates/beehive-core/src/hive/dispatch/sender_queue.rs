@@ -1,13 +1,13 @@
-//! The queue of one sender: its messages that cannot be delivered yet, because their cells have several
-//! owners or no known owner.
+//! The queue of one sender. It holds the sender's messages that cannot be delivered yet because their cells
+//! have several owners or no known owner.
 //!
-//! These messages wait at the sender. They block only later messages of the same sender to the same
-//! cells. Each sender has one task that resolves owners. It asks about all awaited cells of an app in one
-//! request; merges of owners run concurrently.
+//! These messages wait at the sender. They block only later messages of the same sender to the same cells.
+//! Each sender with waiting messages has one `resolve` task, which finds the owners. It asks for all
+//! awaited cells of an app in one request. Merges of owners run concurrently.
 //!
-//! Locks: `deferred_queues` is locked before `waiting`, and the queue of a bee that ends in a merge
-//! before the queue that it is merged into. Messages are delivered while `waiting` is locked, so a caller
-//! that holds a mailbox must not lock `waiting`.
+//! Lock order: `deferred_queues` before `waiting`; and when two bees merge, the queue of the bee that ends
+//! before the queue of the bee that remains. Messages are delivered while `waiting` is locked, so a thread
+//! that has locked a mailbox must not lock `waiting`.
 
 use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::blocked::{Blocked, Head, Queue};
@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 /// The waiting messages of a sender and the state of its `resolve` task.
 #[derive(Default)]
 struct Waiting {
-    /// The messages that wait, in the order in which they were sent.
+    /// The waiting messages, in the order in which they were sent.
     blocked: Queue,
     /// App and cells of each merge in flight.
     uniting: Vec<(u16, CellSet)>,
@@ -39,33 +39,34 @@ type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 /// The shared state of one sender's queue.
 #[derive(Default)]
 pub(crate) struct QueueState {
-    /// Whether any message waits, or the queue has been merged into another one. Written (release) under the
-    /// lock of `waiting`. A sender reads it (acquire) without the lock: `false` means that none of the
-    /// messages that it added before is still waiting.
+    /// Whether any message waits, or the queue has been merged into another one. Threads write it with
+    /// release ordering under the lock of `waiting`. The sender reads it with acquire ordering and without
+    /// the lock. If it reads `false`, none of the messages that it has added is still waiting.
     any: AtomicBool,
     /// The messages that wait.
     waiting: Mutex<Waiting>,
-    /// Notified when another message waits or a merge is complete. Only the `resolve` task waits for it,
-    /// and `notify_one` keeps a permit, so no wake-up is lost.
+    /// Notified when another message waits or a merge is complete. Only the `resolve` task waits for this,
+    /// and `notify_one` stores a permit, so no wake-up is lost.
     news: Notify,
-    /// The deferred work of the sender. Also locked by everything that adds to `too_deep` or `releases`.
+    /// The deferred work of the sender. A thread also takes this lock to add to `too_deep` or `releases`.
     deferred_queues: OnceLock<Mutex<DeferredByApp>>,
-    /// Work that would have nested too deeply on one stack. Added under the lock of `deferred_queues`.
+    /// Work that would have nested too deeply on one stack. Threads add to it under the lock of
+    /// `deferred_queues`.
     too_deep: OnceLock<Arc<DeferredQueue>>,
-    /// Effects that wait for their records to be committed, in order.
+    /// Effects, in order, that wait for their records to be committed.
     releases: Releases,
-    /// The queue that replaced this one when the sender was merged into another bee. Set while both
-    /// `deferred_queues` and `waiting` of this queue are locked: its value cannot change
-    /// while a thread holds one of the two locks.
+    /// The queue that replaced this one when the sender was merged into another bee. The merging thread
+    /// sets it while it holds the locks of both `deferred_queues` and `waiting` of this queue. Its value
+    /// therefore cannot change while another thread holds either lock.
     forward_to: OnceLock<Arc<QueueState>>,
 }
 
-/// A handle to a sender's queue. The queue is allocated when it is needed for the first time.
+/// A handle to a sender's queue. The queue is allocated on first use.
 #[derive(Clone, Default)]
 pub(crate) struct SenderQueue(Option<Arc<QueueState>>);
 
 impl SenderQueue {
-    /// Creates a handle that is already allocated, so that all its clones share one queue.
+    /// Creates a handle whose queue is already allocated, so that all its clones share that queue.
     pub(crate) fn shared() -> Self {
         SenderQueue(Some(Arc::default()))
     }
@@ -75,12 +76,12 @@ impl SenderQueue {
         SenderQueue(Some(self.made().clone()))
     }
 
-    /// Returns the queue; allocates it if necessary.
+    /// Returns the queue. Allocates it if necessary.
     fn made(&mut self) -> &Arc<QueueState> {
         self.0.get_or_insert_with(Arc::default)
     }
 
-    /// Checks whether a message to `cells` must wait behind an earlier one.
+    /// Checks whether a message to `cells` must wait behind an earlier message.
     #[inline(always)]
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
@@ -89,7 +90,7 @@ impl SenderQueue {
         }
     }
 
-    /// Checks whether a message to all cells of an app must wait behind an earlier one.
+    /// Checks whether a message to all cells of an app must wait behind an earlier message.
     pub(crate) fn blocks_sweep(&self, app: u16) -> bool {
         match &self.0 {
             Some(state) if state.any.load(Ordering::Acquire) => state.with(|queue| queue.blocks_sweep(app)),
@@ -97,13 +98,13 @@ impl SenderQueue {
         }
     }
 
-    /// Checks whether no message waits. Does not lock `waiting`, because the caller may hold a mailbox, which
-    /// deliveries lock under `waiting`.
+    /// Checks whether no message waits and no work is deferred because of its depth. Does not lock
+    /// `waiting`: the caller may hold the lock of a mailbox, which deliveries lock after `waiting`.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|state| !state.any.load(Ordering::Acquire)) && !self.must_defer()
     }
 
-    /// Checks whether another handle to the queue exists: for example that of a timer, which will still send
+    /// Checks whether another handle to the queue exists, for example in a timer that will still send
     /// messages.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.as_ref().is_some_and(|state| Arc::strong_count(state) > 1)
@@ -142,26 +143,26 @@ impl SenderQueue {
         }
     }
 
-    /// Defers work that nests too deeply. If this is the first such work, the threads count the queue as work
-    /// of `app`.
+    /// Defers work that nests too deeply. If this is the first such work, `app` is the app to which the
+    /// threads attribute the queue.
     pub(crate) fn defer(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|state, _| {
             state.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
         })
     }
 
-    /// Reserves a place in the order of releases, behind all places that were reserved earlier.
+    /// Reserves a place in the order of releases, behind all places that were reserved before.
     pub(crate) fn queue_release(&mut self) -> (Arc<QueueState>, u64) {
         self.made().locked(|state, _| (state.clone(), state.releases.enter()))
     }
 
-    /// Adds a run of messages to the queue, and makes sure that a task resolves their owners.
+    /// Adds a run of messages to the queue, and makes sure that a task resolves the owners of its cells.
     pub(crate) fn block(&mut self, blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
         let mut state = self.made().clone();
         loop {
             let mut waiting = state.waiting.lock();
             if let Some(forward_to) = state.forward_to.get().cloned() {
-                // merged into another queue after `made` returned this one
+                // this queue was merged into another one after `made` returned it
                 drop(waiting);
                 state = forward_to;
                 continue;
@@ -172,9 +173,9 @@ impl SenderQueue {
         }
     }
 
-    /// Takes over the waiting messages of `gone`, a sender that is merged into this one. From then on,
-    /// all handles to the queue of `gone` use this queue. Returns `false`, and changes nothing, while
-    /// deferred work or a reserved release of `gone` is unfinished: the caller tries again.
+    /// Takes over the waiting messages of `gone`, a sender that is merged into this one. From then on, all
+    /// handles to the queue of `gone` use this queue. If deferred work or a reserved release of `gone` is
+    /// unfinished, changes nothing and returns `false`; the caller must try again later.
     pub(crate) fn absorb(&mut self, gone: &SenderQueue, hive: &Arc<HiveInner>) -> bool {
         let Some(gone) = &gone.0 else { return true };
 
@@ -193,7 +194,7 @@ impl SenderQueue {
 
         waiting.blocked.append(&mut left.blocked);
         let _ = gone.forward_to.set(forward_to.clone());
-        // from now on every reader of the old queue takes the lock, and finds `forward_to`
+        // from now on, every reader of the old queue takes the lock and finds `forward_to`
         gone.any.store(true, Ordering::Release);
         drop((left, deferred_queues));
 
@@ -210,7 +211,7 @@ impl SenderQueue {
 }
 
 impl Waiting {
-    /// Records that something waits. Returns whether a `resolve` task is already running.
+    /// Records that a message waits. Returns whether a `resolve` task is already running.
     fn look(&mut self, state: &QueueState) -> bool {
         state.any.store(true, Ordering::Release);
         std::mem::replace(&mut self.resolving, true)
@@ -227,7 +228,7 @@ impl QueueState {
         state
     }
 
-    /// Calls `run` with the current queue and its deferred work, under a lock that keeps `absorb` out.
+    /// Calls `run` with the current queue and its deferred work, under a lock that excludes `absorb`.
     fn locked<R>(self: &Arc<QueueState>, run: impl FnOnce(&Arc<QueueState>, &mut DeferredByApp) -> R) -> R {
         let mut state = self.root();
         loop {
@@ -243,7 +244,8 @@ impl QueueState {
         }
     }
 
-    /// Reports that the record with place `place` is committed, which releases its effects in order.
+    /// Reports that the record with place `place` is committed. Releases the effects of committed records
+    /// in order.
     pub(crate) fn committed(self: &Arc<QueueState>, place: u64, release: Release, turn: &mut Turn) {
         let mut queue = SenderQueue(Some(self.clone()));
         self.releases.committed(place, release, &mut RouteContext::new(&mut queue, turn))
@@ -282,22 +284,24 @@ impl QueueState {
         waiting.blocked.heads(uniting)
     }
 
-    /// Delivers, in order, all messages that can be delivered. Returns whether any message still waits.
+    /// Delivers all messages that can be delivered, in order. Returns whether any message still waits.
     ///
-    /// Clears `resolving` under the lock under which `block` adds messages: either this call sees a new
-    /// message, or `block` finds `resolving` cleared and starts a new task.
+    /// If no message waits, this clears `resolving` under the lock under which `block`, on another thread,
+    /// adds a message. Either `block` comes first and this call sees its message, or this call comes first
+    /// and `block` finds `resolving` cleared and starts a new task.
     fn retry(&self, turn: &mut Turn) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.blocked.deliver(turn);
 
         let any = !waiting.blocked.is_empty();
-        // if the sender has been merged, every holder of the old queue must still follow `forward_to`
+        // if the sender has been merged, every holder of a handle to the old queue must still follow
+        // `forward_to`
         self.any.store(any || self.forward_to.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any
     }
 
-    /// Starts merges for the cells that still have several owners or none, up to the limit for one
+    /// Starts merges for the cells that still have no owner or several, up to the limit on merges per
     /// sender.
     fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
         for Head { app, owners, sets, .. } in self.heads() {
@@ -310,7 +314,7 @@ impl QueueState {
                 drop(waiting);
 
                 let (state, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
-                // a task of its own: a merge holds bodies of bees, so it must run to completion
+                // a merge needs a task of its own: it holds bodies of bees, so it must run to completion
                 hive.spawn(Box::pin(async move {
                     united.await;
                     state.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
@@ -324,10 +328,10 @@ impl QueueState {
 /// Resolves the owners of the messages that wait at a queue until none is left or the hive is over.
 async fn resolve(state: Arc<QueueState>, hive: Arc<HiveInner>) {
     loop {
-        // created before the check, so that no notification is lost
+        // this is created before the check of `is_over`, so that no notification is lost
         let ended = hive.ended.notified();
         if hive.is_over() {
-            // the messages will not be delivered; dropping them returns their credits
+            // these messages will not be delivered; dropping them returns their credits
             let blocked = std::mem::take(&mut state.waiting.lock().blocked);
             return drop(blocked);
         }

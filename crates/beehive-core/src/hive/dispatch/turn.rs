@@ -1,5 +1,5 @@
-//! A turn: one worker's run from the moment messages come in until everything that they caused is done
-//! or handed to another thread.
+//! A turn: what one worker does from the moment messages come in until everything that they caused is done
+//! or has been handed to another thread.
 
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
@@ -19,22 +19,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Work that a worker can run: a bee with messages, or work that a sender has deferred.
+/// Work that a thread can run: a bee with messages, or work that a sender has deferred.
 pub(crate) trait Runnable: Send + Sync {
     /// Returns the number of the app that the work belongs to.
     fn app(&self) -> u16;
-    /// Runs until there is nothing left to do or the turn is over.
+    /// Runs until no work is left or the turn is over.
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// The threads that run the bees which a turn schedules while it only routes. These bees never run on the
-/// task that began the turn, because a handler may hold its thread.
+/// Where the bees run that a routing-only turn schedules. They never run on the task that began the turn,
+/// because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// On the worker of the task, as soon as the task waits for something.
+    /// On the worker of the task that began the turn, as soon as that task yields.
     Worker,
-    /// Like `Worker`, except that handlers which held a thread during the last second run on the hive's
-    /// runners. For requests: the requester may have a timeout, and other tasks share its worker.
+    /// Like `Worker`, but on the hive's runners if the turn routes a message to a handler that recently
+    /// held its thread. For requests: the requester may have a timeout, and other tasks share its worker.
     WorkerIfQuick,
     /// On the hive's runners.
     Runners,
@@ -43,22 +43,23 @@ pub(crate) enum Place {
 /// Where a turn runs the stateless handlers that it routes messages to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stateless {
-    /// In the turn itself.
+    /// In the turn itself, where the message is routed.
     Here,
     /// On the threads that run bees, in the sender's order. For tasks that must not run handlers, such
     /// as IO bees.
     InOrder,
     /// On the threads that run bees, in no particular order relative to other work of the sender. For
-    /// requests: unrelated requesters share the hive's own lane, and none should wait for another's handler.
+    /// requests: unrelated requesters share the hive's own lane, and no requester should wait for a handler
+    /// that runs for another one.
     Apart,
 }
 
 /// Counters of the messages that one handler emits, by message name.
 type EmitCounters = Vec<(&'static str, Arc<AtomicU64>)>;
 
-/// Buffers that a thread reuses from turn to turn, so that a turn allocates nothing.
+/// Buffers that a thread reuses from turn to turn, so that a turn need not allocate them.
 pub(crate) struct Scratch {
-    /// The hive that the buffers belong to; another hive cannot use them.
+    /// The instance number of the hive that the buffers belong to. Another hive cannot use them.
     instance: u64,
     /// The context that handlers on this thread get.
     ctx: Ctx,
@@ -66,71 +67,73 @@ pub(crate) struct Scratch {
     spare: Vec<Outputs>,
     /// Thread-local data of each app, by app number.
     apps: Vec<Option<Box<dyn Any + Send>>>,
-    /// Counters of emitted messages, by app and handler, as far as this thread has used them.
+    /// Counters of emitted messages, by app and handler. Contains only the counters that this thread has
+    /// used.
     emits: Vec<Vec<EmitCounters>>,
 }
 
-/// A bee with log entries in flight. The hive calls `nudge` when the journal has decided the fate of
-/// one.
+/// A bee with log entries in flight. The hive calls `nudge` when the journal has committed or refused one
+/// of them.
 pub(crate) trait Executing: Send + Sync {
-    /// Schedules the bee, which then checks the log.
+    /// Schedules the bee. When it runs, it checks the state of its entries in the log.
     fn nudge(self: Arc<Self>, turn: &mut Turn);
 }
 
 /// The hive's client of its journal.
 pub(crate) type Link = LogClient<dyn Executing>;
 
-/// Action of a timer when it fires.
+/// What a timer does when it fires.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
 
-/// Number of messages handled between two readings of the clock. Bounds how old the time is that
-/// handlers see in a long turn, and by how much a turn on a worker exceeds its deadline.
+/// Number of messages that a turn handles between two readings of the clock. In a long turn, this bounds
+/// how stale the time is that handlers see, and by how much a turn on a worker exceeds its deadline.
 const MESSAGES_PER_LOOK: usize = 16;
 
-/// Number of scheduled bees at which a turn that only routes gives them to the runners before it ends. A
-/// broadcast is then handled while the rest of it is still being routed.
+/// When a routing-only turn has scheduled this many bees, it gives them to the runners before it ends. The
+/// runners can then handle the first messages of a broadcast while the turn still routes the rest.
 const WOKEN_MAX: usize = 1024;
 
-/// A turn that goes on for longer appends the log entry that collects what its bees do at its next reading of the clock,
-/// so that the first of them does not wait for the last.
+/// A turn appends the open log entry at the first reading of the clock after this time, and then again each
+/// time as much time has passed. In a long turn, the records of the first bees thus need not wait for those
+/// of the last.
 const APPEND_AFTER: Duration = Duration::from_micros(200);
 
-/// If at least this much time passed between two readings of the clock, the next reading comes after one
-/// message.
+/// If at least this much time has passed between two readings of the clock, the turn reads the clock again
+/// after the next message.
 const SLOW_LOOK: Duration = Duration::from_millis(1);
 
 thread_local! {
-    /// The buffers of this thread; taken by the turn that runs on it.
+    /// The buffers of this thread. The turn that runs on the thread takes them.
     static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
 }
 
 /// The state of one turn.
 pub(crate) struct Turn<'h> {
     pub(crate) hive: &'h Arc<HiveInner>,
-    /// The time of the last reading of the clock.
+    /// The current time, as of the last reading of the clock.
     pub(crate) now: Time,
-    /// The slot of this thread. The watchdog observes it, and the bees that the turn scheduled wait
-    /// there. When a handler holds the thread, the watchdog moves them to other threads.
+    /// The slot of this thread. The bees that the turn has scheduled wait there. The watchdog observes the
+    /// slot, and moves the bees to other threads when a handler holds this one.
     pub(crate) slot: usize,
     /// Number of messages handled so far.
     done: usize,
-    /// Number of stateless handlers that are nested on the stack.
+    /// Number of stateless handlers on the stack, nested inside one another.
     pub(crate) depth: usize,
     /// Where stateless handlers run.
     pub(crate) stateless: Stateless,
-    /// `Some` while the turn routes work that was deferred because it nested too deeply. Collects the work
-    /// that nests too deeply again, and everything routed after it.
+    /// `Some` while the turn routes work that was deferred because it nested too deeply. Collects work that
+    /// nests too deeply once more, and everything that is routed after it.
     pub(crate) unfinished: Option<Vec<Deferred>>,
     /// Whether the turn only routes and runs no bees.
     begins: bool,
-    /// The bees that a turn which only routes has scheduled. They run when it ends: on a runner, or on
-    /// this worker if `follows` is set.
+    /// The bees that a routing-only turn has scheduled. They run after the turn has ended: on this worker
+    /// if `follows` is set, otherwise on a runner.
     woken: Bees,
-    /// Number of bees in `woken` at which they are given to the runners.
+    /// When `woken` contains this many bees, the turn gives them to the runners.
     woken_max: usize,
     /// Whether the scheduled bees run on this worker.
     follows: bool,
-    /// Whether `follows` is cleared when the turn routes to a handler that recently held a thread.
+    /// Whether the turn clears `follows` when it routes to a handler that recently held its thread.
     if_quick: bool,
     /// The deadline of a turn on a worker; `None` elsewhere.
     until: Option<Time>,
@@ -144,15 +147,16 @@ pub(crate) struct Turn<'h> {
 }
 
 impl<'h> Turn<'h> {
-    /// Calls `begin`, which routes messages, and then has the scheduled bees run at `place`, even if `begin`
-    /// panics: a bee that is marked as scheduled but is in no queue would never run again.
+    /// Calls `begin`, which routes messages, and then hands the scheduled bees to the threads that `place`
+    /// names. It does so even if `begin` panics: a bee that is marked as scheduled but is in no queue would
+    /// never run again.
     pub(crate) fn with<R>(
         hive: &'h Arc<HiveInner>,
         place: Place,
         begin: impl FnOnce(&mut Turn<'_>) -> R,
     ) -> R {
         let mut turn = Turn::new(hive);
-        // a task that is inside a handler may hold this worker for an unknown time
+        // if this task is inside a handler, it may hold this worker for any length of time
         turn.follows = place != Place::Runners && !guard::in_transaction();
         turn.if_quick = place == Place::WorkerIfQuick;
         turn.begins = true;
@@ -173,14 +177,13 @@ impl<'h> Turn<'h> {
                 turn.end();
                 result
             }
-            // the buffers of this thread are dropped with the turn, because they may contain a part of the
-            // outputs
+            // this drops the buffers together with the turn, because they may contain some of the outputs
             Err(panic) => resume_unwind(panic),
         }
     }
 
-    /// Runs the bees that wait at the slot of this thread until none is left or the turn is over. With a
-    /// limit `most`, the turn is over at the first check of the clock after that time.
+    /// Runs the bees that wait at the slot of this thread until none is left or the turn is over. If `most`
+    /// is given, the turn is over at the first reading of the clock after that time.
     pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.until = most.map(|most| turn.now + most);
@@ -203,14 +206,14 @@ impl<'h> Turn<'h> {
         turn.end()
     }
 
-    /// Runs a bee, and catches its panics: the thread has to survive, because other bees depend on it.
+    /// Runs a bee and catches its panics. The thread has to survive them, because other bees depend on it.
     fn run(&mut self, bee: Arc<dyn Runnable>) {
         if panics::harmless(|| bee.run(self)).is_none() {
             self.discard()
         }
     }
 
-    /// Starts a turn with the buffers of this thread. New ones are allocated if there are none, or if
+    /// Starts a turn with the buffers of this thread. Allocates new buffers if the thread has none, or if
     /// they belong to another hive.
     fn new(hive: &'h Arc<HiveInner>) -> Self {
         let scratch = SCRATCH
@@ -249,8 +252,9 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Calls `run` on a short-lived thread, with the buffers of a thread that has ended, and then keeps them
-    /// for the next thread. Otherwise each of these threads would allocate its own buffers.
+    /// Calls `run` on a short-lived thread. Lends the thread the buffers of a thread that has ended, and
+    /// keeps them afterwards for the next thread. Otherwise each of these threads would allocate its own
+    /// buffers.
     pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
         SCRATCH.set(hive.workers.take_kept().map(Box::new));
 
@@ -268,12 +272,13 @@ impl<'h> Turn<'h> {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }
 
-    /// Keeps all scheduled bees until the turn ends. For a turn that only routes.
+    /// Keeps all scheduled bees until the turn ends, however many there are. For a routing-only turn.
     pub(crate) fn keeps_woken(&mut self) {
         self.woken_max = usize::MAX
     }
 
-    /// Schedules a bee: at the slot of this thread, or at the end of a turn that only routes.
+    /// Schedules a bee. It waits at the slot of this thread, or, in a routing-only turn, until the turn
+    /// hands it over.
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
         match self.begins {
@@ -287,8 +292,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Reports that a message is being routed to this handler. If it recently held a thread, the
-    /// scheduled bees go to the runners.
+    /// Tells the turn that it routes a message to this handler. If `if_quick` is set and the handler
+    /// recently held its thread, the scheduled bees go to the runners.
     #[inline(always)]
     pub(crate) fn meets(&mut self, handler: &HandlerCounters) {
         if self.if_quick && handler.has_held_lately(self.now) {
@@ -296,8 +301,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Checks whether the turn only routes and leaves the scheduled bees to other threads or to a later
-    /// task.
+    /// Checks whether this is a routing-only turn, which leaves the scheduled bees to other threads or to a
+    /// later task.
     #[inline(always)]
     pub(crate) fn only_begins(&self) -> bool {
         self.begins
@@ -309,21 +314,22 @@ impl<'h> Turn<'h> {
         self.follows
     }
 
-    /// Returns the time at which the next run begins. It is never earlier than a time that any thread
-    /// of the hive has read, so no message is handled before it was sent or was due.
+    /// Returns the time at which the next run begins. It is never earlier than a time that any thread of
+    /// the hive has read, so handlers never see a time before their message was sent or due.
     #[inline(always)]
     pub(crate) fn moment(&mut self) -> Time {
         self.now = self.now.max(self.hive.last_now());
         self.now
     }
 
-    /// Checks whether the turn has used up its budget of messages, or its time.
+    /// Checks whether the turn has used up its message budget or its time.
     #[inline(always)]
     pub(crate) fn is_over(&mut self) -> bool {
         self.done >= limits::MESSAGES_PER_TURN_MAX || (self.done >= self.look_at && self.is_late())
     }
 
-    /// Reads the clock, decides when to read it again, and checks the deadline.
+    /// Reads the clock, decides when to read it next, and checks the deadline. Also appends the open log
+    /// entry if that is due.
     fn is_late(&mut self) -> bool {
         let before = std::mem::replace(&mut self.now, self.hive.now());
         let is_slow = self.now.since(before) >= SLOW_LOOK;
@@ -334,13 +340,13 @@ impl<'h> Turn<'h> {
         self.until.is_some_and(|until| self.now >= until)
     }
 
-    /// Appends the log entry that collects what bees do.
+    /// Appends the open log entry of each log to the journal.
     fn append_open(&mut self) {
         self.appended_at = self.now;
         self.hive.log_clients().iter().for_each(|link| link.append_open())
     }
 
-    /// Counts messages that were handled.
+    /// Adds to the number of messages that the turn has handled.
     #[inline(always)]
     pub(crate) fn count(&mut self, messages: u32) {
         self.done += messages as usize
@@ -352,8 +358,8 @@ impl<'h> Turn<'h> {
         &mut self.scratch.ctx
     }
 
-    /// Takes the outputs of the run that just ended. Leaves empty outputs in their place, for handlers that
-    /// run while the taken ones are routed.
+    /// Takes the outputs of the run that has just ended. Puts empty outputs in their place, for handlers
+    /// that run while the taken outputs are routed.
     pub(crate) fn take_outputs(&mut self) -> Outputs {
         let spare = self.scratch.spare.pop().unwrap_or_else(|| Outputs::new(self.hive.types.clone()));
         std::mem::replace(&mut self.scratch.ctx.out, spare)
@@ -371,8 +377,8 @@ impl<'h> Turn<'h> {
         self.depth = 0;
     }
 
-    /// Returns the data that the app with number `index` keeps on this thread. Replaces data of another
-    /// type.
+    /// Returns the data that the app with number `index` keeps on this thread. Creates it if it is missing
+    /// or has another type.
     #[inline]
     pub(crate) fn local<T: Any + Send + Default>(&mut self, index: u16) -> &mut T {
         let index = index as usize;

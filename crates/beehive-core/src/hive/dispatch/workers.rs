@@ -1,14 +1,14 @@
-//! The threads that run bees: the slots that describe them, and the hive's runners.
+//! The threads that run bees: a slot that describes each thread, and the hive's runners.
 //!
-//! Every thread has a slot. It shows what the thread is running, and holds the bees that it has
-//! scheduled and not run yet. A task that begins a turn runs no bees itself. They go to the *runners*,
-//! threads that share a queue, or, if an IO bee asks for it, to a task that *follows* on the same
-//! worker.
+//! Every thread has a slot. The slot shows what the thread is running, and holds the bees that the thread
+//! has scheduled but not yet run. A task that begins a turn does not run bees itself. It gives them to the
+//! *runners*, which are threads that share a queue, or, if an IO bee asks for it, to a *follow-up* task on
+//! the same worker.
 //!
 //! The [watchdog](crate::hive::scheduling::watchdog) checks all slots every few milliseconds. When a
 //! handler holds its thread, the watchdog moves the bees that wait behind it to overflow pools and sends
-//! the deferred wake-ups of the thread. A handler that spins or blocks therefore delays only its own
-//! cells.
+//! the deferred wake-ups of the thread. A handler that spins or blocks therefore delays only the cells of
+//! its own bee.
 
 use crate::cell::CellId;
 use crate::hive::admission::deferred_wakes::Later;
@@ -26,14 +26,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Number of slots; more than the number of threads that handlers may hold. If there are more threads,
-/// they share slots.
+/// Number of slots. It exceeds the number of threads that handlers may hold. If a process has more threads
+/// than slots, some threads share a slot.
 const SLOTS: usize = 512;
-/// Time for which bees may run on a worker before it polls sockets and timers again.
+/// How long bees may run on a worker before the worker polls sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
 /// Slots of threads that have ended.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-/// Number of threads that found `FREE` empty. Modulo `SLOTS`, it is the slot of the next such thread.
+/// Number of threads that found `FREE` empty. This number modulo `SLOTS` is the slot of the next such
+/// thread.
 static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// The slot of this thread; `usize::MAX` before the first use.
@@ -56,12 +57,12 @@ impl Drop for Lease {
 fn lease() -> usize {
     let slot = FREE.lock().pop().unwrap_or_else(|| NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SLOTS);
     SLOT.set(slot);
-    // fails on a thread whose thread-local data is being destroyed; the slot is then dropped, not reused
+    // this fails on a thread whose thread-local data is being destroyed; its slot is then never reused
     let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(slot))));
     slot
 }
 
-/// Returns the number of slots that were ever in use; the slots above have no thread.
+/// Returns the number of slots that have ever been in use. The slots above it have no thread.
 pub(crate) fn known_slots() -> usize {
     NEXT_THREAD.load(Ordering::Relaxed).min(SLOTS)
 }
@@ -69,9 +70,11 @@ pub(crate) fn known_slots() -> usize {
 /// A queue of scheduled bees.
 pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 
-/// The state of one thread: its current run, and the bees and wake-ups that wait for it. The atomics are
-/// relaxed: the watchdog acts only on a run that it has seen for several milliseconds, and a mix of two runs
-/// would only blame the wrong handler.
+/// The state of one thread: its current run, and the bees and wake-ups that wait for it. The thread writes
+/// the atomics and the watchdog reads them, both with relaxed ordering. If the thread begins a new run
+/// between two of the watchdog's reads, the watchdog sees a mix of both runs. This is harmless: the
+/// watchdog acts only on a run that it has seen for several milliseconds, and at worst it blames the wrong
+/// handler.
 #[derive(Default)]
 struct Slot {
     /// Number of the current run; odd while a handler runs, even otherwise.
@@ -84,19 +87,19 @@ struct Slot {
     chain: AtomicU64,
     /// Index in the batch of the message that is being handled.
     at: AtomicU64,
-    /// The messages of the run; shown only for handlers that have taken long before.
+    /// The messages of the run. Set only for handlers that have been slow before.
     shown: Mutex<Option<Arc<dyn AnyBatch>>>,
-    /// The bees that this thread has scheduled and not run yet.
+    /// The bees that this thread has scheduled but not yet run.
     woken: Mutex<Bees>,
     /// The wake-ups that the turn on this thread has deferred to its end.
     later: Arc<Later>,
-    /// The post of the runner, if the thread is one.
+    /// The post of this thread, if the thread is a runner.
     runner: Mutex<Option<Arc<Post>>>,
 }
 
-/// The post of a runner. The runner may end while the watchdog replaces it; the first of the two to set
-/// the cell wins, and subtracts the runner from `Workers::runners`. `None` means that the runner ended,
-/// `Some(app)` that it became a thread of the overflow pool of `app`.
+/// The post of a runner. The runner may end at the moment when the watchdog replaces it. Whichever of the
+/// two sets the cell first wins and subtracts the runner from `Workers::runners`. `None` means that the
+/// runner ended; `Some(app)` means that it became a thread of the overflow pool of `app`.
 #[derive(Default)]
 struct Post(OnceLock<Option<u16>>);
 
@@ -112,8 +115,8 @@ impl Post {
         self.0.get().copied().flatten()
     }
 
-    /// Ends the post, so that it can no longer be replaced. Returns the app if it has been replaced
-    /// before.
+    /// Ends the post, so that the watchdog can no longer replace the runner. If the watchdog has already
+    /// replaced it, returns the app.
     fn end(&self) -> Option<u16> {
         *self.0.get_or_init(|| None)
     }
@@ -127,7 +130,7 @@ pub(crate) struct Shown {
     pub(crate) chain: u64,
     /// Index in the batch of the message that is being handled.
     pub(crate) at: u64,
-    /// The messages, if they are shown.
+    /// The messages of the run, if the slot shows them.
     pub(crate) batch: Option<Arc<dyn AnyBatch>>,
 }
 
@@ -145,11 +148,11 @@ pub(crate) struct Workers {
     kept: Mutex<Vec<Scratch>>,
     /// Number of workers that are running bees.
     turns: AtomicUsize,
-    /// Maximum of `turns`: one less than the number of workers, so that one worker always polls sockets
-    /// and timers. With a single worker it is zero.
+    /// Maximum of `turns`: one less than the number of workers, so that at least one worker always polls
+    /// sockets and timers. On a runtime with a single worker it is zero.
     turns_max: usize,
-    /// The overflow pools. On a cache line of their own, because every run reads them, while the fields
-    /// above change with every turn.
+    /// The overflow pools. They have their own cache line, because every run reads them while every turn
+    /// writes the fields above.
     pub(crate) overflow: CachePadded<OverflowPools>,
 }
 
@@ -176,7 +179,8 @@ impl Workers {
         }
     }
 
-    /// Returns the number of the current run of a slot (even if there is none), and its app and handler.
+    /// Returns the number of the slot's current run (an even number if no handler is running), and the
+    /// run's app and handler.
     pub(crate) fn busy_with(&self, slot: usize) -> (u64, u64) {
         let slot = &self.slots[slot];
         (slot.run.load(Ordering::Relaxed), slot.what.load(Ordering::Relaxed))
@@ -203,12 +207,12 @@ impl Workers {
         self.slots[slot].later.wake()
     }
 
-    /// Takes the buffers of a thread that has ended.
+    /// Takes the buffers that an ended thread left behind, if there are any.
     pub(crate) fn take_kept(&self) -> Option<Scratch> {
         self.kept.lock().pop()
     }
 
-    /// Keeps the buffers of a thread that ends, for at most as many threads as there are runners.
+    /// Keeps the buffers of a thread that ends, unless enough buffers for all runners are already kept.
     pub(crate) fn keep(&self, scratch: Scratch) {
         let mut kept = self.kept.lock();
         if kept.len() < self.runners_max {
@@ -226,8 +230,8 @@ impl Workers {
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// Moves the runner of a slot, if it has one, to the overflow pool of `app`, so that another runner can
-    /// be started. Returns whether a runner was moved.
+    /// Makes the runner of a slot, if there is one, a thread of the overflow pool of `app`, so that another
+    /// runner can be started. Returns whether it did so.
     pub(crate) fn replace_runner(&self, slot: usize, app: u16) -> bool {
         let replaced = self.slots[slot].runner.lock().take().is_some_and(|runner| runner.replace(app));
         if replaced {
@@ -254,12 +258,13 @@ impl HiveInner {
         let slot = &self.workers.slots[slot];
         slot.what.store((app as u64) << 32 | handler as u64, Ordering::Relaxed);
         let run = slot.run.load(Ordering::Relaxed);
-        // from even to the next odd number; a slot that several threads share may already be odd
+        // goes from an even number to the next odd one; if several threads share the slot, the number may
+        // already be odd
         slot.run.store((run + 1) | 1, Ordering::Relaxed);
     }
 
-    /// Shows the cell and the chain of the current run to other threads. `batch` is `Some` only for handlers
-    /// that have taken long before.
+    /// Shows the cell and the chain of the current run to other threads. `batch` is `Some` only for
+    /// handlers that have been slow before.
     #[inline]
     pub(crate) fn show_run(
         &self,
@@ -277,7 +282,7 @@ impl HiveInner {
         }
     }
 
-    /// Hides the messages that [`HiveInner::show_run`] has shown. They are dropped outside the lock.
+    /// Hides the messages that [`HiveInner::show_run`] has shown, and drops them outside the lock.
     #[cold]
     pub(crate) fn hide_run(&self, slot: usize) {
         let shown = self.workers.slots[slot].shown.lock().take();
@@ -304,8 +309,8 @@ impl HiveInner {
         self.workers.slots[slot].woken.lock().push_back(bee)
     }
 
-    /// Takes the next bee that waits at a slot. Skips bees of apps that hold all threads of their
-    /// overflow pool; these move to the pool.
+    /// Takes the next bee that waits at a slot. If the bee's app has used up its overflow threads, moves
+    /// the bee to the app's pool and tries the next one.
     #[inline]
     pub(crate) fn next_bee(&self, slot: usize) -> Option<Arc<dyn Runnable>> {
         loop {
@@ -316,8 +321,8 @@ impl HiveInner {
         }
     }
 
-    /// Takes a permission to run bees on a worker, if one is left. A refused attempt is counted for a
-    /// moment, so a concurrent one may be refused too; its bees then go to the runners.
+    /// Takes a permission to run bees on a worker, if one is left. A refused attempt is counted until it is
+    /// dropped, so a concurrent attempt may be refused needlessly. Its bees then go to the runners.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         let entered = Entered(&self.workers.turns);
@@ -337,17 +342,17 @@ impl HiveInner {
         self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
     }
 
-    /// Starts a runner, unless the maximum number is active.
+    /// Starts a runner, unless the maximum number of runners is active.
     fn start_runner(self: &Arc<Self>) {
         if self.count_runner() {
             let hive = self.clone();
-            // on a blocking thread, not on a worker: tasks that a worker has woken wait for it, and a
-            // handler may hold it
+            // on a blocking thread rather than a worker: a handler may hold its thread, and the tasks that
+            // a worker has woken would then wait for that worker
             self.platform.spawn_blocking(Box::new(move || Turn::with_kept(&hive, || run(&hive))))
         }
     }
 
-    /// Counts one more runner. Returns `false` if the maximum number is active.
+    /// Counts one more runner. Returns `false` if the maximum number of runners is active.
     fn count_runner(&self) -> bool {
         let max = self.workers.runners_max;
         let more = |n: usize| (n < max).then_some(n + 1);
@@ -356,9 +361,10 @@ impl HiveInner {
 
     /// Moves some bees from the shared queue to a slot. Returns whether there were any.
     ///
-    /// The locks of the queue and of the slot are never held at the same time, so they need no lock order.
+    /// This never holds the lock of the queue and the lock of the slot at the same time, so they need no
+    /// order.
     fn take_queued(&self, slot: usize) -> bool {
-        // only a few at a time, because the watchdog has to move them again if a handler holds this thread
+        // only a few at a time, because the watchdog has to move them away if a handler holds this thread
         let some: Bees = {
             let mut queue = self.workers.queue.lock();
             let count = queue.len().min(8);
@@ -371,8 +377,8 @@ impl HiveInner {
     }
 }
 
-/// The loop of a runner: runs queued bees until the queue is empty, or until the watchdog has replaced
-/// the runner because a handler held it.
+/// The loop of a runner. It runs queued bees until the queue is empty, or until the watchdog has replaced
+/// the runner because a handler held its thread.
 fn run(hive: &Arc<HiveInner>) {
     let slot = hive.slot_of_thread();
     loop {
@@ -380,8 +386,9 @@ fn run(hive: &Arc<HiveInner>) {
         *hive.workers.slots[slot].runner.lock() = Some(post.clone());
 
         while post.replaced().is_none() && hive.take_queued(slot) {
-            // one wake-up for what a few bees have for the same task: a system call per answer would cost more
-            // than the handlers. The watchdog sends them if a handler holds this thread
+            // collects wake-ups, so that a task is woken once for the answers of several bees: one system
+            // call per answer would cost more than the handlers. If a handler holds this thread, the
+            // watchdog sends the collected wake-ups
             let collecting = hive.workers.slots[slot].later.collect();
             Turn::run_slot(hive, slot, None);
             drop(collecting);
@@ -389,8 +396,7 @@ fn run(hive: &Arc<HiveInner>) {
         }
 
         if let Some(app) = post.end() {
-            // the bees that `give_back` has just queued may be the only ones, and no runner was started for
-            // them
+            // `give_back` may just have queued bees without starting a runner for them
             if !hive.workers.queue.lock().is_empty() {
                 hive.start_runner()
             }
@@ -399,17 +405,19 @@ fn run(hive: &Arc<HiveInner>) {
         }
 
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
-        // re-check: a thread that queued bees after this runner saw the queue empty, but before the runner
-        // was uncounted, may have found the maximum active and started no runner. The lock of the queue
-        // orders that push before this check, or the subtraction above before that thread's attempt.
+        // Re-check. Another thread may have queued bees after this runner saw the queue empty but before
+        // this runner was uncounted. That thread then found the maximum number of runners active and
+        // started none. The lock of the queue forbids that both threads miss the bees: either that thread's
+        // push comes before the check below, which sees the bees, or the subtraction above comes before
+        // that thread's attempt to start a runner.
         if hive.workers.queue.lock().is_empty() || !hive.count_runner() {
             return;
         }
     }
 }
 
-/// Runs bees on a worker, or gives them to the runners if enough workers are running bees. Bees that are
-/// left when the time is used up go to the runners.
+/// Runs bees on a worker, or gives them to the runners if the maximum number of workers already runs bees.
+/// Bees that are left when the time is up go to the runners.
 fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
     let slot = hive.slot_of_thread();
     let Some(entered) = hive.enter() else { return hive.give_to_runners(bees) };
