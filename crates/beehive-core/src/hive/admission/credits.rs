@@ -1,7 +1,8 @@
 //! Credits bound the work from outside that a hive has in flight.
 //!
-//! A message from outside holds a credit of its sender until everything it caused is done. Messages between
-//! bees need no credits and never wait: two full bees that send to each other would deadlock.
+//! A message from outside holds a credit of its sender until everything that it caused is done. Messages
+//! between bees need no credits and never wait for any. If they did, two bees with full mailboxes that send
+//! to each other would deadlock.
 
 use crate::hive::admission::deferred_wakes;
 use std::sync::Arc;
@@ -13,9 +14,10 @@ use tokio::sync::Notify;
 pub(crate) struct Credits {
     /// Total number of credits, free or taken; at least one.
     limit: u32,
-    /// Number of free credits. A waiter creates its `Notified` before it reads this, and `give_back` adds
-    /// before it notifies. So either the waiter reads the new value, or the notification comes after its
-    /// `Notified` and wakes it; `Notify` does the synchronization.
+    /// Number of free credits. A waiting task creates its `Notified` before it reads this number, and the
+    /// thread in `give_back` adds the credits before it notifies. So either the task reads the new number,
+    /// or the notification comes after the task created its `Notified` and wakes it. `Notify` provides the
+    /// synchronization.
     free: AtomicU32,
     /// Notified when credits come back.
     returned: Arc<Notify>,
@@ -55,7 +57,7 @@ impl Credits {
         }
     }
 
-    /// Takes up to `wanted` credits, as many as are free.
+    /// Takes as many credits as are free, up to `wanted`.
     pub(crate) fn take(self: &Arc<Self>, wanted: u32) -> Taken {
         let mut count = 0;
         let less = |free: u32| {
@@ -73,8 +75,8 @@ impl Credits {
         deferred_wakes::all(&self.returned)
     }
 
-    /// Returns the number of free credits. Relaxed is enough, because `Notify` does the synchronization (see
-    /// the field).
+    /// Returns the number of free credits. Relaxed ordering suffices, because `Notify` provides the
+    /// synchronization (see the field).
     pub(crate) fn free(&self) -> u32 {
         self.free.load(Ordering::Relaxed)
     }
@@ -85,7 +87,7 @@ impl Credits {
     }
 }
 
-/// Credits that were taken. Dropping this returns them.
+/// Credits that were taken. Dropping this value returns them.
 #[derive(Debug)]
 pub(crate) struct Taken {
     credits: Arc<Credits>,
@@ -98,11 +100,11 @@ impl Drop for Taken {
     }
 }
 
-/// Work from outside that is in flight. Everything that a batch causes shares one `Cause`; dropping the
-/// last reference returns the credits.
+/// Work from outside that is in flight. Everything that a batch causes shares one `Cause`. Dropping the
+/// last reference to it returns the credits.
 #[derive(Debug)]
 pub(crate) struct Cause {
-    /// The credits that this work holds; `None` for work such as timers, which takes none.
+    /// The credits that this work holds; `None` for work that takes none, such as timers that are firing.
     taken: Option<Taken>,
     in_flight: Arc<InFlight>,
 }
@@ -110,9 +112,10 @@ pub(crate) struct Cause {
 /// Number of causes in flight in a hive.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    /// Number of causes. `Cause::drop` decrements it (release) after the last effect of its work; a thread
-    /// that reads zero (acquire) in `done` therefore sees these effects. Relaxed is enough for the
-    /// increment: the thread that begins a cause publishes nothing with it.
+    /// Number of causes. After the last effect of its work, the thread that drops a `Cause` decrements this
+    /// number with release ordering. A task in `done` reads it with acquire ordering, so if it reads zero,
+    /// it sees all these effects. Relaxed ordering suffices for increments, because the thread that begins
+    /// a cause publishes nothing through this number.
     causes: AtomicU64,
     /// Notified when the number reaches zero.
     none: Notify,
@@ -124,7 +127,7 @@ impl InFlight {
         self.causes.load(Ordering::Acquire)
     }
 
-    /// Begins work that holds no credits. It ends when the cause is dropped.
+    /// Begins work that holds no credits. The work ends when the last reference to the cause is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Arc<Cause> {
         self.causes.fetch_add(1, Ordering::Relaxed);
         Arc::new(Cause { taken: None, in_flight: self.clone() })
@@ -143,7 +146,7 @@ impl InFlight {
 }
 
 impl Cause {
-    /// Begins work that holds `count` credits, which the caller has taken.
+    /// Begins work that holds `count` credits, which the caller has already taken.
     pub(crate) fn new(credits: &Arc<Credits>, count: u32, in_flight: &Arc<InFlight>) -> Arc<Cause> {
         Cause::of(Taken { credits: credits.clone(), count }, in_flight)
     }
@@ -157,7 +160,7 @@ impl Cause {
 
 impl Drop for Cause {
     fn drop(&mut self) {
-        // returned first: a task that `done` wakes finds these credits free
+        // returns the credits first, so that a task that `done` wakes finds them free
         drop(self.taken.take());
         if self.in_flight.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.in_flight.none.notify_waiters()

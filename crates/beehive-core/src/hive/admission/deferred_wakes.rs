@@ -1,9 +1,9 @@
 //! Wake-ups that are deferred to the end of a worker's turn.
 //!
 //! tokio puts a task that a worker wakes into that worker's LIFO slot, from which no other worker steals.
-//! If a turn woke a task in its middle, the next handler that spins would hold the task up. A turn on a
-//! worker therefore collects its wake-ups and sends them at its end. If a handler holds the worker, the
-//! watchdog sends them from its own thread.
+//! If a turn woke a task at once, a handler that runs later in the same turn and spins would hold up that
+//! task. A turn on a worker therefore collects its wake-ups and sends them when it ends. If a handler holds
+//! the worker, the watchdog sends the collected wake-ups from its own thread.
 
 use parking_lot::Mutex;
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 thread_local! {
-    /// The wake-ups that this thread's turn has collected; `None` while no turn collects any.
+    /// The wake-ups that this thread's turn has collected; `None` while this thread does not collect any.
     static LATER: RefCell<Option<Arc<Later>>> = const { RefCell::new(None) };
 }
 
@@ -22,8 +22,8 @@ enum Wake {
     Call(Box<dyn FnOnce() + Send>),
 }
 
-/// The wake-ups that a turn has collected and not sent. The watchdog's thread may empty it while the turn
-/// adds to it. The mutex ensures that each wake-up is sent exactly once.
+/// The wake-ups that a turn has collected but not yet sent. The watchdog's thread may empty this list while
+/// the turn's thread adds to it. The mutex ensures that exactly one of the two threads sends each wake-up.
 #[derive(Default)]
 pub(crate) struct Later(Mutex<Vec<Wake>>);
 
@@ -40,14 +40,15 @@ impl Later {
         }
     }
 
-    /// Collects this thread's wake-ups until the return value is dropped.
+    /// Starts to collect this thread's wake-ups. The collection ends when the returned value is dropped.
     pub(crate) fn collect(self: &Arc<Self>) -> Collecting {
         LATER.set(Some(self.clone()));
         Collecting(self.clone())
     }
 }
 
-/// Ends the collection when it is dropped, and sends the remaining wake-ups.
+/// A running collection of wake-ups. Dropping this value ends the collection and sends the remaining
+/// wake-ups.
 pub(crate) struct Collecting(Arc<Later>);
 
 impl Drop for Collecting {
@@ -57,9 +58,10 @@ impl Drop for Collecting {
     }
 }
 
-/// Adds a wake-up to those of this thread's turn. Returns `false` if the thread does not collect them.
+/// Adds a wake-up to those that this thread's turn has collected. Returns `false` if the thread does not
+/// collect wake-ups.
 fn later(wake: impl FnOnce() -> Wake) -> bool {
-    // `try_with` fails while the thread-local data is being destroyed: the wake-up is then not deferred
+    // `try_with` fails while the thread-local data is being destroyed; the wake-up is then not deferred
     let collect = |later: &RefCell<Option<Arc<Later>>>| match &*later.borrow() {
         Some(later) => {
             later.0.lock().push(wake());
@@ -70,21 +72,23 @@ fn later(wake: impl FnOnce() -> Wake) -> bool {
     LATER.try_with(collect).unwrap_or(false)
 }
 
-/// Like [`Notify::notify_one`], at the end of the turn if this thread collects wake-ups.
+/// Calls [`Notify::notify_one`]: at the end of the turn if this thread collects wake-ups, otherwise at
+/// once.
 pub(crate) fn one(notify: &Arc<Notify>) {
     if !later(|| Wake::One(notify.clone())) {
         notify.notify_one()
     }
 }
 
-/// Like [`Notify::notify_waiters`], at the end of the turn if this thread collects wake-ups.
+/// Calls [`Notify::notify_waiters`]: at the end of the turn if this thread collects wake-ups, otherwise at
+/// once.
 pub(crate) fn all(notify: &Arc<Notify>) {
     if !later(|| Wake::All(notify.clone())) {
         notify.notify_waiters()
     }
 }
 
-/// Calls a function that wakes a task, at the end of the turn if this thread collects wake-ups, otherwise
+/// Calls a function that wakes a task: at the end of the turn if this thread collects wake-ups, otherwise
 /// at once.
 pub(crate) fn call(call: impl FnOnce() + Send + 'static) {
     let mut call = Some(call);

@@ -1,9 +1,9 @@
-//! The lanes of senders outside the hive. A lane tracks which messages of its sender are in flight, and the
-//! number below which all of them are done (the floor).
+//! The lanes of senders outside the hive. A lane tracks which messages of its sender are in flight, and its
+//! floor: the sequence number below which all messages are done.
 //!
-//! A sender outside the hive has no log and no outbox that could track its messages. A batch is therefore
-//! open until every record that contains one of its messages is committed. The floor of a lane is the lowest
-//! number of an open batch.
+//! A sender outside the hive has no log and no outbox that could track its messages. A batch of its
+//! messages therefore stays open until every record that contains one of them is committed. The floor of a
+//! lane is the lowest number of an open batch.
 
 pub(crate) use beehive_protocol::Numbers;
 
@@ -21,15 +21,15 @@ use tokio::sync::Notify;
 /// The lane of one sender outside the hive.
 pub(crate) struct OutsideLane {
     id: LaneId,
-    /// The low-water mark. `done` and `Lanes::lane` only raise it (`fetch_max`), so two threads may do so
-    /// in any order. Readers take no lock and may see an older, lower floor, which is safe: a floor may
-    /// be late, never too high.
+    /// The low-water mark. `done` and `Lanes::lane` only raise it, with `fetch_max`, so it does not matter
+    /// in which order two threads do so. Readers take no lock and may see an older, lower floor. This is
+    /// safe: a floor may lag behind, but must never be too high.
     floor: AtomicU64,
     /// The batches in flight.
     state: Mutex<LaneState>,
     /// Notified when the floor rises.
     room: Arc<Notify>,
-    /// The list of lanes that have ended, which all lanes of a hive share.
+    /// The list of lanes that have ended and are done. All lanes of a hive share it.
     retiring: Arc<Mutex<Vec<LaneId>>>,
 }
 
@@ -38,10 +38,10 @@ pub(crate) struct OutsideLane {
 struct LaneState {
     /// The highest assigned number plus one.
     next: Seq,
-    /// First number of each open batch, with a counter that makes the pair unique, because a number may be
-    /// sent again.
+    /// The first number of each open batch, with a ticket that makes the pair unique, because a sender may
+    /// resend a batch under the same number.
     open: BTreeSet<(Seq, u64)>,
-    /// Number of batches so far.
+    /// Number of batches that were admitted so far.
     tickets: u64,
     /// Whether no further batch will be admitted.
     ended: bool,
@@ -58,12 +58,12 @@ impl OutsideLane {
         Seq(self.floor.load(Ordering::Acquire))
     }
 
-    /// Admits `count` messages with the numbers from `first` on.
+    /// Admits a batch of `count` messages that are numbered from `first` on.
     pub(crate) fn admit(self: &Arc<Self>, first: Seq, count: usize) -> Arc<Admitted> {
         self.admitted(&mut self.state.lock(), first, count)
     }
 
-    /// Admits `count` messages with the next free numbers, as [`OutsideLane::admit`] does.
+    /// Admits a batch of `count` messages under the next free numbers.
     pub(crate) fn admit_next(self: &Arc<Self>, count: usize) -> (Numbers, Arc<Admitted>) {
         let mut state = self.state.lock();
         let first = state.next;
@@ -78,7 +78,7 @@ impl OutsideLane {
         Arc::new(Admitted { lane: self.clone(), ticket, open: AtomicUsize::new(1) })
     }
 
-    /// Closes a batch, and raises the floor if the batch was the oldest.
+    /// Removes a batch that is done, and raises the floor if it was the oldest open batch.
     fn done(&self, ticket: (Seq, u64)) {
         let mut state = self.state.lock();
         state.open.remove(&ticket);
@@ -95,8 +95,8 @@ impl OutsideLane {
         }
     }
 
-    /// Checks whether `count` messages from `next` on fit into the window. They always do if no batch is
-    /// open.
+    /// Checks whether `count` messages that are numbered from `next` on fit into the window. They always
+    /// fit if no batch is open.
     pub(crate) fn has_room(&self, next: Seq, count: u64) -> bool {
         next.plus(count).0.saturating_sub(self.floor().0) <= limits::LANE_WINDOW_MAX
             || self.state.lock().open.is_empty()
@@ -104,8 +104,9 @@ impl OutsideLane {
 
     /// Waits until there may be room. Cancel-safe.
     ///
-    /// `notified()` comes before the check, and `done` raises the floor before it notifies, so no wake-up
-    /// is lost.
+    /// No wake-up is lost: this task calls `notified()` before the check, and the thread in `done` raises
+    /// the floor before it notifies. Either the check sees the new floor, or the notification wakes this
+    /// task.
     pub(crate) async fn room_for(&self, next: impl Fn() -> Seq, count: u64) {
         loop {
             let room = self.room.notified();
@@ -128,16 +129,17 @@ impl OutsideLane {
     }
 }
 
-/// A batch from outside that is not done.
+/// A batch from outside that is not yet done.
 pub(crate) struct Admitted {
     lane: Arc<OutsideLane>,
     ticket: (Seq, u64),
-    /// Number of reasons why the batch is open: its routing, and each delivery that is not committed. A
-    /// delivery that is dropped uncommitted is never subtracted, so the batch stays open and keeps the
+    /// Number of reasons why the batch is open: its routing, and each delivery that is not yet committed. A
+    /// delivery that is dropped uncommitted is never subtracted, so the batch stays open and holds the
     /// floor down.
     ///
-    /// Relaxed is enough to add, because the caller holds a reason that is still counted. The decrement is
-    /// AcqRel, so the thread that reaches zero sees everything that the others did before their decrements.
+    /// Relaxed ordering suffices for increments, because the caller holds a reason that is still counted.
+    /// Decrements use AcqRel, so the thread that reaches zero sees everything that other threads did before
+    /// their decrements.
     open: AtomicUsize,
 }
 
@@ -152,7 +154,8 @@ impl Admitted {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes a reason: a delivery was committed or had no effect, or the routing is complete.
+    /// Removes one reason to stay open: a delivery was committed or had no effect, or the routing is
+    /// complete.
     pub(crate) fn close(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.lane.done(self.ticket)
@@ -172,31 +175,32 @@ impl Drop for Routing {
 /// How new batches are admitted on a lane.
 #[derive(Clone, Copy)]
 pub(crate) enum Admission<'a> {
-    /// On no lane: the messages are not from outside, or are never resent.
+    /// On no lane, because the messages do not come from outside or are never resent.
     Inside,
     /// Each batch is admitted on this lane.
     Lane(&'a Arc<OutsideLane>),
-    /// All batches are parts of this one, which is admitted already.
+    /// All batches are parts of this batch, which has already been admitted.
     Part(&'a Arc<Admitted>),
 }
 
-/// All lanes that a dedup table of a log may still contain.
+/// All lanes that a dedup table in a log may still contain.
 pub(crate) struct Lanes {
-    /// The lanes of bees that have sent to apps of other logs.
+    /// The lanes of bees that have sent messages to apps of other logs.
     pub(crate) bees: Arc<BeeLanes>,
     /// The lanes of senders outside the hive, by id.
     known: Mutex<HashMap<LaneId, Arc<OutsideLane>>>,
-    /// Lanes of both kinds that have ended and are done, and that `take_retired` has not returned yet.
+    /// Lanes of both kinds that have ended and are done, but that `take_retired` has not yet returned.
     retiring: Arc<Mutex<Vec<LaneId>>>,
-    /// Number of times that lanes were removed from `known`. `take_retired` increments it (release) while
-    /// it still holds the lock of `known`. A bee that reads the new number (acquire) and then locks `known`
-    /// in `prune` therefore finds the lanes removed.
+    /// Number of times that lanes were removed from `known`. One thread increments it with release ordering
+    /// in `take_retired`, while it still holds the lock of `known`. A second thread, which runs a bee,
+    /// reads the number with acquire ordering and then locks `known` in `prune`. If it reads the new
+    /// number, it therefore finds the lanes removed.
     retirements: AtomicU64,
 }
 
 impl Lanes {
-    /// Returns the lanes that a log contains, with their floors. `bees_move` says whether bees may move from one log to
-    /// another.
+    /// Creates the lanes that the logs remember, with their floors. `bees_move` says whether bees may move
+    /// from one log to another.
     pub(crate) fn new(remembered: impl IntoIterator<Item = (LaneId, Seq)>, bees_move: bool) -> Lanes {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
         let bees = Arc::new(BeeLanes::new(bees_move, retiring.clone()));
@@ -207,7 +211,7 @@ impl Lanes {
         lanes
     }
 
-    /// Returns the lane with this id, and raises its floor to at least `floor`.
+    /// Returns the lane with this id, creating it if necessary, and raises its floor to at least `floor`.
     fn lane(&self, id: LaneId, floor: Seq) -> Arc<OutsideLane> {
         let mut known = self.known.lock();
         let lane = known.entry(id).or_insert_with(|| {
@@ -223,18 +227,19 @@ impl Lanes {
         lane.clone()
     }
 
-    /// Opens a lane that no later process can resume. `chance` is its random id.
+    /// Opens a lane that no later process can resume. `chance` is the random number from which its id is
+    /// made.
     pub(crate) fn open(&self, chance: u64) -> Arc<OutsideLane> {
         self.lane(LaneId::passing(chance), Seq::ZERO)
     }
 
-    /// Reopens the lane `number`, which an earlier process may have used. Its sender resends no number below
-    /// `next_seq`.
+    /// Reopens lane `number`, which an earlier process may have used. Its sender will not resend any
+    /// message numbered below `next_seq`.
     pub(crate) fn resume(&self, number: u64, next_seq: Seq) -> Arc<OutsideLane> {
         self.lane(LaneId::lasting(number), next_seq)
     }
 
-    /// Ends a lane. It retires when all its messages are done.
+    /// Ends a lane. The lane retires when all its messages are done.
     pub(crate) fn end(&self, lane: &OutsideLane) {
         let mut state = lane.state.lock();
         if !std::mem::replace(&mut state.ended, true) && state.open.is_empty() {
@@ -243,7 +248,7 @@ impl Lanes {
         }
     }
 
-    /// Returns the lanes that have retired since the last call, and forgets them.
+    /// Returns the lanes that have retired since the last call, and removes them.
     pub(crate) fn take_retired(&self) -> Vec<LaneId> {
         let retired = std::mem::take(&mut *self.retiring.lock());
         if !retired.is_empty() {
@@ -270,9 +275,9 @@ impl Lanes {
         })
     }
 
-    /// Returns the current floors of the resumable lanes on which `seen`, the table of a bee of `app`, contains
-    /// numbers above its own floor. Returns `None` if one of these messages may still be resent, because it is not
-    /// below the current floor. Retired lanes need no floor.
+    /// Returns the current floors of the lanes on which `seen`, the dedup table of a bee of `app`, contains
+    /// numbers above its own floor. Includes only resumable lanes. Returns `None` if one of these messages
+    /// may still be resent because it is not below the lane's current floor. Retired lanes need no floor.
     pub(crate) fn floors_above(&self, seen: &DedupTable, app: AppId) -> Option<Vec<(LaneId, Seq)>> {
         let known = self.known.lock();
         let mut floors = Vec::new();
@@ -310,7 +315,7 @@ mod tests {
         assert_eq!(lane.floor(), Seq(0), "something of it is still open");
         first.close();
         assert_eq!(lane.floor(), Seq(15));
-        // resent under an old number
+        // a batch that is resent under an old number
         let again = lane.admit(Seq(3), 4);
         third.close();
         again.close();

@@ -1,4 +1,4 @@
-//! The timers of a hive: one table that is ordered by time, and one sleeping task that serves it.
+//! The timers of a hive: one table that is ordered by time. One task sleeps until the next timer is due.
 
 use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::Notify;
 
-/// Timers that were taken out of the table, and the cause that counts them as work in flight.
+/// Timers that were taken out of the table, and the cause that makes them count as work in flight.
 type Fired<F> = (Arc<Cause>, Vec<F>);
 
-/// The table, and the last id.
+/// The table of timers, and the last id that was assigned.
 struct Due<F> {
-    /// Timers by time and id. Timers of the same time fire in the order in which they were set.
+    /// Timers by time and id. Timers that are due at the same time fire in the order in which they were
+    /// set.
     table: BTreeMap<(Time, u64), F>,
     next_id: u64,
 }
@@ -24,8 +25,8 @@ pub(crate) struct TimerWheel<F> {
     due: Mutex<Due<F>>,
     /// Notified when a timer is set that is due before all others.
     pub(crate) sooner: Arc<Notify>,
-    /// Number of ticks that were skipped because the previous tick was still in flight. Relaxed: for status
-    /// only.
+    /// Number of ticks that were skipped because the previous tick was still in flight. Relaxed ordering
+    /// suffices, because only the status reads it.
     pub(crate) collapsed: AtomicU64,
 }
 
@@ -55,9 +56,9 @@ impl<F> TimerWheel<F> {
         self.due.lock().table.len()
     }
 
-    /// Takes the timers that are due at `now`, and returns the time of the next one. The timers taken count
-    /// as in flight while the returned cause is held. It begins before they leave the table, so a hive
-    /// never looks idle in between.
+    /// Takes the timers that are due at `now`, and returns them with the time of the next timer. The timers
+    /// taken count as in flight while the caller holds the returned cause. The cause begins before the
+    /// timers leave the table, so the hive never looks idle in between.
     pub(crate) fn take_due(&self, now: Time, in_flight: &Arc<InFlight>) -> (Option<Fired<F>>, Option<Time>) {
         let mut due = self.due.lock();
         let mut fired: Option<Fired<F>> = None;
@@ -71,7 +72,7 @@ impl<F> TimerWheel<F> {
         (fired, None)
     }
 
-    /// Drops all timers and returns their number.
+    /// Drops all timers, and returns how many there were.
     pub(crate) fn clear(&self) -> usize {
         let table = std::mem::take(&mut self.due.lock().table);
         table.len()
