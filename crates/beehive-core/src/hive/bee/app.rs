@@ -31,28 +31,30 @@ use tokio::sync::oneshot;
 pub(crate) struct AppRuntime<A: App> {
     /// Number of the app on this hive.
     pub(crate) index: u16,
-    /// Seed of the hash that makes cell ids from keys.
+    /// Seed of the hash function that turns keys into cell ids.
     pub(crate) seed: u64,
-    /// Bit set of the dictionaries that each form a single cell, closed under fusion.
+    /// Bit set of the dictionaries that form a single cell each, closed under fusion.
     pub(crate) whole: u64,
     pub(crate) settings: Settings<A>,
-    /// Published copies of the dictionaries; `None` if nothing reads them.
+    /// The published copies of the dictionaries; `None` if nothing reads them.
     pub(crate) views: Option<Arc<Views>>,
     pub(crate) routes: Routes<A>,
     pub(crate) registry: Arc<dyn Registry>,
-    /// The app's home log, which has what belongs to no bee; `None` if the app is not journaled.
+    /// The app's home log, which contains everything that belongs to no bee; `None` if the app is not
+    /// journaled.
     pub(crate) link: Option<Arc<Link>>,
-    /// The logs that the app's bees are spread over, its home first; none if the app is not journaled.
+    /// The logs over which the app's bees are spread, starting with its home log; empty if the app is not
+    /// journaled.
     pub(crate) links: Vec<Arc<Link>>,
-    /// The bees by id, and the pending proposals. Its lock serializes the execution of the registry's
-    /// decisions.
+    /// The bees by id, and the requests for the next proposal. The lock serializes the execution of the
+    /// registry's decisions.
     pub(crate) queen: Mutex<Queen<A>>,
     idle: Mutex<Idle<A>>,
-    /// For each handler, the dictionary that it sweeps. Set once, during start.
+    /// For each handler, the dictionary that it sweeps. Set once, when the hive starts.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
-    /// Numbers of bees that were created, retired and merged. Relaxed is enough: they are read for status
-    /// only.
+    /// Numbers of bees that were created, retired and merged. Relaxed ordering suffices, because only the
+    /// status reads them.
     pub(crate) created: AtomicU64,
     pub(crate) retired: AtomicU64,
     pub(crate) merged: AtomicU64,
@@ -62,24 +64,24 @@ pub(crate) struct AppRuntime<A: App> {
 struct Idle<A: App> {
     /// Bees that became idle and empty since the last call of [`AppRuntime::take_idle`].
     noted: Vec<Arc<Bee<A>>>,
-    /// Bees that only wait for their own timers. There may be many of them for a long time, so they are
-    /// checked only every [`LOOKS_PER_LOOK_AT_TIMERS`] calls.
+    /// Bees that only wait for their own timers. There may be many of them, and they may wait long, so they
+    /// are checked only once in [`LOOKS_PER_LOOK_AT_TIMERS`] calls.
     with_timers: Vec<Arc<Bee<A>>>,
-    /// Number of calls of [`AppRuntime::take_idle`] since `with_timers` was last checked.
+    /// Number of calls of [`AppRuntime::take_idle`] since the last check of `with_timers`.
     looks: u32,
 }
 
-/// Number of checks of the idle bees per check of the bees that only wait for timers.
+/// How many times the idle bees are checked for each check of the bees that only wait for timers.
 const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
 
-/// The registry's decision about one set of cells, as far as this hive has executed it.
+/// The registry's decision about one set of cells, to the extent that this hive has executed it.
 #[derive(Clone)]
 pub(crate) enum Standing {
-    /// One bee owns the cells, and the routing table leads to it.
+    /// One bee owns the cells, and the routing table points to it.
     Owned,
     /// The bees in `from` must be merged into `root` first.
     Merging { root: BeeId, from: Vec<BeeId> },
-    /// The routing table does not lead to one owner yet: the caller has to ask again.
+    /// The routing table does not yet point to a single owner, so the caller has to ask again.
     Undecided,
 }
 
@@ -93,9 +95,9 @@ pub(crate) struct OwnerRequest {
 pub(crate) struct Queen<A: App> {
     /// All bees of the app by id, because decisions of the registry name ids.
     pub(crate) bees: BeesById<A>,
-    /// Whether a proposal about owners is in flight, or about to be made by a running `answer` task.
+    /// Whether a proposal about owners is in flight, or a running `answer` task is about to make one.
     pub(crate) asking: bool,
-    /// Requests that the next proposal will contain.
+    /// The requests that the next proposal will contain.
     pub(crate) asked: VecDeque<OwnerRequest>,
 }
 
@@ -135,13 +137,13 @@ impl<A: App> AppRuntime<A> {
         Mapper::new(self.seed, self.whole, origin)
     }
 
-    /// Checks whether routing to these cells keeps the app within its cell limit. Cells that already have
-    /// an owner do not count.
+    /// Checks whether the app stays within its cell limit if it also owns these cells. Cells that already
+    /// have an owner are not counted twice.
     #[inline(always)]
     pub(crate) fn may_own(&self, cells: &[CellId]) -> bool {
         let Some(max) = A::OPTIONS.cells.map(|max| max as usize) else { return true };
         let owned = self.routes.len();
-        // the exact count looks up each cell, so it is made only when the limit is near
+        // the exact count looks up each cell, so it is done only when the limit is near
         owned + cells.len() <= max
             || owned + cells.iter().filter(|cell| self.routes.find(**cell).is_none()).count() <= max
     }
@@ -162,7 +164,7 @@ impl<A: App> AppRuntime<A> {
         (Box::new(instance), settings)
     }
 
-    /// Updates an instance whose settings have version `settings` to the current ones. Returns their
+    /// Updates an instance, whose settings have version `settings`, to the current settings. Returns their
     /// version.
     #[inline]
     pub(crate) fn up_to_date(&self, instance: &mut A, settings: u32) -> u32 {
@@ -172,10 +174,10 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Returns the log for a new bee that owns these cells; `None` if the app is not journaled.
+    /// Returns the log for a new bee that owns these cells, or `None` if the app is not journaled.
     pub(crate) fn log_for(&self, cells: &[CellId]) -> Option<&Arc<Link>> {
         let first = cells.first().map_or(0, |cell| cell.0);
-        // the ids of cells are hashes, so this spreads them evenly
+        // cell ids are hashes, so this spreads the bees evenly over the logs
         let at = (u128::from(first) * self.links.len() as u128) >> 64;
         self.links.get(at as usize)
     }
@@ -193,7 +195,7 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Creates a bee from its image in a log.
+    /// Restores a bee from its image in a log.
     pub(crate) fn restore(
         self: &Arc<Self>,
         id: BeeId,
@@ -245,12 +247,13 @@ impl<A: App> AppRuntime<A> {
         Ok(())
     }
 
-    /// Notes that a bee became idle and owns empty cells only, which makes it a candidate for retirement.
+    /// Records that a bee has become idle and that all its cells are empty. This makes it a candidate for
+    /// retirement.
     pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
         self.idle.lock().noted.push(bee.clone())
     }
 
-    /// Takes the bees whose retirement is to be tried now.
+    /// Takes the bees that the caller should now try to retire.
     pub(crate) fn take_idle(&self) -> Vec<Arc<Bee<A>>> {
         let mut idle = self.idle.lock();
         let mut taken = std::mem::take(&mut idle.noted);
@@ -262,7 +265,7 @@ impl<A: App> AppRuntime<A> {
         taken
     }
 
-    /// Returns bees to the list of those that cannot retire before their timers fire.
+    /// Puts bees back on the list of bees that cannot retire before their timers fire.
     pub(crate) fn note_with_timers(&self, mut bees: Vec<Arc<Bee<A>>>) {
         self.idle.lock().with_timers.append(&mut bees)
     }

@@ -1,4 +1,4 @@
-//! A hash table of an app's bees by id. It stores one pointer for each bee, because the bee itself contains
+//! A hash table of an app's bees by id. It stores only one pointer per bee, because the bee itself contains
 //! its id.
 
 use crate::app::App;
@@ -20,7 +20,7 @@ impl<A: App> BeesById<A> {
         self.0.find(id.table_hash(), |bee| bee.id == id)
     }
 
-    /// Adds a bee, and removes an earlier one with the same id.
+    /// Adds a bee, and removes any earlier bee with the same id.
     pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
         self.remove(bee.id);
         self.0.insert_unique(bee.id.table_hash(), bee, |bee| bee.id.table_hash());

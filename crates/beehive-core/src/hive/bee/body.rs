@@ -1,5 +1,5 @@
-//! The body of a bee (its state, uncommitted runs and outgoing messages), and the buffers that a thread
-//! reuses for all bees of an app.
+//! The body of a bee (its state, its uncommitted runs and its outgoing messages), and the buffers that a
+//! thread reuses for all bees of an app.
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
@@ -17,36 +17,38 @@ use crate::time::Time;
 use crate::view::Changes;
 use std::collections::VecDeque;
 
-/// The part of a bee to which the thread that runs it has exclusive access: the app's state, and everything
-/// that changes with it.
+/// The part of a bee to which the thread that runs the bee has exclusive access: the app's state, and
+/// everything that changes together with it.
 pub(crate) struct Body<A: App> {
     /// The dictionaries, and the settings.
     pub(crate) app: A,
-    /// Runs that were executed but whose records are not committed; `None` if the app is not journaled.
+    /// The runs that the bee has executed but whose records are not yet committed; `None` if the app is not
+    /// journaled.
     pub(crate) pending: Option<Box<PendingRuns<A>>>,
-    /// Messages that the bee emitted and that cannot be delivered yet.
+    /// The messages that the bee has emitted but that cannot be delivered yet.
     pub(crate) queue: SenderQueue,
-    /// The time that the bee's handlers saw last.
+    /// The latest time that the bee's handlers have seen.
     pub(crate) now: Time,
-    /// Version of the settings in `app`.
+    /// Version of the settings that `app` contains.
     pub(crate) settings: u32,
-    /// Message counts by sender, and timings.
+    /// Message counts by sender, and the time that messages take.
     pub(crate) traffic: Traffic,
 }
 
 impl<A: App> Body<A> {
-    /// Checks whether everything that the bee executed is committed.
+    /// Checks whether every run that the bee has executed is committed.
     pub(super) fn is_settled(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }
 
-    /// Checks whether the log has decided any entries since the last call of [`Body::reconcile`].
+    /// Checks whether the log has committed or refused any entries since the last call of
+    /// [`Body::reconcile`].
     pub(super) fn is_behind(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.is_behind())
     }
 
-    /// Applies the log's decisions about pending runs. Runs whose records were refused go to the front of
-    /// `queue`, in their original order, to be executed again.
+    /// Applies the log's decisions about pending runs. Runs whose records were refused go back to the front
+    /// of `queue`, in their original order, and will be executed again.
     pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
         if let Some(pending) = &mut self.pending {
             if pending.reconcile(bee, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
@@ -79,9 +81,9 @@ impl<A: App> Default for Local<A> {
 }
 
 impl<A: App> Local<A> {
-    /// Keeps an empty queue for the next mailbox that needs one.
+    /// Keeps an empty queue for the next mailbox that needs one, unless enough queues are already kept.
     pub(super) fn keep(&mut self, queue: Queue<A>) {
-        // a queue that has grown is dropped, so that one burst does not hold memory permanently
+        // drops a queue that has grown large, so that one burst does not occupy memory permanently
         if let Some(queue) = queue.0
             && queue.capacity() <= 64
             && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD

@@ -1,4 +1,4 @@
-//! A delivery: a run of messages to one set of cells, on its way into a bee.
+//! A delivery: a run of messages for one set of cells, on its way into a bee.
 
 use crate::app::App;
 use crate::cell::CellSet;
@@ -9,21 +9,22 @@ use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::AnyBatch;
 use std::sync::Arc;
 
-/// The function that runs a delivery in a bee. It is instantiated for the message's type.
+/// A function that runs a delivery in a bee. It is instantiated for each message type.
 pub(crate) type RunDelivery<A> = fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn);
 
-/// A run of messages to one set of cells, on its way into a bee.
+/// A run of messages for one set of cells, on its way into a bee.
 pub(crate) struct Delivery<A: App> {
-    /// Runs the messages of `batch`, whose type this function knows.
+    /// Runs the messages of `batch`. This function knows their type.
     pub(crate) run: RunDelivery<A>,
     /// The batch that contains the messages.
     pub(crate) batch: Arc<dyn AnyBatch>,
-    /// The work from outside that caused these messages. Its credits return when the last holder drops it.
+    /// The work from outside that caused these messages. Its credits return when the last reference to it
+    /// is dropped.
     pub(crate) cause: Option<Arc<Cause>>,
     /// Index of the first message in the batch, and the number of messages.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// Position among the handlers that may answer the message; `None` if this handler cannot.
+    /// Position of the app in the answer chain; `None` if the app is not in it.
     pub(crate) position: Option<u16>,
     /// The cells that all messages of this run map to.
     pub(crate) cells: CellSet,

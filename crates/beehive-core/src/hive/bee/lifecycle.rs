@@ -1,8 +1,8 @@
 //! A bee: the logical thread that exclusively owns a set of cells of one app.
 //!
-//! The body (the state, the uncommitted runs and the outgoing messages) lies in the mailbox while the bee is
-//! idle. A thread runs the bee by taking the body out of the mailbox, so no second thread can run it. An idle
-//! bee is no task and holds no lock.
+//! While the bee is idle, its mailbox holds its body (the state, the uncommitted runs and the outgoing
+//! messages). A thread runs the bee by taking the body out of the mailbox, so no second thread can run the
+//! bee at the same time. An idle bee has no task and holds no lock.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId};
@@ -27,24 +27,25 @@ use tokio::sync::oneshot;
 pub(crate) enum Retirement {
     /// The bee has ended.
     Ended,
-    /// The bee is running or has work, or one of its cells has contents. It is noted again when it next
-    /// becomes idle.
+    /// The bee is running or has work, or one of its cells is not empty. The bee becomes a candidate again
+    /// when it is next idle and empty.
     Busy,
-    /// The bee is idle and empty, but a message that it sent or handled is not settled yet. The caller
-    /// tries again.
+    /// The bee is idle and empty, but a message that it sent or handled is not settled yet. The caller must
+    /// try again later.
     Later,
-    /// The bee only waits for timers that it has set. If it ended now, the next owner of its cells would not
-    /// know of these timers.
+    /// The bee only waits for timers that it has set. If it ended now, the next owner of its cells would
+    /// not know about these timers.
     WithItsTimers,
 }
 
-/// The log that knows a bee, and the floors of its senders' resumable lanes.
+/// The log that contains a bee, and the floors of the resumable lanes from which the bee has received
+/// messages.
 type Floors = (Arc<Link>, Vec<(LaneId, Seq)>);
 
 /// The logical thread that owns a set of cells.
 pub(crate) struct Bee<A: App> {
     pub(crate) id: BeeId,
-    /// The cell under which the bee is enumerated. It does not change while the bee lives.
+    /// The cell under which the bee is enumerated. It never changes.
     first_cell: CellId,
     pub(crate) app: Arc<AppRuntime<A>>,
     mailbox: Mutex<Mailbox<A>>,
@@ -72,13 +73,13 @@ impl<A: App> Bee<A> {
         })
     }
 
-    /// Returns the cell under which the bee is enumerated. The bee owns it as long as it lives.
+    /// Returns the cell under which the bee is enumerated. The bee owns this cell until it ends.
     pub(crate) fn first_cell(&self) -> CellId {
         self.first_cell
     }
 
-    /// Puts a run of messages into the mailbox, and schedules the bee if necessary. Returns the delivery if
-    /// the bee has ended: the sender routes it again.
+    /// Puts a run of messages into the mailbox, and schedules the bee if necessary. If the bee has ended,
+    /// returns the delivery, which the sender must then route again.
     #[inline]
     pub(crate) fn push(self: Arc<Self>, delivery: Delivery<A>, turn: &mut Turn) -> Result<(), Delivery<A>> {
         let mut mailbox = self.mailbox.lock();
@@ -89,9 +90,9 @@ impl<A: App> Bee<A> {
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);
-                // the bee is scheduled at another slot, whose thread may not run soon, so a worker that
-                // runs bees itself does not wait for it and schedules the bee here too. The thread that
-                // comes second finds no body and does nothing
+                // the bee may be scheduled at another slot, whose thread may not run it soon. If this
+                // turn's bees run on this worker, it does not wait for that thread, but schedules the bee
+                // here as well. The thread that comes second finds no body and does nothing
                 let stranded =
                     mailbox.body.is_some() && turn.follows() && mailbox.waits_at != turn.slot as u16;
                 if first || stranded {
@@ -109,8 +110,8 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Freezes the bee: takes the body out as soon as no handler runs and everything executed is committed.
-    /// From then on messages are queued but not run. Returns `None` if the bee has ended.
+    /// Freezes the bee: takes its body as soon as no handler runs and every run is committed. From then on,
+    /// messages are queued but not run. Returns `None` if the bee has ended.
     pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body<A>>> {
         let waiting = {
             let mut mailbox = self.mailbox.lock();
@@ -118,12 +119,13 @@ impl<A: App> Bee<A> {
                 return None;
             }
             match mailbox.body.take() {
-                // the bee may be scheduled: the turn will find no body, and `thaw` schedules the bee again
+                // if the bee is scheduled, the turn that wants to run it will find no body, and `thaw` will
+                // schedule the bee again
                 Some(body) if body.is_settled() => {
                     mailbox.mode = Mode::Frozen;
                     return Some(body);
                 }
-                // the bee is running, or one of its records is not committed yet
+                // the bee is running, or one of its records is not yet committed
                 body => {
                     mailbox.body = body;
                     let (sender, receiver) = oneshot::channel();
@@ -135,7 +137,7 @@ impl<A: App> Bee<A> {
         waiting.await.ok()
     }
 
-    /// Puts the body back, or passes it to the next task that has asked to freeze the bee.
+    /// Thaws the bee: puts the body back, or passes it to the next task that has asked to freeze the bee.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
         debug_assert_eq!(
@@ -154,8 +156,9 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Returns the cells that the bee owns, without the first `known` of them, and their total number. Cells
-    /// are only ever added.
+    /// Returns the cells that the bee owns except the first `known` of them, and the number of all its
+    /// cells. A bee never gives up a cell while it lives, so the caller can remember the number and later
+    /// ask only for new cells.
     pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
         let mailbox = self.mailbox.lock();
         let more = mailbox.more_cells();
@@ -167,8 +170,8 @@ impl<A: App> Bee<A> {
         LaneId::of_bee(AppId(self.app.index), self.id)
     }
 
-    /// Checks whether the bee has ended, without waiting for its mailbox: a locked mailbox counts as ended.
-    /// For assertions that run under other locks.
+    /// Checks whether the bee may have ended, without waiting for its mailbox. Returns `true` if the
+    /// mailbox is locked. For assertions that run under other locks.
     pub(crate) fn may_be_gone(&self) -> bool {
         self.mailbox.try_lock().is_none_or(|mailbox| mailbox.mode == Mode::Gone)
     }
@@ -178,7 +181,7 @@ impl<A: App> Bee<A> {
         self.mailbox.lock().more_cells().len() + 1
     }
 
-    /// Adds a cell that the registry gave to this bee. Returns `false` if the bee has ended.
+    /// Adds a cell that the registry has assigned to this bee. Returns `false` if the bee has ended.
     pub(crate) fn own(&self, cell: CellId) -> bool {
         let mut mailbox = self.mailbox.lock();
         if mailbox.mode == Mode::Gone {
@@ -188,8 +191,8 @@ impl<A: App> Bee<A> {
         true
     }
 
-    /// Takes over the cells and the queued deliveries of `from`, which ends; both bees are frozen. Returns
-    /// the cells. Other tasks that asked to freeze `from` learn that it has ended.
+    /// Takes over the cells and the queued deliveries of `from`, and ends `from`. Both bees must be frozen.
+    /// Returns the cells. Other tasks that have asked to freeze `from` learn that it has ended.
     pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
         let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
@@ -211,10 +214,11 @@ impl<A: App> Bee<A> {
 
     /// Ends the bee if it is idle, owns only empty cells, and has handled no message that may be resent.
     ///
-    /// `release` runs while the mailbox is locked and before its mode becomes `Gone`. A sender whose push is
-    /// refused has seen `Gone`, so it finds the cells without an owner when it routes the message again.
-    /// `release` gets the cells, and, if a log may know the bee, this log and the floors below which the bee has handled
-    /// everything.
+    /// This thread calls `release`, which removes the routes of the cells, while it holds the lock of the
+    /// mailbox and before it sets the mode to `Gone`. Another thread, whose push is refused, has locked the
+    /// mailbox after that and seen `Gone`. It therefore finds the cells without an owner when it routes its
+    /// message again. `release` gets the cells. If a log may contain the bee, it also gets that log and the
+    /// floors below which the bee has handled all messages.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Floors>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         if mailbox.mode == Mode::Frozen || mailbox.is_waited_for() {
@@ -232,8 +236,8 @@ impl<A: App> Bee<A> {
             return Retirement::Busy;
         }
         if !body.queue.is_empty() {
-            // a message that it sent is blocked until its cells have an owner; no event reports when that
-            // is over
+            // a message that the bee sent is blocked until its cells have an owner, and no event reports
+            // the end of the wait
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
@@ -244,16 +248,17 @@ impl<A: App> Bee<A> {
 
         let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
-            // until then the log is the place from which its messages are sent again
+            // until its messages are acknowledged, the bee's log is the place from which they are resent
             Some(pending) if pending.link().lanes.bees.is_open(self.lane()) => None,
-            // until then a restart would find the bee in a log that it has left
+            // until every log that the bee has left has dropped it, a restart would find the bee there
             Some(pending) if pending.left.load(Ordering::Acquire) > 0 => None,
             Some(pending) => pending.link().lanes.floors_above(&pending.seen, AppId(self.app.index)),
             None => Some(Vec::new()),
         };
 
         let Some(floors) = floors else {
-            // a sender may still resend a message that this bee has handled, or this bee one of its own
+            // a sender may still resend a message that this bee has handled, or this bee's log one of the
+            // bee's own messages
             mailbox.idle_noted = true;
             return Retirement::Later;
         };
@@ -278,7 +283,7 @@ impl<A: App> Bee<A> {
     }
 }
 
-/// Sends the body to the first task that still waits for it. Returns the body if there is none.
+/// Sends the body to the first task that still waits for it. Returns the body if there is no such task.
 fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
     let mut body = body;
     while let Some(freezer) = mailbox.next_freezer() {
@@ -297,7 +302,8 @@ fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Opti
 impl<A: App> Executing for Bee<A> {
     fn nudge(self: Arc<Self>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
-        // a thread that is running the bee checks the log again before it puts the body back
+        // if there is no body, a thread is running the bee. That thread checks the log again before it puts
+        // the body back
         if mailbox.body.is_some() && !std::mem::replace(&mut mailbox.scheduled, true) {
             drop(mailbox);
             turn.schedule(self);
@@ -313,7 +319,8 @@ impl<A: App> Runnable for Bee<A> {
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let (mut body, mut queue, waited_for) = {
             let mut mailbox = self.mailbox.lock();
-            // no body: the bee was frozen, ended, or taken by another thread after it was scheduled
+            // if there is no body, the bee was frozen, ended or taken by another thread after it was
+            // scheduled
             let Some(body) = mailbox.body.take() else { return };
             (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
@@ -324,9 +331,9 @@ impl<A: App> Runnable for Bee<A> {
 }
 
 impl<A: App> Bee<A> {
-    /// Runs a delivery, with current settings. The handler's own panics are caught inside `run`. This
-    /// catches the others, such as a value that panics when it is dropped or encoded, so that the body is
-    /// not lost.
+    /// Runs a delivery with the current settings. `run` catches panics of the handler itself. This method
+    /// catches all others, for example that of a value that panics when it is dropped or encoded, so that
+    /// the body is not lost.
     #[inline]
     fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
         let run = delivery.run;
@@ -341,7 +348,7 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Puts the body back after the hive has stopped, and drops the queued deliveries, which returns their
+    /// Puts the body back once the hive is over, and drops the queued deliveries, which returns their
     /// credits.
     #[cold]
     fn give_up(&self, body: Box<Body<A>>, queue: Queue<A>) {
@@ -349,13 +356,13 @@ impl<A: App> Bee<A> {
         mailbox.body = Some(body);
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
-        // dropping these requests ends a merge that waits for the body
+        // dropping these requests ends any merge that waits for the body
         let freezers = mailbox.rare.as_mut().map(|rare| std::mem::take(&mut rare.freezers));
         drop(mailbox);
         drop((queue, more, freezers))
     }
 
-    /// Runs the queued deliveries and those that arrive in the meantime, and puts the body back.
+    /// Runs the queued deliveries and those that arrive in the meantime, and then puts the body back.
     fn run_body(
         self: Arc<Self>,
         mut body: Box<Body<A>>,
@@ -364,8 +371,8 @@ impl<A: App> Bee<A> {
         turn: &mut Turn,
     ) {
         loop {
-            // while a task waits for the body no delivery is started, so that the pending records can
-            // settle
+            // while a task waits for the body, this starts no delivery, so that the log can decide all
+            // pending records
             while !waited_for
                 && !turn.hive.is_over()
                 && let Some(delivery) = queue.pop_front()
@@ -381,11 +388,11 @@ impl<A: App> Bee<A> {
                 return self.give_up(body, queue);
             }
 
-            // from here on the body may go to the mailbox or to the queen
+            // from here on, the body may go to the mailbox or to the queen
             debug_assert!(turn.ctx().out.is_empty(), "outputs are delivered before the body is given back");
             let mut mailbox = self.mailbox.lock();
             if !queue.is_empty() {
-                // deliveries that arrived in the meantime go behind the remaining ones
+                // the deliveries that arrived in the meantime go behind the remaining ones
                 queue.append(&mut mailbox.queue);
                 std::mem::swap(&mut queue, &mut mailbox.queue)
             }

@@ -1,4 +1,4 @@
-//! The mailbox of a bee: its mode, its queued deliveries, and its body while no thread runs the bee.
+//! The mailbox of a bee: the bee's mode, its queued deliveries, and its body while no thread runs the bee.
 
 use crate::app::App;
 use crate::cell::CellId;
@@ -14,11 +14,11 @@ pub(crate) enum Mode {
     Active,
     /// Deliveries are queued but not run, because a merge or a move holds the body.
     Frozen,
-    /// The bee has ended. Senders get the delivery back and route it again.
+    /// The bee has ended. Senders get their delivery back and route it again.
     Gone,
 }
 
-/// The deliveries queued in a mailbox. An idle bee pays one word for it.
+/// The deliveries that are queued in a mailbox. Costs an idle bee only one word.
 #[allow(clippy::box_collection)] // one word in each bee instead of four
 pub(super) struct Queue<A: App>(pub(super) Option<Box<VecDeque<Delivery<A>>>>);
 
@@ -50,7 +50,7 @@ impl<A: App> Queue<A> {
 
     #[inline]
     pub(super) fn push_back(&mut self, delivery: Delivery<A>) {
-        // capacity 1, because most bees get one delivery at a time
+        // the capacity is 1, because most bees get one delivery at a time
         self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(delivery)
     }
 
@@ -64,15 +64,15 @@ impl<A: App> Queue<A> {
     }
 }
 
-/// The channel that carries the body to a task that has asked to freeze the bee.
+/// A channel that carries the body to a task that has asked to freeze the bee.
 pub(super) type Freezer<A> = oneshot::Sender<Box<Body<A>>>;
 
 /// The contents of a bee's mailbox, behind the bee's mutex.
 pub(super) struct Mailbox<A: App> {
     pub(super) mode: Mode,
-    /// Whether the bee is running or on the list of bees that some turn is going to run.
+    /// Whether the bee is running, or is in a queue of bees that some thread will run.
     pub(super) scheduled: bool,
-    /// The worker slot where the bee was scheduled last.
+    /// The slot of the thread on which the bee was last scheduled.
     pub(super) waits_at: u16,
     /// Whether the bee is on the list of candidates for retirement.
     pub(super) idle_noted: bool,
@@ -80,17 +80,18 @@ pub(super) struct Mailbox<A: App> {
     pub(super) body: Option<Box<Body<A>>>,
     /// Deliveries that no turn has taken yet.
     pub(super) queue: Queue<A>,
-    /// The fields that only few bees use.
+    /// The fields that few bees use.
     pub(super) rare: Option<Box<Rare<A>>>,
 }
 
-/// Fields that are empty for most bees, boxed so that a bee without them pays one word.
+/// Fields that are empty for most bees. They are boxed, so that they cost a bee that does not use them only
+/// one word.
 pub(super) struct Rare<A: App> {
-    /// The cells that the bee owns besides the first. They are not in the body, because the queen may add
-    /// one while a handler runs.
+    /// The cells that the bee owns in addition to the first one. They are not in the body, because the
+    /// queen may add a cell while a handler runs.
     pub(super) more_cells: Vec<CellId>,
-    /// Tasks that asked to freeze the bee, first come first served. They get the body before the next
-    /// delivery runs.
+    /// The tasks that have asked to freeze the bee, oldest first. No delivery begins to run until they have
+    /// had the body.
     pub(super) freezers: VecDeque<Freezer<A>>,
 }
 

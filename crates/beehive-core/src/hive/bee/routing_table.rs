@@ -1,4 +1,5 @@
-//! The routing table of an app on this hive: cell → bee. Every emitting task reads it.
+//! The routing table of an app on this hive. It maps cells to bees. Every task that emits messages reads
+//! it.
 
 use crate::app::App;
 use crate::cell::CellId;
@@ -10,15 +11,16 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of shards. It equals the number of parts of a sweep, so that the progress of a sweep within a
-/// part is a position in one shard.
+/// Number of shards. It equals the number of parts of a sweep, so the progress of a sweep within a part is
+/// a position in one shard.
 const SHARDS: usize = SWEEP_PARTS as usize;
 
-/// One shard. Most bees own one cell, which the bee itself contains: for them the table stores one pointer.
+/// One shard. Most bees own a single cell, whose id the bee itself contains. For such a bee the table
+/// stores only one pointer.
 struct Table<A: App> {
     /// Bees by their first cell.
     firsts: HashTable<Arc<Bee<A>>>,
-    /// The remaining cells of bees that own several.
+    /// The remaining cells of bees that own several cells.
     others: HashTable<(CellId, Arc<Bee<A>>)>,
 }
 
@@ -69,8 +71,8 @@ type Shard<A> = RwLock<Table<A>>;
 /// The routing table, sharded by cell.
 pub(crate) struct Routes<A: App> {
     shards: Box<[CachePadded<Shard<A>>]>,
-    /// Number of cells that have an owner. Relaxed is enough: it is a count for limits and status, and is
-    /// not used to find anything.
+    /// Number of cells that have an owner. Relaxed ordering suffices, because the count serves only for
+    /// limits and status.
     len: AtomicUsize,
 }
 
@@ -84,8 +86,8 @@ impl<A: App> Routes<A> {
 
     #[inline(always)]
     fn shard(&self, cell: CellId) -> &Shard<A> {
-        // one shard for each part of a sweep, chosen by bits that the hash table in the shard does not use: it
-        // takes the low ones and the highest ones
+        // each part of a sweep has one shard. The bits that choose the shard are not used by the hash table
+        // inside it, which uses the lowest and the highest bits
         &self.shards[sweep_order(cell).0 as usize]
     }
 
@@ -95,13 +97,13 @@ impl<A: App> Routes<A> {
         self.shard(cell).read().find(cell).cloned()
     }
 
-    /// Checks whether `cell` is routed to `bee`.
+    /// Checks whether `bee` is the owner of `cell`.
     #[inline]
     pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee<A>>) -> bool {
         self.shard(cell).read().find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee))
     }
 
-    /// Routes a cell to `bee`, which replaces an earlier owner.
+    /// Makes `bee` the owner of a cell. It replaces any earlier owner.
     pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
         let mut shard = self.shard(cell).write();
         debug_assert!(
@@ -118,7 +120,7 @@ impl<A: App> Routes<A> {
         shard.insert(cell, bee.clone())
     }
 
-    /// Removes the route if it still leads to `bee`.
+    /// Removes the route of a cell if it still leads to `bee`.
     pub(crate) fn remove(&self, cell: CellId, bee: &Arc<Bee<A>>) {
         let mut shard = self.shard(cell).write();
         if shard.find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee)) {
@@ -150,8 +152,9 @@ impl<A: App> Routes<A> {
         }
     }
 
-    /// Returns up to `most` cells of the part of a sweep that contains `first`, from `first` on and in the
-    /// order of a sweep. Also returns the cell at which the sweep continues; `None` after the last part.
+    /// Returns up to `most` cells, beginning at `first`, in sweep order. They all belong to the part of the
+    /// sweep that contains `first`. Also returns the cell at which the sweep continues, or `None` after the
+    /// last part.
     pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
         let (part, _) = sweep_order(first);
         let mut cells: Vec<CellId> = match self.shards.get(part as usize) {
@@ -172,14 +175,14 @@ impl<A: App> Routes<A> {
 
     fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {
         let cells = self.cells_of_shard(shard);
-        // `cells` is a copy, so the shard is not locked while `f` runs and `f` may use the routing table
+        // `cells` is a copy, so the shard is not locked while `f` runs, and `f` may use the routing table
         cells.iter().filter(|(cell, bee)| bee.first_cell() == *cell).map(|(_, bee)| bee).for_each(f)
     }
 
     /// Removes all routes.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
-            // the table is dropped after the lock is released, because dropping bees runs user code
+            // this drops the table after it has released the lock, because dropping bees runs user code
             let taken = std::mem::take(&mut *shard.write());
             self.len.fetch_sub(taken.len(), Ordering::Relaxed);
             drop(taken)

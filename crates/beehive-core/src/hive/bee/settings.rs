@@ -12,17 +12,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The current settings of an app.
 pub(crate) struct Settings<A> {
-    /// Version of the current settings. It is read before every run of messages, so it has a cache line of
-    /// its own.
+    /// Version of the current settings. It has its own cache line, because threads read it before every run
+    /// of messages.
     ///
-    /// `put` stores it (release) while it holds the write lock, after it has written `current`. A worker
-    /// that loads the new version (acquire) and then calls `adopt` therefore reads the new settings or
-    /// later ones, never the older ones.
+    /// One thread, in `put`, writes `current` under the write lock, and then stores the version with
+    /// release ordering, still under the lock. A second thread loads the version with acquire ordering and
+    /// then calls `adopt`. If it loads the new version, it therefore adopts the new settings or later ones,
+    /// never older ones.
     version: CachePadded<AtomicU32>,
     current: RwLock<Current<A>>,
 }
 
-/// One version of the settings, as a table and as a configured instance.
+/// One version of the settings, both as a table and as a configured instance.
 struct Current<A> {
     version: u32,
     table: toml::Table,
@@ -65,8 +66,8 @@ impl<A: App> Settings<A> {
     }
 }
 
-/// Parses new settings for an app. Returns `None` if they equal the current ones. The returned change takes
-/// effect when its `put` is called.
+/// Parses new settings for an app. Returns `None` if they equal the current settings. The returned change
+/// takes effect when the caller calls its `put`.
 pub(crate) fn change<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     table: toml::Table,

@@ -1,4 +1,5 @@
-//! Each assertion in `bee/` fires when its invariant is broken, and stays silent in the nearest valid case.
+//! These tests check that each assertion in `bee/` fires when its invariant is broken, and stays silent in
+//! the nearest valid case.
 
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
@@ -32,7 +33,7 @@ impl Counts {
 
 const CELL: CellId = CellId(7);
 
-/// An app with no bees, on no hive.
+/// An app that has no bees and belongs to no hive.
 pub(crate) fn app() -> Arc<AppRuntime<Counts>> {
     let source = ConfigSource::new(Counts::NAME, Default::default());
     let prototype = Counts::configured(&source).expect("it has no settings");

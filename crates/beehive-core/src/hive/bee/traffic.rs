@@ -1,13 +1,14 @@
-//! Counters of a bee: messages by sender, and the time they take.
+//! Counters of a bee: its messages by sender, and the time that they take.
 //!
-//! Most bees have one sender and are never timed, so everything else is allocated on demand.
+//! Most bees have only one sender and are never timed, so the counters for anything else are allocated on
+//! demand.
 
 use crate::cell::BeeId;
 use crate::hive::consensus::journal::AppId;
 use crate::hive::message::batch::{Address, Source};
 use crate::limits;
 
-/// Messages by sender, and the time they take.
+/// Message counts by sender, and the time that messages take.
 #[derive(Default, Clone, Debug)]
 pub(crate) struct Traffic {
     /// Number of messages.
@@ -17,27 +18,27 @@ pub(crate) struct Traffic {
     more: Option<Box<More>>,
 }
 
-/// Counters of bees that have several senders or were timed.
+/// The additional counters of a bee that has several senders or was timed.
 #[derive(Default, Clone, Debug)]
 struct More {
     /// Number of messages in timed runs, and the duration of these runs.
     timed_messages: u32,
     timed_nanoseconds: u64,
-    /// Index of the sender that was counted last, which is often the next one too.
+    /// Index of the sender that was counted last. The next message often has the same sender.
     last: u32,
-    /// Senders other than the first, and their message counts. The last place counts all further senders
-    /// together.
+    /// The senders other than the first, and their message counts. Once the list is full, its last entry
+    /// counts all further senders together.
     others: Vec<(Peer, u64)>,
 }
 
-/// A sender: app and bee in one word. Bee ids are unique within an app only.
+/// A sender: app and bee, packed into one word. A bee id is unique only within its app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Peer(u64);
 
 impl Peer {
     /// Stands for all senders outside of apps. No app has this number.
     const OUTSIDE: u16 = u16::MAX;
-    /// Stands for senders that are no bee. No bee has this id.
+    /// Stands for senders that are not bees. No bee has this id.
     const STATELESS: u64 = u64::MAX >> 16;
 
     #[inline]
@@ -55,7 +56,7 @@ impl Peer {
         (app != Peer::OUTSIDE).then_some(usize::from(app))
     }
 
-    /// Returns the sending bee, or `None` for stateless handlers and for senders outside.
+    /// Returns the sending bee, or `None` for stateless handlers and for senders outside of apps.
     pub(crate) fn bee(self) -> Option<BeeId> {
         let bee = self.0 >> 16;
         (bee != Peer::STATELESS).then_some(BeeId(bee))
@@ -63,8 +64,8 @@ impl Peer {
 }
 
 impl Traffic {
-    /// Counts a run of messages. Returns whether the caller should time it: reading the clock costs as much
-    /// as a short handler, so only one run in a while is timed.
+    /// Counts a run of messages. Returns whether the caller should time it. Reading the clock costs as much
+    /// as a short handler, so only few runs are timed: about one in `MESSAGES_PER_TIMED_RUN` messages.
     #[inline]
     #[must_use]
     pub(crate) fn count(&mut self, sender: Peer, messages: u32) -> bool {
@@ -73,7 +74,7 @@ impl Traffic {
         self.messages / limits::MESSAGES_PER_TIMED_RUN != before
     }
 
-    /// Adds a timed run. Both sums are halved before the message count overflows, which keeps their ratio.
+    /// Adds a timed run. Halves both sums before the message count overflows, which preserves their ratio.
     #[cold]
     pub(crate) fn timed(&mut self, messages: u32, took: std::time::Duration) {
         let more = self.more.get_or_insert_default();
@@ -138,7 +139,7 @@ impl More {
     fn add_elsewhere(&mut self, sender: Peer, messages: u64) {
         let at = match self.others.iter().position(|(s, _)| *s == sender) {
             Some(at) => at,
-            // the table is full: its last place counts all further senders
+            // the table is full; its last entry counts all further senders
             None if self.others.len() + 1 >= limits::PEERS_PER_BEE_MAX => self.others.len() - 1,
             None => {
                 self.others.push((sender, 0));
