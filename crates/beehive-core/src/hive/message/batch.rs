@@ -19,19 +19,21 @@ use std::sync::Arc;
 /// The origin of a batch. All messages of a batch share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// The hive where the chain of messages came in from outside.
+    /// The hive where the first message of the causal chain came in from outside.
     pub(crate) origin: HiveId,
     /// The sender.
     pub(crate) sender: Address,
-    /// The bee that sent it, of the app in `sender`; for the traffic counters.
+    /// The bee that sent the batch, if a bee did. It belongs to the app in `sender`. For the traffic
+    /// counters.
     pub(crate) bee: Option<BeeId>,
-    /// The handler that sent it, of the app in `sender`; for the dead letters.
+    /// The handler that sent the batch, if a handler did. It belongs to the app in `sender`. For dead
+    /// letters.
     pub(crate) handler: Option<u16>,
-    /// Number of messages between the one from outside and this one.
+    /// Number of messages between the first message of the causal chain and this one.
     pub(crate) hops: u16,
     /// The causal chain of the messages.
     pub(crate) chain: Chain,
-    /// The messages' numbers on the sender's lane.
+    /// The sequence numbers of the messages on the sender's lane.
     pub(crate) numbers: Numbers,
     /// Seed of `Ctx::rng` in the handlers.
     pub(crate) chance: u64,
@@ -39,10 +41,10 @@ pub(crate) struct Source {
 
 /// The causal chain of messages, identified by the message from outside that began it.
 ///
-/// Each message of a batch from outside begins its own chain. The messages that one run of transactions emits
-/// continue the chain of the run's first message, because a separate chain for each message would slow down
-/// every message. While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run
-/// has one message, so the chain is exact.
+/// Each message of a batch from outside begins its own chain. All messages that one run of transactions
+/// emits continue the chain of the run's first message: keeping the chains apart would slow down every
+/// message. While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run has
+/// only one message, so the chain is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chain {
     first: u64,
@@ -51,12 +53,12 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Returns the chains of messages from outside: one for each message, numbered from `first` on.
+    /// Returns the chains of a batch from outside: one chain for each message, numbered from `first` on.
     pub(crate) fn begun(first: u64) -> Chain {
         Chain { first, each: true }
     }
 
-    /// Returns the chain with this number, which all messages of the batch continue.
+    /// Returns the chain with this number. All messages of the batch continue it.
     pub(crate) fn of(number: u64) -> Chain {
         Chain { first: number, each: false }
     }
@@ -73,13 +75,13 @@ impl Chain {
         Chain::of(self.number(index))
     }
 
-    /// Returns the chain of messages that follow `count` others in the same batch.
+    /// Returns the chain of the messages that follow the first `count` messages of the same batch.
     pub(crate) fn behind(self, count: usize) -> Chain {
         Chain { first: self.number(count as u32), ..self }
     }
 }
 
-/// Distance between the random seeds of neighboring messages.
+/// The difference between the random seeds of consecutive messages.
 pub(crate) const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Source {
@@ -111,7 +113,7 @@ impl Source {
         }
     }
 
-    /// Returns the random seed of the message at `place`.
+    /// Returns the random seed of the message at index `place` of the batch.
     #[inline(always)]
     pub(crate) fn chance_of(&self, place: u64) -> u64 {
         self.chance.wrapping_add(place.wrapping_mul(STRIDE))
@@ -123,27 +125,29 @@ impl Source {
     }
 }
 
-/// Returns the first chain number of a sender outside. It is a hash, so that it does not reveal the random
-/// seed.
+/// Returns the first chain number of a sender outside. The number is a hash of the random seed, so that it
+/// does not reveal the seed.
 pub(crate) fn chain_from(chance: u64) -> u64 {
     CellHasher::new(chance ^ 0x63_68_61_69_6e).finish()
 }
 
-/// Messages of one type from one sender, shared by all handlers of the type.
+/// Messages of one type from one sender. All handlers of the type share the batch.
 pub(crate) struct Batch<M: Message> {
-    /// The messages; empty if the batch contains a message of another one (`passed`).
+    /// The messages. Empty if the batch only refers to a message of another batch (`passed`).
     pub(crate) messages: Vec<M>,
-    /// For a message that an app has passed on under a new number: the batch that contains it, and its index there.
+    /// For a message that an app has passed on under a new sequence number: the batch that contains the
+    /// message, and its index there.
     pub(crate) passed: Option<(Arc<Batch<M>>, u32)>,
     pub(crate) source: Source,
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
-    /// For messages from outside with a journal: the count of deliveries that are not committed yet.
+    /// For messages from outside, if there is a journal: the admitted batch, which counts the deliveries
+    /// that are not yet committed.
     pub(crate) admitted: Option<Arc<Admitted>>,
 }
 
-/// A message whose drop panics must not unwind into the last holder of the batch: a bee, a router, or the
-/// task that emitted it, depending on which of them finishes last. The panic is logged, and the other
-/// messages are dropped, too.
+/// If the drop of a message panics, the panic must not unwind into the code that happens to hold the last
+/// reference to the batch: a bee, a router, or the task that emitted the batch. This logs the panic and
+/// still drops the other messages.
 impl<M: Message> Drop for Batch<M> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<M>() {
@@ -167,8 +171,9 @@ impl<M: Message> Batch<M> {
         }
     }
 
-    /// Returns a batch with message `index` alone, under another number. The requester stays the same. The message is
-    /// no longer from outside: whoever passes it on has consumed it under the number that it had.
+    /// Returns a batch that contains only message `index`, under another sequence number. The requester
+    /// stays the same. The message no longer counts as one from outside, because the handler that passes it
+    /// on has consumed it under its original number.
     pub(crate) fn pass_on(self: &Arc<Self>, index: u32, numbers: Numbers) -> Arc<Batch<M>> {
         let passed = match &self.passed {
             Some((batch, at)) => (batch.clone(), at.saturating_add(index)),
@@ -189,17 +194,18 @@ impl<M: Message> Batch<M> {
 pub(crate) trait AnyBatch: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn message_name(&self) -> &'static str;
-    /// Returns message `index` as JSON, at most `bytes_max` bytes.
+    /// Returns message `index` as JSON, truncated to `bytes_max` bytes.
     fn words(&self, index: usize, bytes_max: usize) -> String;
-    /// Adds a delivery that must be committed.
+    /// Records that another delivery must be committed before the batch is done.
     fn opened(&self);
-    /// Notes that a delivery to `cells` cells is committed.
+    /// Records that a delivery to `cells` cells is committed.
     fn committed(&self, cells: usize);
-    /// Returns the numbers of the messages on their sender's lane; none for the visits of a sweep.
+    /// Returns the sequence numbers of the messages on their sender's lane. The visits of a sweep have
+    /// none.
     fn numbers(&self) -> Numbers {
         Numbers::NONE
     }
-    /// Returns the sweep whose visits these are, if a log contains it.
+    /// If the messages are visits of a sweep that a log contains, returns that sweep.
     fn sweep(&self) -> Option<MessageId> {
         None
     }
@@ -233,13 +239,14 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
 }
 
-/// Messages that are sent, with their type erased, so that rarely executed code is compiled once.
+/// Type-erased messages that are being sent, so that rarely executed code is compiled only once.
 pub(crate) trait Messages: AnyBatch {
     fn source(&self) -> &Source;
     fn admitted(&self) -> Option<&Arc<Admitted>>;
-    /// Encodes message `index`; `None` if there is no such message. Panics if it cannot be encoded.
+    /// Encodes message `index`. Returns `None` if there is no such message. Panics if the message cannot be
+    /// encoded.
     fn encoded(&self, index: u32) -> Option<Vec<u8>>;
-    /// Decodes a message from a log, with the requester of this batch.
+    /// Decodes a message from a log. The returned batch has the same requester as this batch.
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError>;
 }
 
@@ -260,7 +267,7 @@ impl<M: Message> Messages for Batch<M> {
     }
 }
 
-/// Casts an erased batch to its type.
+/// Casts a type-erased batch to its type.
 pub(crate) fn batch_of<M: Message>(batch: Arc<dyn Any + Send + Sync>) -> Option<Arc<Batch<M>>> {
     batch.downcast().ok()
 }
@@ -279,17 +286,18 @@ pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     /// Sets the number of handlers that will report on message `index`. `None` if no app handles the type; zero
     /// if the maps of all its handlers drop the message.
     fn expect(&self, batch: &Batch<M>, index: u32, handlers: Option<u32>);
-    /// Takes the answers of a handler. Messages for which it returned none were passed on.
+    /// Takes the answers of a handler. Contains none for the messages that the handler passed on.
     fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>);
-    /// Notes that a handler that cannot answer has committed or failed.
+    /// Takes the outcome of a handler that cannot answer, once its transaction has committed or failed.
     fn observed(&self, batch: &Batch<M>, index: u32, result: Observed<M>);
-    /// Notes that the last handler of the chain has passed message `index` on.
+    /// Records that the last handler of the answer chain has passed message `index` on, so nobody answers
+    /// it.
     fn unanswered(&self, batch: &Batch<M>, index: u32);
-    /// Checks whether this receiver needs `expect` and `observed`.
+    /// Checks whether this receiver needs calls of `expect` and `observed`.
     fn counts(&self) -> bool;
 }
 
-/// A shared reference to one message of a batch. Comparing it with a message compares the contents.
+/// A shared reference to one message of a batch. A comparison with a message compares the contents.
 pub struct Shared<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
@@ -327,7 +335,7 @@ impl<M: Message + std::fmt::Debug> std::fmt::Debug for Shared<M> {
 impl<M: Message> std::ops::Deref for Shared<M> {
     type Target = M;
     fn deref(&self) -> &M {
-        // `of` has checked the index, and batches do not change
+        // `of` has checked the index, and batches never change
         match &self.batch.passed {
             None => &self.batch.messages[self.index as usize],
             Some((batch, at)) => &batch.messages[(at + self.index) as usize],

@@ -4,7 +4,8 @@ use crate::time::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The counters of one handler. Relaxed is enough for all of them: they guard no other data.
+/// The counters of one handler. Relaxed ordering suffices for all of them, because they guard no other
+/// data.
 #[derive(Default)]
 pub(crate) struct HandlerCounters {
     pub(crate) messages: AtomicU64,
@@ -15,33 +16,33 @@ pub(crate) struct HandlerCounters {
     pub(crate) waited: AtomicU64,
     /// Number of messages that took longer than `Builder::stuck_after`.
     pub(crate) stuck: AtomicU64,
-    /// Whether a message has been found that the map drops but the handler would not.
+    /// Whether the hive has found a message that the map drops but that the handler would act on.
     drops_wrongly: AtomicBool,
-    /// Time at which it last held a thread, in nanoseconds; zero if never.
+    /// The time at which the handler last held a thread, in nanoseconds; zero if it never has.
     held_at: AtomicU64,
 }
 
-/// For this long after it held a thread, a handler does not run on the worker of a waiting requester.
+/// After a handler has held a thread, it does not run on the worker of a waiting requester for this long.
 const HELD_LATELY: Duration = Duration::from_secs(1);
 
 impl HandlerCounters {
-    /// Notes that the handler holds a thread.
+    /// Records that the handler holds a thread.
     pub(crate) fn hold(&self, now: Time) {
         self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
     }
 
-    /// Notes that the map drops a message that the handler would not. All later messages that it drops are
-    /// verified. Returns whether this is the first one.
+    /// Records that the map drops a message that the handler would act on. From then on, all messages that
+    /// the map drops are verified. Returns whether this is the first such message.
     pub(crate) fn found_wrong_drop(&self) -> bool {
         !self.drops_wrongly.swap(true, Ordering::Relaxed)
     }
 
-    /// Checks whether the map has dropped a message that the handler would not.
+    /// Checks whether the map has dropped a message that the handler would act on.
     pub(crate) fn drops_wrongly(&self) -> bool {
         self.drops_wrongly.load(Ordering::Relaxed)
     }
 
-    /// Checks whether the handler has ever held a thread. From the first time on, its messages are recorded
+    /// Checks whether the handler has ever held a thread. After the first time, its messages are recorded
     /// while they run.
     #[inline(always)]
     pub(crate) fn has_held(&self) -> bool {

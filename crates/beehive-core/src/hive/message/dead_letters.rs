@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A message that could not be handled.
 #[derive(Clone, Debug)]
 pub struct DeadLetter {
-    /// Number of the letter, unique in this incarnation of the hive.
+    /// Number of the letter. It is unique within this incarnation of the hive.
     pub number: u64,
     /// The app.
     pub app: &'static str,
@@ -25,8 +25,8 @@ pub struct DeadLetter {
     /// The message as JSON, cut at
     /// [`limits::DEAD_LETTER_WORDS_BYTES_MAX`](crate::limits::DEAD_LETTER_WORDS_BYTES_MAX).
     pub words: String,
-    /// The encoded message; `None` if it cannot be encoded or is larger than
-    /// [`limits::DEAD_LETTER_BYTES_MAX`](crate::limits::DEAD_LETTER_BYTES_MAX). It cannot be resent then.
+    /// The encoded message. `None` if the message could not be encoded or is larger than
+    /// [`limits::DEAD_LETTER_BYTES_MAX`](crate::limits::DEAD_LETTER_BYTES_MAX); it then cannot be resent.
     pub bytes: Option<Vec<u8>>,
     /// The error.
     pub error: Error,
@@ -41,27 +41,27 @@ pub struct DeadLetter {
 /// The origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The causal chain: the number of the message from outside that began it, as in the spans of `tracing`.
-    /// If several messages ran together while tracing was off, it is the chain of the first one.
+    /// The causal chain: the number of the message from outside that began it, as in the `tracing` spans.
+    /// If the message was part of a run of several messages, this is the chain of the first one.
     pub chain: u64,
-    /// Number of messages between the one from outside and this one.
+    /// Number of messages between the first message of the causal chain and this one.
     pub hops: u16,
-    /// The hive where the chain came in from outside.
+    /// The hive where the first message of the causal chain came in from outside.
     pub origin: HiveId,
     /// The sender.
     pub sender: Address,
-    /// If a handler sent it: its app, its name, and the message that it was handling.
+    /// If a handler sent the message: the handler's app, its name, and the message type that it handles.
     pub handler: Option<(&'static str, &'static str, &'static str)>,
 }
 
-/// How to deliver a message to the same app again.
+/// The data needed to deliver a message to the same app again.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     /// The app's number.
     pub(crate) app: u16,
-    /// Name under which the app receives the message.
+    /// The stable name under which the app receives the message.
     pub(crate) name: String,
-    /// Position among the handlers that may answer.
+    /// Position of the app in the answer chain; `None` if the app is not in it.
     pub(crate) position: Option<u16>,
 }
 
@@ -74,14 +74,14 @@ pub enum ResendError {
         /// The number.
         number: u64,
     },
-    /// The letter contains the error but not the message, which was too large or could not be encoded.
+    /// The letter contains only the error. The message was too large or could not be encoded.
     NotKept {
         /// The message's name.
         message: &'static str,
     },
     /// The message cannot be decoded.
     Unreadable(DecodeError),
-    /// The hive has stopped or is stopping. The letter is kept.
+    /// The hive has stopped or is stopping. The letter is still kept.
     Unavailable,
 }
 
@@ -97,7 +97,7 @@ impl std::fmt::Display for ResendError {
             ResendError::NotKept { message } => {
                 write!(
                     f,
-                    "the letter is kept without its `{message}`, which was too large or cannot be encoded"
+                    "the dead letter does not contain its `{message}`, which was too large or could not be encoded"
                 )
             }
             ResendError::Unreadable(error) => write!(f, "{error}"),
@@ -108,12 +108,12 @@ impl std::fmt::Display for ResendError {
 impl std::error::Error for ResendError {}
 
 impl DeadLetter {
-    /// Checks whether the message was kept, so that it can be resent.
+    /// Checks whether the letter contains the message, so that the message can be resent.
     pub fn can_be_sent_again(&self) -> bool {
         self.bytes.is_some()
     }
 
-    /// Returns the memory that the letter takes, in bytes.
+    /// Returns the memory that the letter occupies, in bytes.
     fn size_bytes(&self) -> usize {
         let bytes = self.bytes.as_ref().map_or(0, Vec::len);
         size_of::<DeadLetter>() + bytes + self.words.len() + self.way.name.len() + self.error.text().len()
@@ -134,12 +134,13 @@ pub(crate) struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// Numbers and keeps a dead letter. Removes the oldest ones if there are too many or they are too large.
+    /// Assigns a number to a dead letter and keeps it. Evicts the oldest letters if there are too many or
+    /// they take too much memory.
     pub(crate) fn add(&self, mut letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         letter.number = before + 1;
-        // log the first ten, then one in a thousand: a handler that fails on every message must not fill a
-        // disk
+        // logs the first ten letters, then one in a thousand, so that a handler that fails on every message
+        // does not fill the disk
         if before < 10 || before.is_multiple_of(1000) {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
                 total = before + 1, "a message could not be handled; it is kept as a dead letter");
@@ -184,7 +185,7 @@ impl DeadLetters {
         self.letters.lock().kept.len()
     }
 
-    /// Returns the number of letters since the start.
+    /// Returns the number of letters that were added since the start.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }

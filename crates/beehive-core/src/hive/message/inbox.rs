@@ -1,4 +1,4 @@
-//! The inboxes of IO bees: messages and answers that the IO bees have not read yet.
+//! The inboxes of IO bees. They contain the messages and answers that the IO bees have not yet read.
 
 use crate::failure::RequestError;
 use crate::hash::HashMap;
@@ -18,7 +18,8 @@ use tokio::sync::Notify;
 /// Mail for an IO bee: messages sent to its address, or answers to messages that it emitted.
 pub struct Mail {
     content: Content,
-    /// The work in flight that this mail belongs to, held until the mail is dropped.
+    /// The work in flight that this mail belongs to. The mail holds it until the mail is dropped or gives
+    /// up its credits.
     cause: Option<Arc<Cause>>,
 }
 
@@ -27,12 +28,12 @@ enum Content {
         batch: Arc<dyn AnyBatch>,
         range: Range<u32>,
     },
-    /// Answers, and their number.
+    /// The answers, and their number.
     Answers(Box<dyn Any + Send>, usize),
 }
 
-/// Answers to messages of type `M`. Answers of one bee are in the order in which it handled the messages.
-/// Messages without an answer are left out.
+/// Answers to messages of type `M`. The answers of one bee are in the order in which it handled the
+/// messages. Messages without an answer are left out.
 pub struct Answers<M: Message>(Vec<Answered<M>>);
 
 impl<M: Message> IntoIterator for Answers<M> {
@@ -44,7 +45,7 @@ impl<M: Message> IntoIterator for Answers<M> {
 }
 
 impl Mail {
-    /// Returns the messages, if they are of type `M`.
+    /// Returns the messages, if this mail contains messages of type `M`.
     pub fn messages<M: Message>(&self) -> Option<&[M]> {
         match &self.content {
             Content::Messages { batch, range } => {
@@ -55,7 +56,8 @@ impl Mail {
         }
     }
 
-    /// Returns the answers, if they are to messages of type `M`; otherwise returns the mail.
+    /// Returns the answers, if this mail contains answers to messages of type `M`. Otherwise returns the
+    /// mail itself.
     pub fn into_answers<M: Message>(self) -> Result<Answers<M>, Mail> {
         match self.content {
             Content::Answers(answers, count) => answers
@@ -66,7 +68,7 @@ impl Mail {
         }
     }
 
-    /// Returns the name of the message type; `None` for answers.
+    /// Returns the name of the message type, or `None` if this mail contains answers.
     pub fn name(&self) -> Option<&'static str> {
         match &self.content {
             Content::Messages { batch, .. } => Some(batch.message_name()),
@@ -85,32 +87,33 @@ impl Mail {
 
 /// The unread mail of one IO bee.
 ///
-/// Mail holds the credits of the work that caused it, so credits bound the unread mail as long as its owner
-/// reads. Mail without credits is bounded by [`limits::MAIL_UNREAD_MAX`].
+/// Mail holds the credits of the work that caused it, so these credits bound the unread mail while the
+/// owner reads its inbox. [`limits::MAIL_UNREAD_MAX`] bounds all unread mail, including mail without
+/// credits.
 pub(crate) struct Inbox {
     unread: Mutex<Unread>,
     pub(in crate::hive) arrived: Arc<Notify>,
     shed: Arc<Shed>,
-    /// Number of messages dropped since the owner last called `Io::take_lost`. Relaxed: it guards no other
-    /// data.
+    /// Number of messages dropped since the owner last called `Io::take_lost`. Relaxed ordering suffices,
+    /// because the number guards no other data.
     pub(in crate::hive) lost: AtomicU64,
 }
 
-/// Number of messages and answers dropped because an IO bee did not read its inbox, summed over all IO bees
-/// of a hive.
+/// Number of messages and answers that were dropped because an IO bee did not read its inbox. Counts those
+/// of all IO bees of a hive.
 #[derive(Default)]
 pub(crate) struct Shed(AtomicU64);
 
 impl Shed {
-    /// Counts dropped mail, and logs a warning each time that the total passes a power of two.
+    /// Counts dropped mail. Logs a warning each time the total reaches or passes a power of two.
     #[cold]
     fn add(&self, count: usize) {
         let before = self.0.fetch_add(count as u64, Ordering::Relaxed);
-        // one log line per doubling, so that a flood of mail does not flood the log
+        // one line for each doubling, so that a flood of mail does not flood the log
         if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
             tracing::warn!(
                 shed = before + count as u64,
-                "the inbox of an IO bee is full because it does not read; further mail is dropped"
+                "the inbox of an IO bee is full because the IO bee does not read it; further mail is dropped"
             );
         }
     }
@@ -130,7 +133,8 @@ struct Unread {
 }
 
 impl Unread {
-    /// Counts `count` more entries if there is room for them.
+    /// Adds `count` to the number of messages and answers if there is room for them. Returns whether there
+    /// was.
     #[inline]
     fn admit(&mut self, count: usize) -> bool {
         let room = count <= self.room();
@@ -171,13 +175,13 @@ impl Inbox {
         self.unread.lock().mail.is_empty()
     }
 
-    /// Adds as many of the messages as there is room for, in order, and drops the rest.
+    /// Adds as many of the messages as there is room for, from the first one on, and drops the rest.
     fn put(&self, batch: Arc<dyn AnyBatch>, mut range: Range<u32>, cause: Option<Arc<Cause>>) {
         let mut unread = self.unread.lock();
         let lost = range.len().saturating_sub(unread.room());
         if lost > 0 {
             self.lost.fetch_add(lost as u64, Ordering::Relaxed);
-            // cannot overflow: `lost` is at most the length of the range
+            // this cannot overflow, because `lost` is at most the length of the range
             range.end -= lost as u32;
             self.shed.add(lost);
             if range.is_empty() {
@@ -190,8 +194,8 @@ impl Inbox {
 
     fn push(&self, mut unread: MutexGuard<'_, Unread>, mail: Mail) {
         unread.mail.push_back(mail);
-        // also wake for the first mail that still holds credits: a flush that waits for credits may need
-        // these
+        // also wakes the owner for the first mail that still holds credits, because the owner may be in a
+        // flush that waits for these credits
         let first = unread.mail.len() == unread.released + 1;
         drop(unread);
         if first {
@@ -199,7 +203,7 @@ impl Inbox {
         }
     }
 
-    /// Makes all unread mail give up its credits, for which its reader may be waiting.
+    /// Makes all unread mail give up its credits. The owner of the inbox may be waiting for them.
     pub(in crate::hive) fn release(&self) {
         let mut causes: Vec<Arc<Cause>> = Vec::new();
         let mut unread = self.unread.lock();
@@ -207,7 +211,7 @@ impl Inbox {
         causes.extend(mail.iter_mut().skip(*released).filter_map(|one| one.cause.take()));
         *released = mail.len();
         drop(unread);
-        // dropped outside the lock, because it wakes other tasks
+        // this is outside the lock, because it wakes other tasks
         drop(causes)
     }
 }
@@ -221,7 +225,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
             drop(unread);
             return self.shed.add(answers.len());
         }
-        // consecutive answers to one batch are merged into one entry
+        // merges consecutive answers to messages of one batch into one entry
         if let Some(Mail { content: Content::Answers(before, count), cause: held }) = unread.mail.back_mut()
             && held.as_ref().map(Arc::as_ptr) == cause.as_ref().map(Arc::as_ptr)
             && let Some(before) = before.downcast_mut::<Answers<M>>()
@@ -249,14 +253,14 @@ impl<M: Message> AnswerSink<M> for Inbox {
 pub(crate) struct IoBees {
     next: AtomicU64,
     inboxes: RwLock<HashMap<u64, Arc<Inbox>>>,
-    /// Ids of supervised IO bees by name.
+    /// The ids of running supervised IO bees, by name.
     names: RwLock<HashMap<String, u64>>,
     pub(crate) shed: Arc<Shed>,
 }
 
 impl IoBees {
-    /// Creates an empty table that assigns ids from `first` on. `first` differs between incarnations, so
-    /// that an address in a log does not lead to another IO bee.
+    /// Creates an empty table that assigns ids above `first`. `first` must differ between incarnations, so
+    /// that an address in a log does not lead to an unrelated IO bee.
     pub(crate) fn numbered_from(first: u64) -> IoBees {
         IoBees { next: AtomicU64::new(first), ..IoBees::default() }
     }
@@ -277,17 +281,17 @@ impl IoBees {
         self.inboxes.write().remove(&id);
     }
 
-    /// Returns the IO bee that was started last under a name, if it is running.
+    /// Returns the IO bee that was last started under a name, if it is still running.
     pub(crate) fn find(&self, name: &str) -> Option<u64> {
         self.names.read().get(name).copied()
     }
 
-    /// Notes that a run of a supervised IO bee begins.
+    /// Records that a run of a supervised IO bee begins.
     pub(crate) fn begin(&self, name: &str, id: u64) {
         self.names.write().insert(name.to_string(), id);
     }
 
-    /// Notes that the run has ended.
+    /// Records that a run of a supervised IO bee has ended.
     pub(crate) fn end(&self, name: &str, id: u64) {
         let mut names = self.names.write();
         if names.get(name) == Some(&id) {

@@ -1,14 +1,14 @@
 //! Messages in flight: batches and their origin, the inboxes of IO bees, dead letters, and the data of
-//! reports.
+//! status reports.
 //!
 //! Input: messages that tasks and handlers emit, answers, and failures. Output: batches for delivery, mail
-//! for IO bees, and dead letters and status data for people.
+//! for IO bees, and, for people, dead letters and status data.
 //!
-//! Locks: each inbox and the dead letters have a mutex, the tables of IO bees have one lock each. None of
-//! them is held while another is taken; an inbox releases credits and wakes its reader after it has
-//! unlocked.
+//! Locks: each inbox, the list of dead letters and each table of IO bees has its own lock. No thread takes
+//! one of them while it holds another. A thread releases an inbox's credits and wakes its reader only after
+//! it has unlocked the inbox.
 //!
-//! Shutdown: nothing special. Unread mail is dropped together with its inbox.
+//! Shutdown needs no special steps. Unread mail is dropped together with its inbox.
 
 pub(crate) mod batch;
 pub(crate) mod counters;

@@ -1,9 +1,9 @@
-//! Messages as JSON for people, cut at a given length however large the message is.
+//! Renders messages as JSON for people. The output is cut at a given length, however large the message is.
 
 use serde::Serialize;
 use std::io::{Error, Write};
 
-/// A writer that takes `bytes_max` bytes and fails after that.
+/// A writer that accepts `bytes_max` bytes and then fails.
 struct Bounded {
     text: Vec<u8>,
     bytes_max: usize,
@@ -25,8 +25,8 @@ impl Write for Bounded {
     }
 }
 
-/// Returns the first `bytes_max` bytes of a value's JSON, cut at a character boundary, with `…` appended if
-/// the JSON is cut or the value cannot be written as JSON.
+/// Returns the JSON of a value, cut at a character boundary after at most `bytes_max` bytes. Appends `…` if
+/// the JSON was cut or the value cannot be written as JSON.
 pub(crate) fn bounded<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> String {
     let mut out = Bounded { text: Vec::new(), bytes_max };
     let whole = serde_json::to_writer(&mut out, value).is_ok();

@@ -19,50 +19,52 @@ pub struct Status {
     pub emits: Vec<EmitStatus>,
     /// Free credits of the hive itself, for requests and single messages from outside.
     pub credits_free: u32,
-    /// Number of timers that have not fired.
+    /// Number of timers that have not yet fired.
     pub timers: usize,
     /// Number of ticks that were skipped because the previous tick was still in flight.
     pub ticks_collapsed: u64,
-    /// Number of messages and answers dropped since the start because their IO bee did not read.
+    /// Number of messages and answers that were dropped since the start because an IO bee did not read its
+    /// inbox.
     pub mail_shed: u64,
     /// Number of dead letters since the start.
     pub dead_letters: u64,
-    /// Number of dead letters that are kept, and can be listed and resent.
+    /// Number of dead letters that are currently kept and can be listed.
     pub dead_letters_kept: usize,
-    /// Number of dead letters that were evicted to make room for later ones.
+    /// Number of dead letters that were evicted to make room for newer ones.
     pub dead_letters_dropped: u64,
-    /// Size of the dedup tables of the bees that are idle now: lanes, and runs of numbers above their
-    /// floors.
+    /// Total size of the dedup tables of all bees that are currently idle: the number of lanes, of runs of
+    /// sequence numbers above their floors, and of message parts.
     pub remembered: usize,
-    /// Number of message chains that were cut off as cycles.
+    /// Number of times that output was dropped because a causal chain exceeded the hop limit or a log
+    /// record would have been too large.
     pub cycles: u64,
-    /// Number of times that bees which waited behind a handler that held its thread were moved to other
-    /// threads.
+    /// Number of times that the watchdog moved bees that waited behind a handler that held its thread to
+    /// other threads.
     pub relieved: u64,
-    /// Messages that currently take too long.
+    /// The messages whose handlers are currently running for too long.
     pub stuck: Vec<StuckStatus>,
 }
 
 /// The status of one app.
 #[derive(Clone, Debug, Serialize)]
 pub struct AppStatus {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// The version of its settings: 1 at first, and one more with each change.
+    /// Version of the settings. It starts at 1 and increases by one with each change.
     pub settings_version: u32,
-    /// Hives that keep a copy of its state: 1, because there is no cluster yet.
+    /// Number of hives that keep a copy of the state. Always 1, because there is no cluster yet.
     pub replication: u32,
-    /// Hives that should keep a copy, as `#[app(replication = n)]` asks.
+    /// Number of hives that should keep a copy of the state, as requested by `#[app(replication = n)]`.
     pub replication_asked: u32,
-    /// Number of its bees on this hive.
+    /// Number of the app's bees on this hive.
     pub bees: usize,
     /// Number of bees created so far.
     pub bees_created: u64,
-    /// Number of bees that were merged into another.
+    /// Number of bees that were merged into another bee.
     pub bees_merged: u64,
-    /// Number of bees that were retired because they owned only empty cells.
+    /// Number of bees that were retired because all their cells were empty.
     pub bees_retired: u64,
-    /// Its handlers, in the order of the source.
+    /// The handlers, in the order in which the source defines them.
     pub handlers: Vec<HandlerStatus>,
     /// State of the app's views; `None` if nothing reads them.
     pub views: Option<ViewStatus>,
@@ -73,49 +75,50 @@ pub struct AppStatus {
 /// The status of one handler.
 #[derive(Clone, Debug, Serialize)]
 pub struct HandlerStatus {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// The message type that it handles, or the period of its timer.
+    /// The message type that the handler accepts, or the period of its timer.
     pub message: &'static str,
     /// The answer type; empty if the handler cannot answer.
     pub answer: &'static str,
-    /// Kind of its map.
+    /// The kind of the handler's map.
     pub kind: &'static str,
-    /// Its cells.
+    /// The cells that the handler may touch, in source notation.
     pub cells: &'static str,
-    /// Messages handled, failures included.
+    /// Number of messages that were handled, including failures.
     pub messages: u64,
-    /// Messages that its map dropped.
+    /// Number of messages that the map dropped.
     pub dropped: u64,
-    /// Messages answered with an error.
+    /// Number of messages that the handler answered with an error.
     pub errors: u64,
-    /// Messages on which the handler panicked or broke a rule.
+    /// Number of messages on which the handler panicked or broke a rule.
     pub panics: u64,
-    /// Messages that it answered.
+    /// Number of messages that the handler answered.
     pub answered: u64,
-    /// Runs of its messages that were blocked until their cells had one owner. A high number shows which
-    /// handler merges bees.
+    /// Number of runs of messages that were blocked until a single bee owned their cells. A high number
+    /// indicates that the handler causes merges of bees.
     pub waited: u64,
-    /// Messages that took longer than [`Builder::stuck_after`](crate::Builder::stuck_after).
+    /// Number of messages that took longer than [`Builder::stuck_after`](crate::Builder::stuck_after).
     pub stuck: u64,
 }
 
-/// A message whose handler runs for too long. It occupies a thread, and blocks its cells.
+/// A message whose handler runs for too long. It occupies a thread and blocks the cells of its bee.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StuckStatus {
     /// The app.
     pub app: &'static str,
     /// The handler.
     pub handler: &'static str,
-    /// The message type that the handler handles, or the period of its timer.
+    /// The message type that the handler accepts, or the period of its timer.
     pub message: &'static str,
     /// The first mapped cell, in hexadecimal; `None` if the message has no cells.
     pub cell: Option<String>,
-    /// The causal chain of the message, in hexadecimal. If several messages run together, this is the chain
-    /// of the first one.
+    /// The causal chain of the message, in hexadecimal. If the message is part of a run of several
+    /// messages, this is the chain of the first one.
     pub chain: String,
-    /// The message as JSON, possibly truncated. Empty if no earlier message of the handler has held its
-    /// thread, because the hive records a handler's messages only from that moment on.
+    /// The message as JSON, possibly truncated. Empty if this is the first message with which the handler
+    /// has held a thread, because the hive records the messages of a handler only after it has held a
+    /// thread once.
     pub words: String,
     /// Milliseconds since the watchdog first saw the message.
     pub milliseconds: u64,
@@ -126,41 +129,42 @@ pub struct StuckStatus {
 pub struct BeeStatus {
     /// The bee.
     pub bee: BeeId,
-    /// Messages it handled.
+    /// Number of messages that the bee has handled.
     pub messages: u64,
     /// Number of runs of messages in the mailbox.
     pub waiting: usize,
-    /// Cells that it owns.
+    /// Number of cells that the bee owns.
     pub cells: usize,
-    /// Average duration of a message in nanoseconds, over the runs that were timed; `None` if none was.
+    /// Average duration of a message in nanoseconds, over all runs that were timed; `None` if no run was
+    /// timed.
     pub nanoseconds_per_message: Option<u64>,
-    /// Bytes of the encoded state, if the caller asked for it.
+    /// Size of the encoded state in bytes, if the caller asked for it.
     pub state_bytes: Option<u64>,
-    /// The senders of its messages.
+    /// The senders of the bee's messages.
     pub from: Vec<PeerStatus>,
 }
 
 /// A sender of messages to a bee.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerStatus {
-    /// The sending bee; `None` if the sender is outside or a stateless handler. If a bee has more senders
-    /// than [`PEERS_PER_BEE_MAX`](crate::limits::PEERS_PER_BEE_MAX), the last entry counts all further ones
-    /// together.
+    /// The sending bee; `None` if the sender is outside or is a stateless handler. If a bee has more
+    /// senders than [`PEERS_PER_BEE_MAX`](crate::limits::PEERS_PER_BEE_MAX), the last entry counts all
+    /// further senders together.
     pub bee: Option<BeeId>,
-    /// The sender's app, within which bee ids are unique; `None` if the sender is outside.
+    /// The sender's app; `None` if the sender is outside. Bee ids are unique only within an app.
     pub app: Option<&'static str>,
-    /// Messages that came from it.
+    /// Number of messages from this sender.
     pub messages: u64,
 }
 
-/// How often a handler emitted a type of message.
+/// How many messages of one type a handler has emitted.
 #[derive(Clone, Debug, Serialize)]
 pub struct EmitStatus {
     /// The app.
     pub app: &'static str,
     /// The handler.
     pub handler: &'static str,
-    /// The message type that the handler handles, or the period of its timer.
+    /// The message type that the handler accepts, or the period of its timer.
     pub upon: &'static str,
     /// The name of the emitted message type.
     pub message: &'static str,

@@ -1,14 +1,15 @@
-//! Trace events of single messages: where each one is emitted, handled and delivered.
+//! Trace events for single messages: that a message was emitted, that it was delivered to an IO bee, and
+//! that it was answered.
 //!
 //! Each event carries `chain`, the number of the message from outside that caused it. While tracing is on,
-//! each message is a run of its own, so the number is exact. Otherwise a run contains many messages and
-//! checks once whether tracing is on.
+//! each message is a run of its own, so this number is exact. While tracing is off, a run contains many
+//! messages and checks only once whether tracing is on.
 
 use crate::hive::message::batch::{Chain, Source};
 use std::ops::Range;
 use tracing::Level;
 
-/// Target of the spans and events, for filters: `beehive::messages=trace`.
+/// Target of the spans and events. A filter such as `beehive::messages=trace` turns them on.
 pub(crate) const TARGET: &str = "beehive::messages";
 
 /// Checks whether message tracing is on.
@@ -17,7 +18,7 @@ pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::TRACE)
 }
 
-/// Traces messages that are routed to their handlers.
+/// Traces messages that are about to be routed.
 #[cold]
 pub(crate) fn emitted(kind: &'static str, source: &Source, range: Range<u32>) {
     for index in range {
