@@ -1,4 +1,5 @@
-//! The last step of routing: into the mailbox of the bee that owns the cells, or into the sender's queue.
+//! The last step of routing: it puts messages into the mailbox of the bee that owns their cells, or into
+//! the sender's queue.
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
@@ -10,11 +11,11 @@ use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
 use std::sync::Arc;
 
-/// Pushes a run of messages into the mailbox of the bee that owns all their cells, or blocks it in the
-/// sender's queue. Returns whether it is blocked.
+/// Pushes a run of messages into the mailbox of the bee that owns all their cells, or blocks the run in the
+/// sender's queue. Returns whether the run is blocked.
 ///
-/// If the cells have no owner, `missing` returns the sets of cells to claim, the delivery's own set first, or
-/// `None` if they are claimed already. It is called at most once.
+/// If the cells have no owner, this calls `missing`, which returns the sets of cells to claim, starting
+/// with the delivery's own set, or `None` if the set was already claimed. It is called at most once.
 pub(crate) fn deliver<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
@@ -23,8 +24,9 @@ pub(crate) fn deliver<A: Handlers>(
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
     if !cx.queue.blocks(app.index, &delivery.cells) {
-        // a bee may retire between the look-up and the push. The push then returns the delivery, and the next
-        // round finds or claims another owner. After three rounds the sender's queue takes over
+        // another thread may retire the bee between this thread's look-up and its push. The push then
+        // returns the delivery, and the next round finds or claims another owner. After three rounds, the
+        // delivery goes into the sender's queue
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),

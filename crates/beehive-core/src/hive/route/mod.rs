@@ -2,13 +2,15 @@
 //! cells.
 //!
 //! Input: batches from handlers, IO bees, timers and the log, with a `RouteContext` that determines where
-//! effects go. Output: deliveries in the mailboxes of bees, or in the queue of the sender if the cells have
-//! no single owner yet; runs of stateless handlers; proposals to claim cells (`ownership`).
+//! effects go. Output: deliveries, which go into the mailboxes of bees, or into the sender's queue if the
+//! cells do not yet have a single owner; runs of stateless handlers; and proposals to claim cells
+//! (`ownership`).
 //!
-//! Locks: none of its own. No lock is held while a message is mapped or a stateless handler runs.
+//! Locks: this room has none of its own. No lock of the hive is held while a map runs. While a stateless
+//! handler runs, only the quarantine's lock may be held.
 //!
-//! Shutdown: nothing special. Deliveries that are blocked are dropped together with the sender's queue once
-//! the hive is over.
+//! Shutdown needs no special steps. Once the hive is over, blocked deliveries are dropped together with the
+//! sender's queue.
 
 pub(crate) mod delivery;
 pub(crate) mod receiver;

@@ -1,4 +1,4 @@
-//! An app as the receiver of one message type: maps the messages, and routes or runs them.
+//! An app as the receiver of one message type. It maps the messages, and then routes or runs them.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The receiver of messages `M` in an app.
+/// The receiver of messages of type `M` in an app.
 pub(crate) struct AppReceiver<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     kind: std::marker::PhantomData<fn(M)>,
@@ -75,7 +75,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         if outcome != Outcome::Drop {
             return false;
         }
-        // if the map is wrong, `drop_all` detects that, too, and ends the message with an error
+        // if the map is wrong, `drop_all` detects this as well, and ends the message with an error
         turn.hive.verify_maps == 0 || dropped_wrongly(&self.app, batch, index, turn).is_none()
     }
 
@@ -98,8 +98,8 @@ impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
     }
 }
 
-/// A function that ends messages of one type with an error because the app has reached its cell limit. It is
-/// called for messages that a log contains.
+/// A function that ends messages of one type with an error because the app has reached its cell limit. It
+/// is called only for messages that a log contains.
 type Refuse<A> = fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
 
 fn refuse<A: Handlers + Handles<M>, M: Message>(
@@ -122,13 +122,14 @@ fn cells_used_up<A: App>() -> Error {
     Error::of(ErrorKind::Limit, text)
 }
 
-/// Checks whether a log contains the messages, so that a record has to mark them as consumed.
+/// Checks whether a log contains the messages. If so, a record has to mark them as consumed.
 fn is_remembered(batch: &dyn Messages) -> bool {
     batch.admitted().is_none() && batch.source().numbers.lane != LaneId::NONE
 }
 
-/// Maps the messages of `range` one by one, and hands over each run of neighbors with the same outcome and
-/// the same cells. `position` is the position of the app in the chain of handlers that may answer.
+/// Maps the messages of `range` one by one, and hands over each run of adjacent messages with the same
+/// outcome and the same cells. `position` is the position of the app in the answer chain, or `None` if the
+/// app is not in it.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,
@@ -140,7 +141,7 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     let code = Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> };
     let mut handing = Handing { app, way, code, ahead: Ahead::of(&range) };
     let mut mapper = app.mapper(batch.source.origin);
-    // neighbors with the same outcome and cells become one delivery
+    // adjacent messages with the same outcome and cells become one delivery
     let mut run = Neighbors { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
 
     for index in range.clone() {
@@ -159,10 +160,10 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     handing.over(&run, range.end, cx);
 }
 
-/// Functions that are compiled for the type of the messages. The code that calls them is compiled once per
+/// Functions that are compiled for each message type. The code that calls them is compiled only once per
 /// app.
 struct Code<A: Handlers> {
-    /// Runs a delivery at its bee.
+    /// Runs a delivery in its bee.
     run: RunDelivery<A>,
     /// Ends the messages with an error.
     refuse: Refuse<A>,
@@ -181,7 +182,7 @@ struct Neighbors {
 struct OnItsWay<'a, A: Handlers, M: Message> {
     app: &'a Arc<AppRuntime<A>>,
     batch: &'a Arc<Batch<M>>,
-    /// The position of the app in the chain of handlers that may answer.
+    /// The position of the app in the answer chain; `None` if the app is not in it.
     position: Option<u16>,
 }
 
@@ -228,7 +229,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext) {
         let OnItsWay { app, batch, position } = *self;
         if range.len() > 1 && trace::is_on() {
-            // while tracing is on, each run has one message, so that each causal chain is exact
+            // while tracing is on, each run has only one message, so that each causal chain is exact
             return range.for_each(|index| self.run_now(index..index + 1, cx));
         }
 
@@ -245,7 +246,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 
         let mut done = Some(done);
         match made_of {
-            // a record postpones the message from outside, and also contains the messages that the handler
+            // a record postpones the message from outside. It also contains the messages that the handler
             // has emitted
             Some(message_id) if app.link.is_some() && done.as_ref().is_some_and(Executed::postpones) => {
                 let by = (message_id, A::HANDLER, batch.admitted.as_ref());
@@ -288,8 +289,8 @@ struct Handing<'a, A: Handlers> {
 }
 
 impl<A: Handlers> Handing<'_, A> {
-    /// Hands over the neighbors from `run.first` up to `end`, which is excluded. Does nothing if there are
-    /// none.
+    /// Hands over the adjacent messages from `run.first` up to, but not including, `end`. Does nothing if
+    /// there are none.
     #[inline]
     fn over(&mut self, run: &Neighbors, end: u32, cx: &mut RouteContext) {
         if end > run.first {
@@ -298,8 +299,8 @@ impl<A: Handlers> Handing<'_, A> {
     }
 }
 
-/// Hands over `count` neighbors: drops them, runs them here, leaves them to another thread, or delivers them
-/// to the owner of their cells.
+/// Hands over `count` adjacent messages: drops them, runs them here, leaves them to another thread, or
+/// delivers them to the owner of their cells.
 fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32, cx: &mut RouteContext) {
     let Handing { app, way, code, ahead } = handing;
     let (app, way, end) = (*app, *way, run.first + count);
@@ -309,17 +310,18 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
     let is_stateless = run.outcome == Outcome::Stateless;
     let leaves = match cx.turn.stateless {
         Stateless::Here => false,
-        // messages to cells must not overtake work that the sender has left to other threads, either
+        // messages to cells must not overtake work that the sender has left to other threads either
         Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
     };
     if leaves {
         return routed::leave(way, range, cx);
     }
-    // `has_deferred` is read before `must_defer`. Work that the sender has left to another thread may nest
-    // too deeply there; it then enters the queue for deep stacks before its own queue counts as done. So a
-    // thread that sees its own queue done also sees the other queue open. In the other order both changes
-    // could fall between the two reads, and this message would overtake
+    // This thread must read `has_deferred` before `must_defer`. Work that the sender has left to another
+    // thread may nest too deeply there. The other thread then first opens the queue for deep stacks, and
+    // only afterwards marks the app's queue as done. If this thread sees the app's queue done, it therefore
+    // also sees the queue for deep stacks open. With the two reads in the opposite order, both changes
+    // could happen between them, and this message would overtake the deferred work.
     if cx.must_defer() {
         return routed::defer(way, range, cx);
     }
@@ -369,8 +371,8 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
 
 /// Holds a delivery until the record that contains it is committed.
 ///
-/// The delivery does not count as open before that: if the record is refused, its held effects are dropped,
-/// and the run that is executed again holds new ones.
+/// The delivery does not count as open before that. If the record is refused, its held effects are dropped,
+/// and the run is executed again and holds new effects.
 fn hold<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     way: &dyn Routed,
@@ -388,8 +390,8 @@ fn hold<A: Handlers>(
     let Some(effects) = cx.held() else { return };
     effects.emits.extend(emits);
     effects.hold(move |cx| {
-        // `hand_over` has checked the limit, but other senders may have claimed the last cells before the
-        // record was committed
+        // `hand_over` has checked the limit, but before the record was committed, other senders may have
+        // claimed the last cells
         if !app.may_own(&delivery.cells) {
             return refuse(&app, batch, range, delivery.position, cx);
         }

@@ -1,4 +1,5 @@
-//! Recovery of a hive from a log: senders' queues, messages that were not handled, and unfinished sweeps.
+//! Recovery of a hive from its logs: restores the senders' queues, resends messages that were not handled,
+//! and resumes unfinished sweeps.
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{Acked, Journal, LaneId, LogState, MessageId, Record, Waiting};
@@ -10,18 +11,19 @@ use crate::state::DecodeError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The queues of the restored senders, by lane. A resent message and the later messages of the same sender go
+/// The queues of the restored senders, by lane. Resent messages and later messages of the same sender go
 /// through the same queue, so they keep their order.
 #[derive(Default)]
 pub(crate) struct SenderQueues(HashMap<LaneId, SenderQueue>);
 
 impl SenderQueues {
-    /// Returns the queue of a lane, and creates it if necessary.
+    /// Returns the queue of a lane. Creates it if necessary.
     pub(crate) fn of(&mut self, lane: LaneId) -> SenderQueue {
         self.0.entry(lane).or_insert_with(SenderQueue::shared).clone()
     }
 
-    /// Returns the queue of a bee. The bees that merged into it (`heir_of`) share it from now on.
+    /// Returns the queue of a bee. From now on, the lanes of bees that merged into this bee (`heir_of`)
+    /// share the queue.
     pub(crate) fn of_bee(&mut self, lane: LaneId, heir_of: &BTreeSet<LaneId>) -> SenderQueue {
         let own = self.of(lane);
 
@@ -33,8 +35,8 @@ impl SenderQueues {
     }
 }
 
-/// Returns the lanes from outside that ended with the process that wrote the logs: their senders cannot resume
-/// them.
+/// Returns the lanes of outside senders that ended with the process that wrote the logs. The senders cannot
+/// resume these lanes.
 pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
     let bees = logs.iter().flat_map(|(_, state)| state.bees.values());
     let all = bees.flat_map(|bee| bee.seen.floors());
@@ -43,11 +45,11 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
     dead.into_iter().collect()
 }
 
-/// Resends the messages of all logs that were emitted but not handled, and resumes the unfinished sweeps, those of each
-/// log in the order in which they were emitted.
+/// Resends the messages in all logs that were emitted but not handled, and resumes the unfinished sweeps.
+/// It takes the messages and sweeps of each log in the order in which they were emitted.
 ///
-/// No bee runs before all of them are in their mailboxes. Otherwise a bee that gets an early one could send something new
-/// to a bee that has yet to get what it sent before the crash.
+/// No bee runs before all of these messages are routed. Otherwise a bee that handles an early one could
+/// send a new message to a bee that has not yet received what the same sender sent it before the crash.
 ///
 /// # Errors
 /// Returns an error if a message in the log cannot be decoded.
@@ -80,14 +82,14 @@ pub(crate) fn send_again(
     })
 }
 
-/// Acknowledges a message to an app that is in memory only now. The app gets the message once more, and no record will
-/// say that it has handled it.
+/// Acknowledges a message to an app that is now in memory only. The app gets the message once more, but no
+/// record will say that the app has handled it.
 fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting) {
     let MessageId { lane, seq, part, app } = waiting.emit.id;
     tracing::warn!(
         message = waiting.emit.name,
         app = app.0,
-        "the log has a message to an app that is in memory only now; it gets the message once more"
+        "the log contains a message for an app that is now in memory only; the app gets the message once more"
     );
     if let Some(link) = hive.log_clients().get(log) {
         link.acknowledge(Acked { app, lane, seq, count: 1, part })

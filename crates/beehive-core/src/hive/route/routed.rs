@@ -1,6 +1,6 @@
-//! The rare steps of routing: leaving messages to another thread, deferring, logging and refusing them.
+//! The rare steps of routing: handing messages to another thread, deferring, logging and refusing them.
 //!
-//! They do not depend on the message type, so they take a `dyn Routed` and are compiled once.
+//! These steps do not depend on the message type. They take a `dyn Routed`, so they are compiled only once.
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
@@ -33,18 +33,19 @@ pub(crate) trait Routed {
     fn batch(&self) -> &dyn Messages;
     /// Returns the batch as a shared pointer.
     fn share(&self) -> Arc<dyn Messages>;
-    /// Returns the position of the app in the chain of handlers that may answer.
+    /// Returns the position of the app in the answer chain, or `None` if the app is not in it.
     fn position(&self) -> Option<u16>;
     /// Returns the object that routes the messages when they are deferred.
     fn onward(&self) -> Arc<dyn Onward>;
-    /// Maps message `index`; the cells are in `mapper`. Returns `None` if the batch has no such message.
+    /// Maps message `index`, and leaves its cells in `mapper`. Returns `None` if the batch has no such
+    /// message.
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
-    /// Checks whether the requester waits for a report of each of these messages.
+    /// Checks whether a requester waits for a report about each of these messages.
     fn is_counted(&self) -> bool;
-    /// Runs the handler for a message that the map drops, and undoes everything that it did. Returns an error
-    /// if it did anything.
+    /// Runs the handler for a message that the map drops, and undoes everything that the handler did.
+    /// Returns an error if the handler did anything.
     fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error>;
-    /// Routes messages that the map drops to the next app of the chain.
+    /// Routes messages that the map drops to the next app of the answer chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
     /// Runs the stateless handler.
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext);
@@ -52,10 +53,10 @@ pub(crate) trait Routed {
     fn end_with(&self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
-/// Leaves messages to the threads that run bees, because the handler must not run on the sender's thread.
+/// Hands messages to the threads that run bees, because the handler must not run on the sender's thread.
 ///
-/// If the turn asks for order, later messages of the sender to the same app follow the same way. Otherwise
-/// they could overtake the messages that the handler emits for these.
+/// With `Stateless::InOrder`, later messages of the sender to the same app take the same path. Otherwise
+/// they could overtake the messages that the handler emits while it handles these.
 pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (onward, batch, position) = (routed.onward(), routed.share(), routed.position());
     let app = routed.handler().app;
@@ -80,17 +81,17 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
     }
 }
 
-/// Routes messages after the stack has unwound: the stack is too deep, or earlier messages of the sender are
-/// deferred for that reason.
+/// Defers the routing of messages until the stack has unwound, because the stack is too deep, or because
+/// earlier messages of the sender are deferred for that reason.
 ///
-/// Deferred messages keep their hop count, so the limit on hops still ends a cycle of handlers.
+/// Deferred messages keep their hop count, so the hop limit still ends a cycle of handlers.
 #[cold]
 pub(crate) fn defer(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     cx.defer(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
 }
 
-/// Returns the messages that the map does not drop, as a log contains them. `at` is the time at which they
-/// are due; `None` if they are due now.
+/// Returns the messages that the map does not drop, in the form in which a log contains them. `at` is the
+/// time at which they are due, or `None` if they are due now.
 pub(crate) fn emits(
     routed: &dyn Routed,
     mut mapper: Mapper,
@@ -115,9 +116,9 @@ pub(crate) fn emits(
     emits
 }
 
-/// Drops messages that their map drops. Before that, it verifies one in every `verify_maps` of them. It
-/// verifies all of them if the handler's map was wrong before, or if a requester counts the reports about
-/// them, because the number of reports depends on which messages are dropped.
+/// Drops messages that their map drops. First it verifies the map for one in every `verify_maps` of them.
+/// It verifies the map for all of them if the map was wrong before, or if a requester waits for reports
+/// about them, because the number of expected reports depends on which messages are dropped.
 pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     let (count, every) = (range.len() as u64, u64::from(cx.turn.hive.verify_maps));
@@ -149,8 +150,8 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
     routed.pass_on(first..range.end, cx)
 }
 
-/// Ends messages with an error. If a log contains them, a record marks them as consumed, so that they are not
-/// resent.
+/// Ends messages with an error. If a log contains the messages (`remembered`), a record marks them as
+/// consumed, so that they are not resent.
 #[cold]
 pub(crate) fn refuse(
     routed: &dyn Routed,
@@ -173,24 +174,25 @@ pub(crate) fn refuse(
     }
 }
 
-/// How far a batch has been searched ahead for cells without an owner. The search lets one proposal claim
-/// many cells.
+/// How far ahead a batch has been searched for cells without an owner. The search allows one proposal to
+/// claim many cells.
 pub(crate) struct Ahead {
-    /// The end of the messages whose cells have been searched. Those without an owner have been claimed.
+    /// The end of the messages that have been searched. Their cells, where they had no owner, have been
+    /// claimed.
     claimed: u32,
     /// The end of the messages to route.
     end: u32,
 }
 
 impl Ahead {
-    /// Starts before the first message of `range`.
+    /// Creates a search that begins at the first message of `range`.
     pub(crate) fn of(range: &Range<u32>) -> Ahead {
         Ahead { claimed: range.start, end: range.end }
     }
 
-    /// Returns the sets of cells to claim for message `first`, whose `cells` have no owner: that set, and the
-    /// unowned sets of the messages after it, so that one proposal claims all of them. Returns `None` if
-    /// `cells` have been claimed already.
+    /// Returns the sets of cells to claim for message `first`, whose `cells` have no owner. The result
+    /// contains `cells` and the unowned sets of the messages after `first`, so that one proposal claims
+    /// them all. Returns `None` if `cells` have already been claimed.
     #[cold]
     pub(crate) fn missing<A: Handlers>(
         &mut self,
@@ -232,8 +234,8 @@ impl Ahead {
                 && is_unowned(mapper.cells())
                 && known.insert(CellSet::from_slice(mapper.cells()))
             {
-                // cells beyond the app's limit are not claimed in advance: their message is refused when it
-                // is routed
+                // cells beyond the app's limit are not claimed in advance; the hive refuses their message
+                // when it routes it
                 let Some(fewer) = left.checked_sub(mapper.cells().len()) else { break };
                 left = fewer;
                 sets.push(CellSet::from_slice(mapper.cells()))
@@ -245,20 +247,20 @@ impl Ahead {
     }
 }
 
-/// Runs a stateless handler of a journaled app. Its effects become part of the sender's record if the sender
-/// is a journaled run; otherwise they get a record of their own.
+/// Runs a stateless handler of a journaled app. If the sender is a journaled run, the effects of the
+/// handler become part of the sender's record. Otherwise they get a record of their own.
 pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (handler, batch) = (routed.handler(), routed.batch());
     match cx.held().map(|effects| effects.takes(range.len())) {
         Some(true) => routed.run_now(range, cx),
-        // too many for one record
+        // there are too many messages for one record
         Some(false) => {
             cx.turn.hive.too_many_stateless(batch.source().hops, handler.app_name, handler.message)
         }
-        // such messages are never resent, so nothing needs to be recorded
+        // messages without a lane are never resent, so nothing needs to be recorded
         None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
-        // the ids of emitted messages derive from the id of the message from outside, so each message runs
-        // alone
+        // the ids of the emitted messages derive from the id of the message from outside, so each message
+        // runs alone
         None if batch.admitted().is_some() => {
             for index in range {
                 let message_id = batch.source().message_id(index, handler.app);
@@ -276,7 +278,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                     None,
                 ) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
-                    // `_begun` is bound so that the crash marker names the message until the run has ended
+                    // `_begun` keeps the message in the crash marker until the run has ended
                     _begun => routed.run_now(index..index + 1, cx),
                 }
             }
@@ -285,8 +287,8 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
     }
 }
 
-/// Runs the stateless handler for messages that a log contains, such as those whose timer is due. A record
-/// marks each as consumed and contains its effects.
+/// Runs the stateless handler for messages that a log contains, for example because a timer sent them. For
+/// each message, a record marks it as consumed and contains the handler's effects.
 fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
@@ -304,7 +306,8 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     }
 }
 
-/// Ends a quarantined message without running its handler. A record marks it as consumed.
+/// Ends a message that the quarantine has set aside, without running its handler. A record marks the
+/// message as consumed.
 #[cold]
 fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
     let handler = routed.handler();
@@ -314,10 +317,10 @@ fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>
     })
 }
 
-/// Calls `release`, which adds the effects of a stateless handler to the record of its sender.
+/// Calls `release`, which adds the effects of a stateless handler to its sender's record.
 ///
-/// `release` panics if, for example, a message cannot be encoded. The effects are then rolled back to where
-/// they were, and only that handler's message fails, not the sender's run.
+/// `release` panics if, for example, a message cannot be encoded. This then rolls back the effects that
+/// `release` has added, and only the messages of that handler fail, not the sender's run.
 pub(crate) fn release_held(
     routed: &dyn Routed,
     range: Range<u32>,
@@ -335,8 +338,8 @@ pub(crate) fn release_held(
     }
 
     if range.len() > 1 {
-        // any of these messages may have caused the panic. A stateless handler changes nothing, so each of
-        // them can be run again by itself
+        // any of these messages may have caused the panic. A stateless handler changes no state, so each
+        // message can be run again by itself
         cx.turn.depth -= 1;
         range.for_each(|index| routed.run_now(index..index + 1, cx));
         return cx.turn.depth = depth;
@@ -347,14 +350,15 @@ pub(crate) fn release_held(
     routed.end_with(range.start, &error, cx)
 }
 
-/// Appends a record which marks the message `message_id` as consumed by handler `handler`. `make` produces the
+/// Appends a record that marks message `message_id` as consumed by handler `handler`. `make` produces the
 /// effects, which take place when the record is committed.
 pub(crate) fn consume_held(
     (message_id, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
     cx: &mut RouteContext,
     make: &mut dyn FnMut(&mut RouteContext),
 ) {
-    // a number of its own for the emitted messages: that of `message_id` may be consumed in another log
+    // the emitted messages get a new sequence number, because the number of `message_id` may be consumed in
+    // another log
     let Some(link) = cx.turn.hive.log_of(message_id.app) else { return };
     let reserved = link.lanes.bees.reserve(message_id.app, link.position());
     let mut effects = Effects::new(Numbers::parts(reserved.id, HandlerId(handler as u16)));
