@@ -1,8 +1,10 @@
-//! IO bees: supervised tasks that own sockets, timers and other external resources. They never migrate.
+//! IO bees: supervised tasks that own sockets, timers and other external resources. An IO bee never
+//! migrates.
 //!
-//! An IO bee emits batches under credits: a message from outside holds a credit until everything it caused is
-//! done. An IO bee that is faster than the hive therefore waits or sheds load, and memory use stays bounded.
-//! Messages that apps send to its address, and the answers to messages that it emitted, arrive as [`Mail`].
+//! An IO bee needs credits to emit batches. Each message from outside holds a credit until everything that
+//! it caused is done. An IO bee that is faster than the hive therefore has to wait or to shed load, and
+//! memory use stays bounded. Messages that apps send to its address, and answers to messages that it has
+//! emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane};
@@ -32,26 +34,26 @@ impl std::fmt::Display for Busy {
 }
 impl std::error::Error for Busy {}
 
-/// The handle of an IO bee: it emits, sends and receives. Dropping it closes the address.
+/// The handle of an IO bee, for emitting, sending and receiving. Dropping it closes the IO bee's address.
 pub struct Io {
     hive: Hive,
     id: u64,
     inbox: Arc<Inbox>,
     credits: Arc<Credits>,
     out: Outputs,
-    /// Whether `try_flush` has kept the batch, which is then flushed by the next call that waits.
+    /// Whether `try_flush` has kept the batch. The next call that waits then flushes it.
     is_kept: bool,
     /// Messages that cannot be delivered yet.
     queue: SenderQueue,
     /// The lane on which this IO bee's messages are deduplicated; `None` without a journal.
     lane: Option<Arc<OutsideLane>>,
-    /// The next number on the lane.
+    /// The next sequence number on the lane.
     numbers: Numbers,
-    /// Seed of the random numbers that the handlers of its messages see.
+    /// Seed of the random numbers that handlers of this IO bee's messages see.
     chance: u64,
     /// Number of the causal chain that the next message begins.
     chain: u64,
-    /// Which threads run the bees that get its messages.
+    /// Where the bees run that get this IO bee's messages.
     place: Place,
 }
 
@@ -80,26 +82,28 @@ impl Io {
         }
     }
 
-    /// Runs the bees that get this IO bee's messages on the worker of its own task, as soon as the task
-    /// waits for something.
+    /// From now on, the bees that get this IO bee's messages run on the worker of the IO bee's own task, as
+    /// soon as that task yields.
     ///
-    /// This has the lowest latency for an IO bee whose messages go to one place, such as the connection of a
-    /// switch, because it wakes no other thread. By default the hive's runners do the work, on any core. In
-    /// both cases the task itself runs no handler, so a slow handler does not delay the task.
+    /// This gives the lowest latency for an IO bee whose messages mostly go to one bee, such as the
+    /// connection of a switch, because no other thread need be woken. By default, the hive's runners run
+    /// the bees, on any core. In both cases, the task itself runs no handler, so a slow handler does not
+    /// delay the task.
     pub fn run_here(&mut self) {
         self.place = Place::Worker
     }
 
-    /// Continues the lane `lane`, which only this sender may use: after a crash, messages that are sent
-    /// again under their old numbers are handled once. No number below `next_seq` may be sent again.
-    /// Without a journal this has no effect.
+    /// Continues lane `lane`, which only this sender may use. If the sender resends messages under their
+    /// old numbers after a crash, they are nevertheless handled only once. The sender must not resend
+    /// numbers below `next_seq`. Without a journal, this has no effect.
     ///
-    /// Each flush numbers its messages by type, in the order of the types' first use, and then in the order
-    /// of emission. An IO bee that emits one type therefore numbers its messages in the order of emission.
-    /// A stateless handler's outputs are identified by the message that it handled, so they must be a
-    /// function of that message alone.
+    /// Each flush numbers its messages type by type, in the order in which the batch first uses the types,
+    /// and within a type in the order of emission. The messages of an IO bee that emits only one type are
+    /// therefore numbered in the order of emission. The outputs of a stateless handler are identified by
+    /// the message that it handled, so they must be a function of that message alone.
     ///
-    /// The log remembers the lane until [`Io::retire`]. Only the lower 62 bits of `lane` count.
+    /// The log remembers the lane until [`Io::retire`] is called. Only the lower 62 bits of `lane` are
+    /// used.
     pub fn resume(&mut self, lane: u64, next_seq: u64) {
         let Some(logs) = &self.hive.inner().logs else { return };
         if let Some(unused) = self.lane.take() {
@@ -114,16 +118,16 @@ impl Io {
         self.lane = Some(lane)
     }
 
-    /// Declares that its lane will never be used again, so that the hive and the log can forget it. Ends
-    /// the IO bee; messages that were not flushed are dropped.
+    /// Declares that this IO bee's lane will never be used again, so that the hive and the log can forget
+    /// it. Ends the IO bee, and drops the messages that were not flushed.
     pub fn retire(self) {
         if let (Some(logs), Some(lane)) = (&self.hive.inner().logs, &self.lane) {
             logs.lanes.end(lane)
         }
     }
 
-    /// Returns the lane's low-water mark: all messages with lower numbers are done, so a sender that
-    /// resumes after a crash need not remember them. Zero without a journal.
+    /// Returns the lane's low-water mark. All messages with lower numbers are done, so a sender that wants
+    /// to resume after a crash need not remember them. Returns zero without a journal.
     pub fn floor(&self) -> u64 {
         self.lane.as_ref().map_or(0, |lane| lane.floor().0)
     }
@@ -148,14 +152,15 @@ impl Io {
         self.hive.inner().now()
     }
 
-    /// Adds a message to the batch of the next flush. A batch holds [`limits::EMITS_PER_TRANSACTION_MAX`](crate::limits::EMITS_PER_TRANSACTION_MAX)
-    /// messages; further ones are dropped, and the flush logs an error.
+    /// Adds a message to the batch of the next flush. A batch holds at most
+    /// [`limits::EMITS_PER_TRANSACTION_MAX`](crate::limits::EMITS_PER_TRANSACTION_MAX) messages. Further
+    /// messages are dropped, and the flush logs an error.
     #[inline]
     pub fn emit<M: Message>(&mut self, message: M) {
         self.out.emit(message)
     }
 
-    /// Like [`Io::emit`], but sends the message to one address.
+    /// Like [`Io::emit`], but for one address only.
     pub fn send<M: Message>(&mut self, to: Address, message: M) {
         self.out.send(to, message)
     }
@@ -165,27 +170,29 @@ impl Io {
         self.out.len()
     }
 
-    /// Returns the number of messages that can be flushed now without waiting.
+    /// Returns the number of free credits: how many messages can be flushed now without waiting for
+    /// credits.
     pub fn credits(&self) -> u32 {
         self.credits.free()
     }
 
-    /// Waits until `wanted` messages can be flushed without waiting. The future does not borrow the `Io`,
-    /// so it can be awaited together with other futures. Cancel-safe.
+    /// Waits until `wanted` credits are free. The future does not borrow the `Io`, so you can await it
+    /// together with other futures. Cancel-safe.
     pub fn credits_returned(&self, wanted: u32) -> impl Future<Output = ()> + Send + use<> {
         let credits = self.credits.clone();
         async move { credits.available(wanted).await }
     }
 
-    /// Flushes the batch, in order; waits for credits first. A batch larger than the credit limit takes all
-    /// credits. With a journal it also waits while the lane's oldest uncommitted message is
-    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
+    /// Waits for credits, and then flushes the batch, in order. A batch that is larger than the credit
+    /// limit takes all credits. With a journal, this also waits while the lane's oldest uncommitted message
+    /// is [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
-    /// While it waits, unread mail gives up the credits that it holds, so an IO bee that never reads cannot
-    /// block itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and counted in
+    /// During the wait, unread mail gives up the credits that it holds, so an IO bee that never reads its
+    /// mail cannot block itself. Unread mail beyond
+    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and counted in
     /// [`Status::mail_shed`](crate::Status::mail_shed).
     ///
-    /// When the hive has stopped, the batch is dropped without waiting.
+    /// If the hive has stopped, this drops the batch without waiting.
     ///
     /// Cancel-safe: messages that were not flushed stay in the batch.
     pub async fn flush(&mut self) {
@@ -195,7 +202,7 @@ impl Io {
                 let ended = self.hive.inner().ended.notified();
                 if self.hive.inner().is_over() {
                     self.out.discard();
-                    // yields, so that a caller that keeps flushing does not starve other tasks
+                    // this yields, so that a caller that flushes in a loop does not starve other tasks
                     return tokio::task::yield_now().await;
                 }
 
@@ -211,12 +218,13 @@ impl Io {
         }
     }
 
-    /// Flushes the batch if there are credits for it. Otherwise it keeps the batch; [`Io::receive`] and
-    /// [`Io::arrived`] then flush it while they wait, as soon as there are credits.
+    /// Flushes the batch if enough credits are free. Otherwise keeps the batch and returns [`Busy`].
+    /// [`Io::receive`] and [`Io::arrived`] then flush the batch while they wait, as soon as enough credits
+    /// are free.
     ///
-    /// The credits of a message come back shortly after its answer has arrived, so this may return [`Busy`]
-    /// although all answers have arrived. An IO bee that then waits for mail does not hang, because the wait
-    /// flushes the batch once the credits are free.
+    /// The credits of a message return shortly after its answer has arrived, so this may return [`Busy`]
+    /// although all answers have arrived. An IO bee that then waits for mail does not hang, because the
+    /// wait flushes the batch once the credits are free.
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.wanted();
         if wanted > 0 {
@@ -235,8 +243,8 @@ impl Io {
         self.out.len().min(self.credits.limit())
     }
 
-    /// Returns a future that waits until there may be room in the lane, and credits, for the batch.
-    /// Cancel-safe.
+    /// Returns a future that waits until the lane may have room for the batch and enough credits may be
+    /// free. Cancel-safe.
     fn room(&self) -> impl Future<Output = ()> + Send + use<'_> {
         let (lane, next, count) = (self.lane.as_deref(), self.numbers.seq(), self.out.len() as u64);
         let (credits, wanted) = (&*self.credits, self.wanted());
@@ -255,12 +263,13 @@ impl Io {
         self.lane.as_ref().is_none_or(|lane| lane.has_room(self.numbers.seq(), count))
     }
 
-    /// Routes the batch, for which `credits` credits were taken.
+    /// Routes the batch, for which the caller has taken `credits` credits.
     fn hand_over(&mut self, credits: u32) {
         self.route(Some(Cause::new(&self.credits, credits, &self.hive.inner().in_flight)))
     }
 
-    /// Routes the batch, and advances the lane, the number of the next causal chain and the random seed.
+    /// Routes the batch. Advances the sequence number, the number of the next causal chain and the random
+    /// seed.
     fn route(&mut self, cause: Option<Arc<Cause>>) {
         self.is_kept = false;
         let count = self.out.len();
@@ -295,13 +304,13 @@ impl Io {
         })
     }
 
-    /// Flushes the batch without taking credits: for rare messages that must not wait behind packets (a
-    /// port that went down, a switch that left).
+    /// Flushes the batch without taking credits. For rare messages that must not wait behind packets (for
+    /// example, that a port went down or a switch has left).
     pub fn flush_control(&mut self) {
         self.route(None)
     }
 
-    /// Returns the next mail, if there is any.
+    /// Takes the next mail, if there is any.
     pub fn try_receive(&mut self) -> Option<Mail> {
         self.inbox.pop()
     }
@@ -312,18 +321,19 @@ impl Io {
     }
 
     /// Returns the number of messages to this IO bee that were dropped since the last call because
-    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. After a non-zero
-    /// result, the IO bee should ask its senders for their current state. Answers are not counted.
+    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. If the result is
+    /// not zero, the IO bee should ask its senders for their current state. Dropped answers are not
+    /// counted.
     pub fn take_lost(&mut self) -> u64 {
-        // called after every read of the mail, so the usual case is one load. Relaxed is enough: the count
-        // guards no other data
+        // IO bees call this after every read of their mail, so the usual case is a single load. Relaxed
+        // ordering suffices, because the count guards no other data
         match self.inbox.lost.load(Ordering::Relaxed) {
             0 => 0,
             _ => self.inbox.lost.swap(0, Ordering::Relaxed),
         }
     }
 
-    /// Waits for mail and returns it. Meanwhile it flushes a batch that [`Io::try_flush`] has kept.
+    /// Waits for mail and returns it. While waiting, flushes a batch that [`Io::try_flush`] has kept.
     /// Cancel-safe.
     pub async fn receive(&mut self) -> Mail {
         loop {
@@ -334,7 +344,7 @@ impl Io {
         }
     }
 
-    /// Waits until there may be mail. Meanwhile it flushes a batch that [`Io::try_flush`] has kept.
+    /// Waits until there may be mail. While waiting, flushes a batch that [`Io::try_flush`] has kept.
     /// Cancel-safe.
     pub async fn arrived(&mut self) {
         while self.inbox.is_empty() {
@@ -368,7 +378,7 @@ impl Drop for Io {
     }
 }
 
-/// Ends a lane, unless its sender can resume it after a crash.
+/// Ends a lane, unless its sender may resume it after a crash.
 fn end_unless_lasting(lanes: &Lanes, lane: &OutsideLane) {
     if !lane.id().is_lasting() {
         lanes.end(lane)

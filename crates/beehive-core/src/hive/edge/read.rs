@@ -1,4 +1,4 @@
-//! Reads of an app's views from outside of its handlers: for HTTP servers and tools.
+//! Reads of an app's views from outside of its handlers, for example by HTTP servers and tools.
 
 use crate::app::Handlers;
 use crate::hive::bee::app::AppRuntime;
@@ -13,12 +13,12 @@ use std::panic::AssertUnwindSafe;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The hive has no such app. Add it to the builder.
+    /// The hive does not have this app. Add it to the builder.
     NoSuchApp {
         /// Name of the app.
         app: &'static str,
     },
-    /// The read used a dictionary that has no view: no handler of its app reads it through `.shared()`, and
+    /// The read used a dictionary that has no view. No handler of its app reads it through `.shared()`, and
     /// its field is not marked `#[shared]`.
     NotShared(Error),
     /// The view is older than its dictionary allows. A later attempt may succeed.
@@ -36,15 +36,15 @@ impl std::fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 impl Hive {
-    /// Reads the views of app `A`: `look` may call `.shared()` on the app's dictionaries, and sees one
-    /// version of all of them. The call waits for no handler and delays none, so it can be made anywhere,
-    /// even where blocking is not allowed. `look` holds one version of the views while it runs, so it should
-    /// copy what it needs and return.
+    /// Reads the views of app `A`. `look` may call `.shared()` on the app's dictionaries, and sees the same
+    /// version of all of them. The call neither waits for a handler nor delays one, so you can make it
+    /// anywhere, even where blocking is not allowed. While `look` runs, it holds one version of the views,
+    /// so it should copy what it needs and return.
     ///
     /// A dictionary has a view if some handler of the app reads it through `.shared()`, or if its field is
-    /// marked `#[shared]`. The view contains what was committed on this hive before the call, unless
-    /// readers still hold old versions; `#[shared(max_age = "..")]` bounds the age in that case. In a
-    /// cluster it also contains what other hives have reported.
+    /// marked `#[shared]`. The view contains everything that was committed on this hive before the call. If
+    /// readers still hold old versions, it may be older; `#[shared(max_age = "..")]` bounds its age in that
+    /// case. In a cluster, the view also contains what other hives have reported.
     ///
     /// ```
     /// # extern crate beehive_core as beehive;
@@ -75,8 +75,8 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// Panics if `look` panics, and if `look` uses a dictionary without `.shared()`, because bees own the
-    /// cells themselves.
+    /// Panics if `look` panics, or if `look` uses a dictionary without `.shared()`, because only the owning
+    /// bees may access the cells themselves.
     pub fn read<A: Handlers, R>(&self, look: impl FnOnce(&A) -> R) -> Result<R, ReadError> {
         let apps = self.inner().apps.read().clone();
         let none = ReadError::NoSuchApp { app: A::NAME };
@@ -114,7 +114,7 @@ impl Hive {
 }
 
 impl HiveInner {
-    /// Publishes everything that was committed in the views of all apps.
+    /// Makes everything that was committed visible in the views of all apps.
     #[cfg(feature = "testing")]
     pub(crate) fn publish_views(&self) {
         let now = self.now();

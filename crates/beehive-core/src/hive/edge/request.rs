@@ -20,21 +20,21 @@ use tokio::sync::oneshot;
 
 /// State of a request in flight.
 struct RequestState<M: Message> {
-    /// Number of handlers that will report; `None` until the message is routed, and if no app handles it.
+    /// Number of handlers that will report. `None` until the message is routed, or if no app handles it.
     expected: Option<u32>,
     /// Number of handlers that have reported success or failure.
     seen: u32,
     /// The first error that was reported.
     failed: Option<RequestError<M::Error>>,
-    /// Where the outcome goes; `None` once it was sent.
+    /// The channel to the requester; `None` once the outcome has been sent.
     sender: Option<oneshot::Sender<Answered<M>>>,
 }
 
-/// A request in flight. The batch holds it, so it is dropped with the message.
+/// A request in flight. Only the batch holds it, so it is dropped together with the message.
 struct PendingRequest<M: Message>(Mutex<RequestState<M>>);
 
 impl<M: Message> PendingRequest<M> {
-    /// Sends the outcome, unless one was sent before.
+    /// Sends the outcome, unless an outcome has already been sent.
     fn finish(state: &mut RequestState<M>, outcome: Answered<M>) {
         if let Some(sender) = state.sender.take() {
             deferred_wakes::call(move || {
@@ -46,7 +46,7 @@ impl<M: Message> PendingRequest<M> {
         }
     }
 
-    /// Ends the request if all handlers have reported and none has answered.
+    /// Ends the request if all handlers that cannot answer have reported, and no outcome has been sent.
     fn settle(state: &mut RequestState<M>) {
         if state.expected != Some(state.seen) {
             return;
@@ -54,12 +54,12 @@ impl<M: Message> PendingRequest<M> {
 
         let outcome = match state.failed.take() {
             Some(error) => Err(error),
-            // for a message whose answer type is `()`, "handled and committed" is the answer
+            // if the answer type is `()`, the answer only says that the message was handled and committed
             None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
                 Ok(unit) if state.seen > 0 => Ok(*unit),
                 // the maps of all handlers drop the message
                 Ok(_) => Err(RequestError::NoAnswer { message: M::NAME }),
-                // a chain of apps that can answer ends the request by itself, so there are only observers
+                // an answer chain ends the request by itself, so this message has only observers
                 Err(_) => Err(RequestError::NoApp { message: M::NAME }),
             },
         };
@@ -91,7 +91,7 @@ impl<M: Message> AnswerSink<M> for PendingRequest<M> {
         state.seen += 1;
         match result {
             Err(error) if state.failed.is_none() => state.failed = Some(error),
-            // dropping an error runs the app's code, which may panic
+            // dropping an error runs code of the app, which may panic
             result => drop(panics::harmless(|| drop(result))),
         }
         Self::settle(&mut state)
@@ -109,8 +109,8 @@ impl<M: Message> AnswerSink<M> for PendingRequest<M> {
 /// Default timeout of a request.
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Runs a future on the hive's runtime and blocks until it completes. Returns `None` if that runtime is
-/// shut down.
+/// Runs a future on the hive's runtime, and blocks this thread until the future completes. Returns `None`
+/// if that runtime has been shut down.
 pub(crate) fn wait_for<T, F>(hive: &Hive, ask: impl FnOnce(Hive) -> F) -> Option<T>
 where
     T: Send + 'static,
@@ -123,27 +123,29 @@ where
     let asked = ask(hive.clone());
 
     hive.inner().platform.spawn(Box::pin(async move {
-        // sending fails only if the waiting thread is gone
+        // this fails only if the waiting thread is gone
         let _ = sender.send(asked.await);
     }));
 
     receiver.blocking_recv().ok()
 }
 
-/// Panics on a thread that must not be blocked, before anything has been done.
+/// Panics if this thread must not be blocked. Call this before anything else, so that a panic leaves
+/// nothing half done.
 pub(crate) fn may_block() {
-    // the value is there already, so this does not block; but tokio checks whether blocking is allowed
+    // the value is already there, so this does not block, but tokio checks whether blocking would be
+    // allowed
     let (sender, receiver) = oneshot::channel();
     let _ = sender.send(());
     let _ = receiver.blocking_recv();
 }
 
-/// A request, which is sent when the future is first polled, and its answer `R` or the error `E` of its
-/// handler.
+/// A request. It is sent when the future is first polled. The future returns the answer `R`, or the error
+/// `E` of the handler.
 ///
-/// This is a named type rather than the future of an `async fn`, so that the compiler reports a type that is
-/// not a message once, at the call. With an `async fn` it would repeat the error where the future is built
-/// and where it is awaited.
+/// This is a named type rather than the future of an `async fn` for the sake of error messages. If the
+/// argument is not a message, the compiler reports that once, at the call. With an `async fn`, it would
+/// report it again where the future is created and where it is awaited.
 #[must_use = "a request is sent only when it is awaited"]
 pub struct Asked<'a, R, E = Error>(Pin<Box<dyn Future<Output = Result<R, RequestError<E>>> + Send + 'a>>);
 
@@ -164,26 +166,26 @@ impl<R, E> std::fmt::Debug for Asked<'_, R, E> {
 impl Hive {
     /// Sends a request and waits for its answer, at most five seconds.
     ///
-    /// Dropping the future is safe, but if the message was handed over by then, it may still be handled.
+    /// Dropping the future is safe, but a message that has already been sent may still be handled.
     pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply, M::Error> {
         self.request_within(REQUEST_LIMIT, message)
     }
 
-    /// Like [`Hive::request`], for threads that run no tasks: a thread of the program's own, or one of
-    /// `tokio::task::spawn_blocking`.
+    /// Like [`Hive::request`], for threads that run no tasks: threads that the program has started itself,
+    /// and threads of `tokio::task::spawn_blocking`.
     ///
     /// # Panics
     ///
     /// Panics in a task, because it would block the task's worker, and would block it forever if that
-    /// worker has to produce the answer: use `request(..).await` there. Panics in a handler, because it
-    /// would block the handler's own cells: emit a message to the other app, which answers with another
-    /// message.
+    /// worker had to produce the answer. Use `request(..).await` there. Panics in a handler, because it
+    /// would block the handler's own cells. Emit a message to the other app instead, and let that app
+    /// answer with another message.
     pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.request_blocking_within(REQUEST_LIMIT, message)
     }
 
     /// Like [`Hive::request_blocking`], with another timeout, which includes the wait for a credit. The
-    /// hive's runtime measures the time: if nothing drives that runtime, the call never returns.
+    /// hive's runtime measures the time. If nothing drives that runtime, the call never returns.
     pub fn request_blocking_within<M: Message>(
         &self,
         limit: Duration,
@@ -198,7 +200,7 @@ impl Hive {
         Asked(Box::pin(self.answer_of(limit, message)))
     }
 
-    /// Takes a credit, sends the request and waits for the answer, at most for `limit`.
+    /// Takes a credit, sends the request and waits for the answer, for at most `limit`.
     async fn answer_of<M: Message>(&self, limit: Duration, message: M) -> Answered<M> {
         let inner = self.inner();
         let mut late = inner.platform.sleep(limit);
@@ -215,9 +217,9 @@ impl Hive {
 
         let (sender, receiver) = oneshot::channel();
         let state = RequestState { expected: None, seen: 0, failed: None, sender: Some(sender) };
-        // the requester waits, so its worker is free to run the handler, and no other thread has to be woken
+        // the requester waits, so its worker is free to run the handler, and no other thread need be woken
         let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
-        // only the batch holds the sending half: if the message is dropped, `receiver` gets an error
+        // only the batch holds the sending half, so `receiver` gets an error if the message is dropped
         inner.route_from_outside(message, Some(Arc::new(PendingRequest(Mutex::new(state)))), place);
 
         tokio::select! {

@@ -1,4 +1,5 @@
-//! Supervision of IO bees: restarts them after a failure, with exponential backoff, until the hive stops.
+//! Supervision of IO bees: the hive restarts them after a failure, with exponential backoff, until it
+//! stops.
 
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::edge::io_bee::Io;
@@ -15,10 +16,10 @@ use std::time::Duration;
 /// What happens when an IO bee returns or panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// The IO bee ends, for example because it owned one connection.
+    /// The IO bee ends. For example, it owned a connection that is now closed.
     Never,
-    /// It is restarted after an error or a panic, but not after it returned `Ok`. The pause doubles from
-    /// `first` to `most`, and is reset after a run of at least `most`.
+    /// The IO bee is restarted after an error or a panic, but not after it has returned `Ok`. The pause
+    /// before the restart doubles from `first` to `most`, and is reset after a run of at least `most`.
     OnFailure {
         /// The first pause.
         first: Duration,
@@ -28,12 +29,12 @@ pub enum Restart {
 }
 
 impl Restart {
-    /// Restart after a failure, with pauses from 100 ms to 10 s.
+    /// Restarts after a failure, with pauses from 100 ms to 10 s.
     pub const ON_FAILURE: Restart =
         Restart::OnFailure { first: Duration::from_millis(100), most: Duration::from_secs(10) };
 }
 
-/// A future whose panics are returned as errors.
+/// A future that catches panics and returns them as errors.
 struct Caught<F>(Pin<Box<F>>);
 
 impl<F: Future> Future for Caught<F> {
@@ -48,7 +49,7 @@ impl<F: Future> Future for Caught<F> {
     }
 }
 
-/// One run of an IO bee, registered under its name until this is dropped.
+/// One run of an IO bee. It is registered under its name until this value is dropped.
 struct Named {
     hive: Hive,
     name: String,
@@ -70,18 +71,19 @@ impl Drop for Named {
 
 impl Hive {
     /// Returns the address of the IO bee that [`Hive::spawn_io`] or [`Builder::io`](crate::Builder::io)
-    /// started under this name: the run that began last, if it has not ended. Handlers must not depend on
-    /// the hive that they run on, so they get addresses in messages instead.
+    /// started under this name. This is the address of the run that began last, or `None` if that run has
+    /// ended. Handlers must not depend on the hive that they run on, so they get addresses in messages
+    /// instead.
     pub fn find_io(&self, name: &str) -> Option<Address> {
         let id = self.inner().io.find(name)?;
         Some(Address::Io(self.id(), id))
     }
 
-    /// Runs an IO bee, and calls `make` again after a failure, according to `restart`. A panic in it affects
-    /// nothing else.
+    /// Runs the IO bee that `make` creates. After a failure, calls `make` again, according to `restart`. A
+    /// panic of the IO bee affects nothing else.
     ///
-    /// When the hive stops, the task has the grace period of [`Hive::stop`] to notice [`Io::stopping`] and
-    /// return. After that it is dropped at its next await point.
+    /// When the hive stops, the IO bee has the grace period of [`Hive::stop`] to notice [`Io::stopping`]
+    /// and return. After that, the hive drops it at its next await point.
     pub fn spawn_io<F, Fut>(&self, name: impl Into<String>, restart: Restart, make: F)
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -109,7 +111,7 @@ impl Hive {
                     Err(panic) => Err(panics::text(&*panic)),
                 };
 
-                // during the pause, `find_io` finds no IO bee under this name
+                // after this, and during the pause, `find_io` finds no IO bee under this name
                 drop(named);
                 let failed = match ended {
                     Ok(Ok(())) => None,
@@ -137,7 +139,7 @@ impl Hive {
             }
 
             let inner = hive.inner();
-            // `stop` sets the count to zero when it gives up on the remaining tasks
+            // `stop` may already have set the count to zero, when it gave up on the remaining tasks
             let _ = inner.tasks.fetch_update(Ordering::AcqRel, Ordering::Acquire, |t| t.checked_sub(1));
             inner.tasks_done.notify_waiters();
         };
