@@ -1,4 +1,4 @@
-//! Running a delivery on its bee: the owner's side of a message.
+//! Runs a delivery in its bee.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::admission::outside_lanes::Routing;
@@ -15,7 +15,7 @@ use crate::hive::run::transaction::{Run, execute, release};
 use crate::message::Message;
 use std::sync::Arc;
 
-/// Runs the messages of a delivery. Without a journal the effects take place at once.
+/// Runs the messages of a delivery. Without a journal, their effects take place at once.
 pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -27,10 +27,10 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     }
 
     let Delivery { batch, cause, first, count, position, cells, .. } = delivery;
-    // always succeeds: `Delivery::run` is instantiated for the type of the batch
+    // this always succeeds, because `Delivery::run` is instantiated for the type of the batch
     let Some(batch) = batch_of::<M>(batch) else { return };
 
-    // the batch stays open while this run may pass a message on to an app with a log
+    // keeps the batch open while this run may still pass a message on to an app that has a log
     let _open = batch.admitted.clone().map(Routing);
     turn.cause = cause;
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());
@@ -38,7 +38,8 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     let run = Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now: body.now };
 
     let mut cx = RouteContext::new(&mut body.queue, turn);
-    // when messages are traced, each one is a run of its own, so that its effects continue its own chain
+    // while messages are traced, each message is a run of its own, so that its effects continue its own
+    // causal chain
     let step = if trace::is_on() { 1 } else { count };
     let end = first + count;
     let mut next = first;

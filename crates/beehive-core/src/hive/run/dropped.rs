@@ -1,8 +1,8 @@
-//! Verifies that a handler does nothing for a message that its map drops.
+//! Verification of maps: checks that a handler would do nothing for a message that its map drops.
 //!
-//! A dropped message never reaches its handler, so a fault of the derivation would lose it silently. The
-//! handler is therefore run for some of these messages, on an instance without state and with a guard that
-//! allows no cell, and whatever it does is undone.
+//! A dropped message never reaches its handler, so a faulty derivation of the map would lose the message
+//! silently. The hive therefore runs the handler for some of these messages, on an instance without state
+//! and under a guard that allows no cell, and undoes everything that the handler did.
 
 use crate::app::{Handlers, Handles};
 use crate::failure::Failed;
@@ -17,11 +17,12 @@ use crate::state::guard::Held;
 use crate::view::{self, Published as _};
 use std::sync::Arc;
 
-/// Runs the handler for a message that the map drops, and undoes everything that it did. Returns the error
-/// with which the message ends if the handler does anything: touches a cell, emits, answers, postpones, fails
-/// or panics.
+/// Runs the handler for a message that the map drops, and undoes everything that the handler did. If the
+/// handler does anything (touches a cell, emits, answers, postpones, fails or panics), returns the error
+/// with which the message must end.
 ///
-/// A map that is written by hand may drop messages that its handler could handle, so it is not verified.
+/// Maps that are written by hand are not verified, because they may drop messages that the handler would
+/// act on.
 #[cold]
 pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
@@ -62,7 +63,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
             unwanted(answer);
             answers.then_some("answers it")
         }
-        // the view was too old to be read, so it is not known what the handler would do
+        // the view was too old to be read, so this cannot tell what the handler would do
         Err(Failed::Platform(error)) if error.kind() == ErrorKind::Stale => None,
         Err(Failed::Platform(error)) => {
             roll_back(&mut *instance, ctx, mark);
@@ -81,7 +82,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     did.map(|did| Error::of(ErrorKind::Unmapped, text(did)))
 }
 
-/// Verifies a visit that a sweep skips because the map drops it: message `index` of `batch`. If the map is
+/// Verifies a visit (message `index` of `batch`) that a sweep skips because the map drops it. If the map is
 /// wrong, the visit becomes a dead letter.
 pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
@@ -101,7 +102,7 @@ pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Logs the first message that a map drops but its handler would not.
+/// Logs an error for the first message that a map drops but that the handler would act on.
 #[cold]
 pub(crate) fn report(handler: &Handler, error: &Error) {
     if handler.counters.found_wrong_drop() {
@@ -111,7 +112,7 @@ pub(crate) fn report(handler: &Handler, error: &Error) {
             handler,
             message,
             %error,
-            "the derived map drops messages that the handler would not; they end with an error from now on \
+            "the derived map drops messages that the handler would act on; they now end with an error \
              (please report the handler's body as a fault of the derivation)"
         );
     }

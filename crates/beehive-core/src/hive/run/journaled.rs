@@ -1,5 +1,5 @@
-//! Runs of a bee whose app is journaled: each run becomes a part of a log entry, and its effects are held until
-//! the record is committed.
+//! Runs of bees whose app is journaled. Each run becomes a part of a log entry, and its effects are held
+//! until the record is committed.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
@@ -27,11 +27,11 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// The contents of a record that the transactions produce, besides the emitted messages, which are in
+/// The parts of a record that transactions produce, except for the emitted messages, which are in
 /// [`Effects`].
 #[derive(Default)]
 pub(crate) struct Draft {
-    /// The cells that a sweep has visited.
+    /// The cells that sweeps have visited.
     pub(crate) visits: Vec<Visited>,
     /// The changes of state.
     pub(crate) ops: Vec<Op>,
@@ -42,7 +42,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Checks whether the changes so far exceed the limit for one record.
+    /// Checks whether the changes so far exceed the size limit of a record.
     fn is_too_large(&mut self) -> bool {
         self.bytes += self.ops.iter().skip(self.added_up).map(Op::size).sum::<usize>();
         self.added_up = self.ops.len();
@@ -50,10 +50,9 @@ impl Draft {
     }
 }
 
-/// Transactions for messages of one type, with the type erased, so that `run_all` is compiled once for
-/// each app.
+/// Type-erased transactions for messages of one type, so that `run_all` is compiled only once per app.
 trait Transactions<A: App> {
-    /// Runs the messages of `range`, and keeps their results.
+    /// Runs the messages of `range`, and keeps the results.
     fn execute(
         &mut self,
         range: Range<u32>,
@@ -62,9 +61,9 @@ trait Transactions<A: App> {
         run: &Run<A>,
         cx: &mut RouteContext,
     );
-    /// Releases the results so far into `cx`, which holds them.
+    /// Releases the results so far into `cx`, which holds their effects.
     fn release(&mut self, run: &Run<A>, cx: &mut RouteContext);
-    /// Ends a message with an error that is not its handler's.
+    /// Ends a message with an error that its handler did not return.
     fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
@@ -98,7 +97,7 @@ impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M
     }
 }
 
-/// Runs the messages of a delivery that the bee has not consumed before. Holds their effects until the
+/// Runs those messages of a delivery that the bee has not yet consumed. Holds their effects until the
 /// record is committed.
 pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
@@ -140,9 +139,10 @@ fn run_all<A: Handlers>(
 
     if new.is_empty() && pending.is_settled() {
         note_old(old, &mut RouteContext::new(&mut body.queue, turn));
-        // all messages are duplicates, and the records that consumed them are committed. While a record is
-        // in flight, duplicates go through an empty record instead: the record that consumed the first copy
-        // may still be refused, and the duplicates must not be reported as committed before it
+        // all messages are duplicates, and the records that consumed the first copies are committed. While
+        // a record is still in flight, the duplicates go through an empty run below instead: the journal
+        // may still refuse the record that consumed the first copy, and a duplicate must not be reported as
+        // committed before that record
         pending::acknowledge(pending.link(), &delivery, bee.app.index, turn.hive);
         return delivery.batch.committed(0);
     }
@@ -162,8 +162,8 @@ fn run_all<A: Handlers>(
         let (one, other) = (message_id(new.first()), message_id(new.last()));
 
         let quarantine = handler.link.map(|link| &link.quarantine);
-        // messages that may have crashed the process run under a crash marker, and their effects are released
-        // one by one, as are those of traced messages
+        // messages that may have crashed the process run under a crash marker, and their effects are
+        // released message by message. The same applies to traced messages
         let quarantine = quarantine.filter(|quarantine| quarantine.concerns(one, other) || trace::is_on());
 
         let mut transactions = transactions.borrow_mut();
@@ -185,8 +185,8 @@ fn run_all<A: Handlers>(
 
             transactions.execute(index..index + 1, state, &mut draft.ops, run, cx);
             if quarantine.is_some() {
-                // also runs the stateless handlers that get the message's outputs; a crash there counts for
-                // this message
+                // this also runs the stateless handlers that get the message's outputs. A crash of one of
+                // them is attributed to this message
                 transactions.release(run, cx)
             }
         }
@@ -196,8 +196,9 @@ fn run_all<A: Handlers>(
         }
     };
 
-    // a message from outside arrives only once, even after a crash, with two exceptions: its lane outlives
-    // the process, or another app has passed the message on, so that the record of that app contains it
+    // a message from outside arrives only once, even after a crash, with two exceptions. First, its lane
+    // may outlive the process. Second, another app may have passed the message on, so that the record of
+    // that app contains it
     let is_passed_on = position.is_some_and(|position| position > 0);
     let is_outside = batch.admitted().is_some() && !batch.source().numbers.lane.is_lasting();
     let may_repeat = !inputs.is_empty() && (is_passed_on || !is_outside);
@@ -208,19 +209,19 @@ fn run_all<A: Handlers>(
     }
 }
 
-/// How the contents of a record are produced.
+/// Functions that produce the contents of a record.
 pub(crate) struct Steps<'a, A> {
-    /// Runs the transactions. The `Time` is the one that handlers see.
+    /// Runs the transactions. The `Time` is what the handlers see as the current time.
     pub(crate) run: &'a mut dyn FnMut(&mut A, &mut Draft, Time, &mut RouteContext),
-    /// Ends the messages with an error instead. Called after a rollback, if the changes or outputs
-    /// cannot be recorded.
+    /// Ends the messages with an error instead. Called after a rollback if the changes or outputs cannot be
+    /// recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
-    /// Whether the log must remember the messages or visits of the delivery because they may arrive again.
+    /// Whether the log must remember the messages or visits of the delivery, because they may arrive again.
     pub(crate) may_repeat: bool,
 }
 
-/// Runs `steps` and appends one record of their changes and effects. `inputs` are the messages of `delivery`
-/// that the record consumes.
+/// Runs `steps`, and appends one record that contains the resulting changes and emitted messages. `inputs`
+/// are the messages of `delivery` that the record consumes.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -245,8 +246,9 @@ pub(crate) fn record<A: App>(
     }));
 
     if turn.hive.is_over() {
-        // No handler begins once the hive is over, so `execute` may have left out the last messages of the
-        // run. A record would consume them too, and their senders' next attempt would find them done.
+        // No handler begins once the hive is over, so `execute` may have skipped the last messages of the
+        // run. A record would nevertheless mark them as consumed, and if their senders resent them, they
+        // would be taken for duplicates.
         turn.discard();
         turn.depth = depth;
         turn.cause = None;
@@ -260,8 +262,8 @@ pub(crate) fn record<A: App>(
         }
         Ok(()) => None,
         Err(panic) => {
-            // code of the app outside the handler has panicked: a message that panics when it is encoded, for
-            // example
+            // code of the app outside the handler has panicked, for example while a message was being
+            // encoded
             let why = panics::text(&*panic);
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             Some(Error::of(ErrorKind::Panicked, why))
@@ -291,9 +293,11 @@ pub(crate) fn record<A: App>(
     }
 
     if draft.ops.is_empty() && effects.only_reports() {
-        // a message from a resumable lane that comes again reaches this bee only if the log knows its cells
+        // if a message from a resumable lane is resent after a restart, it reaches this bee only if the log
+        // knows that the bee owns the message's cells
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
-        // a message that is acknowledged is so as soon as this run is released, so an entry must say that it is handled
+        // some messages are acknowledged as soon as this run is released, so an entry must already say that
+        // they are handled
         let is_acked = inputs.iter().any(|input| pending.link().acknowledges(input.lane));
         let unsaid = match steps.may_repeat {
             false => Some(Unsaid::Nothing),
@@ -333,9 +337,10 @@ pub(crate) fn record<A: App>(
                 (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
             pending.push(pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end })
         }
-        // refused, because one of the bee's uncommitted entries is dead. The log client changed its version
-        // under the lock that `append` takes, so the `reconcile` that follows every run sees the change,
-        // restores the committed state and queues the messages to be run again
+        // the log client has refused the append, because one of the bee's uncommitted entries was refused.
+        // The thread that processed that refusal changed the client's version under the lock that `append`
+        // takes on this thread. The `reconcile` that follows every run on this thread therefore sees the
+        // new version, restores the committed state and queues the messages to be run again
         Err(refused) => {
             pending.forget(refused.inputs.get(..own_inputs).unwrap_or(&[]));
             pending.again.push_front(delivery)
@@ -346,8 +351,9 @@ pub(crate) fn record<A: App>(
 }
 
 /// Ends a run that changed and sent nothing, without a log entry. Its reports are released when the entries
-/// before it are committed, because the run has read their changes; if one of them is dead, the run is
-/// executed again. A later entry tells the log of it, if it must know (`unsaid`).
+/// before it are committed, because the run has read their changes. If the journal refuses one of those
+/// entries, the run is executed again. If the log must know that the run handled its messages (`unsaid`), a
+/// later entry says so.
 fn read<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -376,8 +382,8 @@ fn read<A: App>(
 
 const TOO_LARGE: &str = "the changes and messages of the transaction exceed `limits::RECORD_BYTES_MAX`";
 
-/// Queues the messages of a run (or the cells of a sweep) for execution one by one, so that only those
-/// that cannot be recorded fail.
+/// Queues the messages of a run (or the cells of a visit) to be executed one by one, so that only those
+/// fail that cannot be recorded.
 fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {

@@ -1,24 +1,24 @@
-//! The journal's reports to the hive: committed entries and refused appends.
+//! The journal's reports to the hive about committed entries and refused appends.
 
 use crate::hive::consensus::journal::{EntryNumber, JournalEvents};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Executing, Link, Place, Turn};
 use std::sync::{Arc, Weak};
 
-/// Registers the hive for the reports of its journal.
+/// Registers the hive for the reports of the journal behind `link`.
 pub(crate) fn attach(link: &Arc<Link>, hive: &Arc<HiveInner>) {
     let events = Events { link: link.clone(), hive: Arc::downgrade(hive) };
     link.attach(Arc::new(events))
 }
 
-/// Receives the reports. Refers to the hive weakly, because the journal may outlive it.
+/// Receives the reports. Holds only a weak reference to the hive, because the journal may outlive the hive.
 struct Events {
     link: Arc<Link>,
     hive: Weak<HiveInner>,
 }
 
 impl Events {
-    /// Applies a decision to the log client, and wakes the bees whose entries it decided.
+    /// Applies a decision of the journal to the log client, and wakes the bees whose entries it concerns.
     fn nudge(&self, decide: impl FnOnce(&Link) -> Vec<Arc<dyn Executing>>) {
         let Some(hive) = self.hive.upgrade() else { return };
         let bees = decide(&self.link);

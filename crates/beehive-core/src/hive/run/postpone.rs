@@ -1,8 +1,8 @@
-//! Postponed messages: the handler gets the message again at the time that it asked for, and answers it
+//! Postponed messages. The handler gets the message again at the time that it asked for, and may answer it
 //! then.
 //!
-//! With a journal, the record of the transaction that postponed the message consumes it and emits it
-//! again under a new number. The sender is thus done with the message and need not wait, and the log
+//! With a journal, the record of the transaction that postpones the message consumes it, and emits it again
+//! under a new sequence number. The sender is thus done with the message and need not wait, and the log
 //! contains the message until it is handled.
 
 use crate::hive::admission::credits::Cause;
@@ -19,10 +19,12 @@ use crate::time::Time;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Has message `index` handled again at time `at`. `position` is the position of the app in the chain.
+/// Has message `index` handled again at time `at`. `position` is the position of the app in the answer
+/// chain, or `None` if the app is not in it.
 ///
 /// # Errors
-/// Returns an error if the log could not hold the message, because its encoding cannot be decoded.
+/// Returns an error if the message cannot be encoded, or if its encoding cannot be decoded, because the log
+/// could then not hold the message.
 #[cold]
 pub(crate) fn postpone(
     handler: &Handler,
@@ -36,7 +38,7 @@ pub(crate) fn postpone(
 
     let effects = match cx.held() {
         Some(effects) if handler.link.is_some() => effects,
-        // the app is in memory only, and its handler runs as part of another app's record
+        // the state of the app is in memory only, and its handler runs as part of another app's record
         Some(effects) => {
             let batch = batch.clone();
             effects.hold(move |cx| wait(onward, batch, index, position, at, cx.turn));
@@ -49,11 +51,12 @@ pub(crate) fn postpone(
     };
 
     let message_id = effects.numbers.take(1).id(0, AppId(handler.app));
-    // the record does not contain the time: after a crash no requester is left, so the message need not wait
+    // the record does not contain the time, because after a crash no requester is left, so the message need
+    // not wait
     let encoded =
         panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, message_id, position, None)));
 
-    // the requester gets the text of an exceeded limit, but not the text of a panic
+    // a requester gets to see the text of an exceeded limit, but not the text of a panic
     let decoded = encoded.map_err(|panic| (ErrorKind::Panicked, panics::text(&*panic))).and_then(|emit| {
         let Some(emit) = emit else { return Ok(None) };
         let again = batch.again(&emit).map_err(|error| (ErrorKind::Limit, error.to_string()))?;
@@ -72,7 +75,7 @@ pub(crate) fn postpone(
     Ok(())
 }
 
-/// Sets the timer for a postponed message.
+/// Sets the timer that sends a postponed message again.
 fn wait(
     onward: Arc<dyn Onward>,
     batch: Arc<dyn Messages>,
@@ -83,7 +86,7 @@ fn wait(
 ) {
     let waiting = turn.hive.types.timers.take(1);
     let again = move |turn: &mut Turn| {
-        // like every timer, it counts as waiting until everything that it causes is done
+        // like every timer, this one counts as waiting until everything that it causes is done
         turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
         let mut queue = SenderQueue::default();
         onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut queue, turn));

@@ -1,4 +1,4 @@
-//! Runs a message again outside the hive, in the way a hive does, for a probe that compares the
+//! Runs a message again, outside the hive but in the same way as a hive does, for a probe that compares the
 //! outcomes.
 
 use crate::app::{Handlers, Handles};
@@ -19,16 +19,16 @@ impl Rerun {
     }
 }
 
-/// Decodes, maps and handles a message again. Fails if the map names different cells than before.
+/// Decodes, maps and handles a message again. Fails if the map names other cells than the first time.
 fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) -> Replayed {
     let Replay { state, ctx, cells, seed, whole } = replay;
-    let state = state.downcast_mut::<A>().ok_or("it is another app's")?;
+    let state = state.downcast_mut::<A>().ok_or("the state belongs to another app")?;
     let message = decode::<M>(M::NAME, bytes).map_err(|error| error.to_string())?;
 
     let mut mapper = Mapper::new(*seed, *whole, ctx.origin);
     map::<A, M>(&message, &mut mapper);
     if mapper.cells() != &cells[..] {
-        return Err("its map names other cells".into());
+        return Err("the map names other cells than the first time".into());
     }
 
     let held = Held::strict(*seed, *whole, cells);

@@ -1,4 +1,4 @@
-//! The transactions of a run of messages, and their results: outputs, answers, and messages to be passed
+//! The transactions of a run of messages, and their results: outputs, answers, and messages that are passed
 //! on or postponed.
 
 use crate::app::{App, Handlers, Handles};
@@ -39,31 +39,30 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Run<'a, A: App> {
     /// The app.
     pub(crate) app: &'a Arc<AppRuntime<A>>,
-    /// The bee; `None` for stateless handlers.
+    /// The bee that runs; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
-    /// The cells that the map named; handlers may touch no others.
+    /// The cells that the map named. Handlers may touch no other cells.
     pub(crate) cells: &'a [CellId],
-    /// Position of the app in the chain of apps that answer; `None` if it is not in the chain.
+    /// Position of the app in the answer chain; `None` if the app is not in it.
     pub(crate) position: Option<u16>,
     /// The time that the handlers see.
     pub(crate) now: Time,
 }
 
-/// The results of a run of transactions, besides changes of state and outputs.
+/// The results of a run of transactions, except for changes of state and outputs.
 pub(crate) struct Executed<M: Message> {
-    /// The answers, in order of the messages.
+    /// The answers, in the order of the messages.
     answers: AnswerRun<M>,
-    /// Messages that the handler could have answered and did not; they are passed on to the next app of
-    /// the chain.
+    /// Messages that the handler could have answered but did not. They are passed on to the next app of the
+    /// answer chain.
     passed: Vec<u32>,
-    /// Results of a handler that cannot answer. Collected only if the requester counts them.
+    /// The results of a handler that cannot answer. Collected only if a requester counts them.
     observed: Vec<(u32, Observed<M>)>,
-    /// Messages that the handler has postponed, with the time at which it gets them again.
+    /// Messages that the handler has postponed, and the time at which it gets them again.
     postponed: Vec<(u32, Time)>,
-    /// Random seed of the first message. The seeds of the messages that the run emits are derived from
-    /// it.
+    /// Random seed of the first message. The seeds of the messages that the run emits derive from it.
     chance: u64,
-    /// Chain of the first message, which the emitted messages continue.
+    /// The causal chain of the first message. The emitted messages continue it.
     chain: Chain,
 }
 
@@ -81,7 +80,7 @@ impl<M: Message> Default for Executed<M> {
 }
 
 impl<M: Message> Executed<M> {
-    /// Adds the results of a later run.
+    /// Appends the results of a later run.
     pub(crate) fn extend(&mut self, later: Executed<M>) {
         if self.chance == 0 {
             self.chance = later.chance;
@@ -93,12 +92,13 @@ impl<M: Message> Executed<M> {
         self.postponed.extend(later.postponed)
     }
 
-    /// Checks whether a message is postponed.
+    /// Checks whether the handler has postponed any message.
     pub(crate) fn postpones(&self) -> bool {
         !self.postponed.is_empty()
     }
 
-    /// Ends a message with an error. `position` is the position of the app in the chain.
+    /// Adds an error as the result of a message. `position` is the position of the app in the answer chain,
+    /// or `None` if the app is not in it.
     #[cold]
     pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
         self.chain = batch.source.chain.after(index);
@@ -113,8 +113,8 @@ impl<M: Message> Executed<M> {
 /// Error of a handler that postponed a tick.
 const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes by itself";
 
-/// Runs a handler for each message of `range`, in one transaction each. If `redo` is `Some`, adds the
-/// changes of state to it, as a log record contains them.
+/// Runs a handler for each message of `range`, in one transaction per message. If `redo` is `Some`, adds
+/// the changes of state to it, in the form in which a log record contains them.
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     state: &mut A,
@@ -134,8 +134,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let mut collected = collect(app, redo.is_none(), now, cx.turn);
 
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
-    // showing the messages costs as much as a short handler, so it is done only if the handler has held
-    // a thread
+    // showing the messages costs as much as a short handler, so this is done only if the handler has held a
+    // thread before
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
 
@@ -156,7 +156,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
 
     let probe = hive.probe();
     let mut notes = Vec::new();
-    // the seed is computed again, because the handler has advanced the one in `ctx`
+    // this computes the seed again, because the handler has advanced the seed in `ctx`
     let transaction = |index| Transaction {
         handler: Handler::of::<A, M>(app),
         bee,
@@ -267,8 +267,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     done
 }
 
-/// Begins a run: counts it, shows it at the thread's slot, and sets up the context. Returns the slot,
-/// and whether messages are traced.
+/// Begins a run: counts it, shows it at the thread's slot and prepares the context. Returns the slot, and
+/// whether messages are traced.
 fn begin<A: App>(
     (app, handler, counters): (u16, usize, &HandlerCounters),
     source: &Source,
@@ -294,13 +294,13 @@ fn begin<A: App>(
     (slot, trace::is_on())
 }
 
-/// Keeps the changes of a transaction.
+/// Commits the changes of a transaction.
 fn commit<A: Columns>(state: &mut A) {
     panics::to_the_end(|| state.commit())
 }
 
-/// Drops a value that is not needed. The drop is the app's code; if it panics, the transaction stays
-/// committed.
+/// Drops a value that is not needed. Dropping it may run code of the app. If that code panics, this catches
+/// the panic, and the transaction stays committed.
 #[inline(always)]
 pub(crate) fn unwanted<T>(what: T) {
     if std::mem::needs_drop::<T>() {
@@ -308,7 +308,8 @@ pub(crate) fn unwanted<T>(what: T) {
     }
 }
 
-/// Returns the answer, or drops it if the transaction failed after the handler returned.
+/// Returns the answer. If the transaction failed after the handler had returned (`done`), drops the answer
+/// and returns the error.
 #[inline(always)]
 fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Failed<E>> {
     match done {
@@ -320,7 +321,7 @@ fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Failed<E>> {
     }
 }
 
-/// Undoes the changes, outputs and postponement of a transaction.
+/// Undoes the changes of state, the outputs and the postponement of a transaction.
 #[cold]
 pub(crate) fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     panics::to_the_end(|| state.rollback());
@@ -329,11 +330,11 @@ pub(crate) fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoin
 }
 
 /// The source of random seeds for the messages of a run. A message always gets the same seed, no matter
-/// when it is run.
+/// when it runs.
 ///
-/// For a sweep, `Chances` contains the cell, and the seed depends on it. The index in the batch would
-/// not do, because it depends on how many cells the bee owns. If the swept dictionary is a single cell
-/// as a whole, the index is used as for all other messages.
+/// For a sweep, `Chances` contains the visited cell, and the seed depends on the cell. The index in the
+/// batch would not do, because it depends on how many cells the bee owns. If the whole swept dictionary is
+/// a single cell, the seed depends on the index, as for all other messages.
 struct Chances(Option<CellId>);
 
 impl Chances {
@@ -353,8 +354,8 @@ impl Chances {
     }
 }
 
-/// Begins to collect the changes of a run for the app's views. With a log nothing is collected: the
-/// views are updated when the record is committed.
+/// Begins to collect the changes of a run for the app's views. With a log, this collects nothing, because
+/// the views are updated when the record is committed.
 #[inline(always)]
 fn collect<'a, A: Published>(
     app: &'a AppRuntime<A>,
@@ -371,13 +372,13 @@ fn collect<'a, A: Published>(
     }
 }
 
-/// Adds the changes of a transaction to those for the views. If a panic occurs while they are cloned,
+/// Adds the changes of a transaction to those for the views. This clones rows. If the app's `Clone` panics,
 /// the transaction fails.
 fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
     panics::catch(AssertUnwindSafe(|| collected.note(state))).map_err(panicked)
 }
 
-/// Runs a handler and evicts excess rows. The caller then commits or rolls back the transaction.
+/// Runs a handler, and evicts excess rows. The caller then commits or rolls back the transaction.
 #[inline(always)]
 pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     state: &mut A,
@@ -387,7 +388,7 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
 ) -> Result<Option<M::Reply>, Failed<M::Error>> {
     let result = panics::catch(AssertUnwindSafe(|| {
         let handled = state.handle(message, ctx).map_err(Failed::Handler);
-        // inside the `catch`, because eviction clones rows, and `Clone` is the app's code
+        // this is inside the `catch`, because eviction clones rows, and `Clone` is code of the app
         if A::LIMITED && handled.is_ok() {
             state.evict().map_err(|text| Failed::Platform(Error::of(ErrorKind::Limit, text)))?
         }
@@ -405,8 +406,8 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Like [`ended`], for a traced message. A separate function, so that the code is not inlined twice into
-/// the loop.
+/// Like [`ended`], for a traced message. This is a separate function, so that the code is not inlined twice
+/// into the loop.
 #[cold]
 #[inline(never)]
 fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
@@ -418,7 +419,7 @@ fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
     ended(state, message, ctx, held)
 }
 
-/// Adds the changes of a transaction to `ops`. If a change cannot be encoded, the transaction fails,
+/// Appends the changes of a transaction to `ops`. If a change cannot be encoded, the transaction fails,
 /// because the log has to contain every change.
 fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Error> {
     let before = ops.len();
@@ -428,8 +429,8 @@ fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Erro
     })
 }
 
-/// Checks that the log can hold a message that is handled again later. If it cannot, the transaction that postpones the
-/// message fails: once it is committed, nothing could be undone.
+/// Checks that the log can hold a message that is to be handled again later. If it cannot, the transaction
+/// that postpones the message must fail now, because it could no longer be undone after its commit.
 #[cold]
 fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
     let again =
@@ -439,8 +440,8 @@ fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
         .map_err(|why| Error::of(ErrorKind::Limit, format!("the message cannot be postponed: {why}")))
 }
 
-/// Returns why a transaction failed. A violation of the map comes first, then the handler's own error or
-/// panic, then a limit.
+/// Returns why a transaction failed. A violation of the map has precedence over the handler's own error or
+/// panic, which has precedence over an exceeded limit.
 #[cold]
 fn failure<T, E>(
     result: Result<Result<T, Failed<E>>, Box<dyn std::any::Any + Send>>,
@@ -449,9 +450,9 @@ fn failure<T, E>(
     place: fn() -> String,
 ) -> Failed<E> {
     match (result, violation) {
-        // even if the handler caught the panic of the violation and continued
+        // this applies even if the handler has caught the panic of the violation and continued
         (result, Some(violation)) => {
-            // dropping an answer, an error or the payload of a panic may panic
+            // dropping an answer, an error or the payload of a panic may itself panic
             unwanted(result);
             Failed::Platform(Error::of(ErrorKind::Unmapped, format!("{violation}{}", place())))
         }
@@ -459,16 +460,16 @@ fn failure<T, E>(
         (Err(panic), None) => Failed::Platform(panicked(panic)),
         (Ok(Ok(answer)), None) => {
             unwanted(answer);
-            Failed::Platform(Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was passed")))
+            Failed::Platform(Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was exceeded")))
         }
     }
 }
 
-/// Returns the error of a transaction that has panicked, and drops the panic's payload.
+/// Converts the panic of a transaction into an error, and drops the payload of the panic.
 #[cold]
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
     let error = match panic.downcast_ref::<Refusal>() {
-        // the platform ended the transaction by unwinding with this error
+        // the hive itself has ended the transaction by unwinding with this error
         Some(Refusal(error)) => error.clone(),
         None => Error::of(ErrorKind::Panicked, panics::text(&*panic)),
     };
@@ -476,9 +477,9 @@ fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
     error
 }
 
-/// Routes the outputs of a run in order. `made_of` is the message from outside for which a stateless handler
-/// ran; the ids of the outputs are derived from its id. `chance` and `chain` belong to the first message of
-/// the run.
+/// Routes the outputs of a run, in order. If a stateless handler ran for a message from outside, `made_of`
+/// is that message, and the ids of the outputs derive from its id. `chance` and `chain` belong to the first
+/// message of the run.
 fn hand_over<A: App>(
     run: &Run<A>,
     handler: usize,
@@ -500,13 +501,13 @@ fn hand_over<A: App>(
         numbers: Numbers::NONE,
         hops: from.hops + 1,
         chain,
-        // messages of one batch differ by their index, which `chance_of` adds
+        // the messages of one batch differ in their index, which `chance_of` adds to the seed
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
 
     cx.turn.count_emits(app, handler, &outputs);
     if source.hops > limits::HOPS_PER_CAUSE_MAX {
-        // the messages most likely form a cycle
+        // the messages probably form a cycle
         cx.turn.hive.cycle(source.hops, A::NAME, batch.message_name());
         outputs.discard()
     } else {
@@ -524,8 +525,8 @@ fn hand_over<A: App>(
     cx.turn.give_back(outputs)
 }
 
-/// Releases the results of a run: routes the outputs in order, sends the answers, and passes messages on. If
-/// `cx` holds effects, the results are held, too.
+/// Releases the results of a run: routes the outputs, in order, sends the answers, and passes messages on.
+/// If `cx` holds effects, it holds these results as well.
 pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     batch: &Arc<Batch<M>>,
@@ -535,8 +536,8 @@ pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     release_made_of(run, None, batch, done, cx)
 }
 
-/// Like [`release`], for a stateless handler that ran for the message `made_of` from outside. The ids of the
-/// outputs are derived from the id of that message.
+/// Like [`release`], but if `made_of` is `Some`, a stateless handler ran for that message from outside, and
+/// the ids of the outputs derive from the id of the message.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     made_of: Option<MessageId>,
@@ -564,8 +565,8 @@ fn postpone_all<M: Message>(
     done: &mut Executed<M>,
     cx: &mut RouteContext,
 ) {
-    // `Ctx::postpone` has counted these timers in the outputs; if the run emitted nothing, the count has not
-    // been reset yet
+    // `Ctx::postpone` has counted these timers in the outputs. If the run emitted nothing, this count has
+    // not been reset yet
     cx.turn.ctx().out.discard();
 
     let Some(onward) = cx.turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };
@@ -577,7 +578,7 @@ fn postpone_all<M: Message>(
     }
 }
 
-/// Sends the answers, and passes unanswered messages on.
+/// Sends the answers to the requester, and passes unanswered messages on.
 pub(crate) fn finish<M: Message>(
     batch: &Arc<Batch<M>>,
     position: Option<u16>,
@@ -626,7 +627,7 @@ fn report<M: Message>(
     }
 }
 
-/// Ends a message with an error that is not its handler's, such as a limit.
+/// Ends a message with an error that its handler did not return, such as an exceeded limit.
 pub(crate) fn end_with_error<M: Message>(
     handler: &Handler,
     batch: &Arc<Batch<M>>,
@@ -653,7 +654,7 @@ mod tests {
     use crate::hive::dispatch::sender_queue::SenderQueue;
     use crate::hive::dispatch::turn::tests::in_a_turn;
 
-    /// Runs a handler of `bee` on a task that only routes.
+    /// Runs a handler of `bee` in a routing-only turn.
     fn execute_while_routing(bee: Option<BeeId>) {
         let app = app();
         let source = Source::outside(crate::cell::HiveId(1), 3);
