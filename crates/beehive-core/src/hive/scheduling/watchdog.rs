@@ -1,11 +1,11 @@
 //! The watchdog: detects handlers that hold their thread, and moves the bees that wait behind them to
 //! overflow pools.
 //!
-//! Every few milliseconds it checks all worker slots. The bees that wait on a held thread move to the
-//! overflow pool of their app, which has threads of its own: a few more than the app holds, up to a limit.
-//! A runner that is held becomes one of the pool's threads, and another runner replaces it. An app that
-//! holds all threads of its pool waits for itself: from then on its bees run in its pool only, and the
-//! runners stay available to other apps.
+//! Every few milliseconds, the watchdog checks all slots. It moves the bees that wait behind a held thread
+//! to the overflow pool of their app. A pool has its own threads: up to a limit, a few more than the app's
+//! handlers hold. A runner that is held becomes a thread of the pool, and another runner replaces it. If an
+//! app holds all threads of its pool, its other bees have to wait for its own handlers. From then on, the
+//! bees of this app run only in its pool, and the runners stay available to other apps.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::workers::{Bees, known_slots};
@@ -15,22 +15,22 @@ use std::time::{Duration, Instant};
 
 /// Interval between two checks of the slots.
 const LOOK: Duration = Duration::from_millis(2);
-/// A run that takes longer holds its thread.
+/// A run that takes longer than this holds its thread.
 ///
-/// This is just above the time for which an operating system may preempt a thread, which is no reason to
-/// move bees.
+/// The value is slightly above the time for which an operating system may preempt a thread, because
+/// preemption is no reason to move bees.
 const HELD: Duration = Duration::from_millis(8);
 
 /// What the watchdog knows about the current run of a slot.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// Number of the run; odd while the slot is busy.
+    /// Number of the run; odd while a handler runs.
     run: u64,
     /// When a check first saw this run.
     since: Instant,
-    /// Whether the watchdog has already found that this run holds its thread, and acted on it.
+    /// Whether the watchdog has already found that this run holds its thread, and has acted on it.
     poked: bool,
-    /// The message that the slot is running.
+    /// The index in the batch of the message that is being handled.
     at: u64,
     /// When a check first saw this message.
     at_since: Instant,
@@ -39,7 +39,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Starts to watch a run that a check at `now` sees for the first time.
+    /// Starts to watch a run that a check sees for the first time, at `now`.
     fn of(run: u64, at: u64, now: Instant) -> Seen {
         Seen { run, since: now, poked: false, at, at_since: now, reported: false }
     }
@@ -111,8 +111,8 @@ impl Watch {
                     hive.workers.overflow.adopt(app);
                     replaced = true
                 }
-                // the held worker may have been the one that polls sockets and timers while the others
-                // sleep; a new task wakes another worker, which takes over
+                // the held worker may be the one that polls sockets and timers while the others sleep.
+                // Spawning a task wakes another worker, which takes over the polling
                 hive.platform.spawn(Box::pin(std::future::ready(())))
             }
 
@@ -124,7 +124,7 @@ impl Watch {
         }
 
         if replaced {
-            // the queue may contain more bees of the same app, each of which would hold a runner for a
+            // the queue may contain more bees of the same app, each of which might hold a runner for a
             // while
             waiting.append(&mut hive.workers.take_all_queued())
         }
@@ -141,8 +141,8 @@ impl Watch {
     }
 }
 
-/// Runs the watchdog until the hive is dropped or over. It has a thread of its own, because all workers may
-/// be held.
+/// Runs the watchdog until the hive is dropped or over. The watchdog has its own thread, because handlers
+/// may hold all workers.
 pub(crate) fn relieve(hive: Weak<HiveInner>) {
     let mut watch = Watch::default();
     loop {
