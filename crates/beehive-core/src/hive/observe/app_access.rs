@@ -1,4 +1,5 @@
-//! `AppAccess`: operations on an app whose type the caller does not know, for the `testing` feature.
+//! Implements `AppAccess`: operations on an app whose type the caller does not know. For the `testing`
+//! feature.
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
@@ -100,7 +101,7 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
                 let state = again(&self, &mut body.app);
                 let failed = state.map(|state| body.app = state).err();
 
-                // even after a failure: the bee then continues with its old state
+                // this thaws the bee even after a failure; the bee then continues with its old state
                 Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
                 if let Some(error) = failed {
                     return Err(error);
@@ -120,7 +121,7 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
     }
 }
 
-/// Encodes a bee's state, and decodes it into a new instance of the app.
+/// Encodes a bee's state and decodes it into a new instance of the app.
 fn again<A: Handlers>(app: &AppRuntime<A>, state: &mut A) -> Result<A, DecodeError> {
     let encoded = panics::catch(AssertUnwindSafe(|| encode_many(&Columns::export(state, true))));
     let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: panics::text(&*panic) })?;

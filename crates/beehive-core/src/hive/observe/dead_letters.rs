@@ -1,4 +1,4 @@
-//! The public functions for dead letters: list, resend, discard.
+//! The public functions that list, resend and discard dead letters.
 
 use crate::hive::admission::credits::Cause as Held;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
@@ -10,20 +10,20 @@ use crate::state::DecodeError;
 use std::sync::Arc;
 
 impl Hive {
-    /// Returns the dead letters, oldest first, at most
+    /// Returns all dead letters that are kept, oldest first. There are at most
     /// [`limits::DEAD_LETTERS_MAX`](crate::limits::DEAD_LETTERS_MAX).
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.inner().dead_letters.list()
     }
 
     /// Resends the message of a dead letter to the app that failed to handle it, and removes the letter. If
-    /// the message fails again, the hive keeps it as a new letter.
+    /// the message fails again, it becomes a new dead letter.
     ///
-    /// Sender, origin, causal chain and position among the handlers that may answer stay the same. The
-    /// message gets a new place in the order of messages, and its answer is dropped, because the requester
-    /// already got the error. The call waits for a credit.
+    /// The sender, the origin, the causal chain and the position in the answer chain stay the same. The
+    /// message gets a new place in the order of messages. Its answer is dropped, because the requester has
+    /// already received the error. The call waits for a credit.
     ///
-    /// Cancel-safe: either the letter is still kept, or the message was sent.
+    /// Cancel-safe: if the future is dropped, either the letter is still kept or the message was sent.
     pub async fn resend_dead_letter(&self, number: u64) -> Result<(), ResendError> {
         let inner = self.inner();
         let letter = inner.dead_letters.find(number).ok_or(ResendError::Unknown { number })?;
@@ -40,18 +40,18 @@ impl Hive {
         }
 
         let held = Held::new(&inner.credits, 1, &inner.in_flight);
-        // another call may have taken the letter meanwhile
+        // another call may have taken the letter in the meantime
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
         tracing::info!(number, app = letter.app, message = letter.message, "resending a dead letter");
         inner.send_letter(letter, held).map_err(ResendError::Unreadable)
     }
 
-    /// Discards a dead letter and returns it; `None` if there is none with this number.
+    /// Discards a dead letter and returns it. Returns `None` if no letter has this number.
     pub fn discard_dead_letter(&self, number: u64) -> Option<DeadLetter> {
         self.inner().dead_letters.take(number)
     }
 
-    /// Discards all dead letters. Returns their number.
+    /// Discards all dead letters, and returns how many there were.
     pub fn discard_dead_letters(&self) -> usize {
         self.inner().dead_letters.clear()
     }

@@ -1,4 +1,4 @@
-//! Observation: status and dead letters for people, and access to apps for tests.
+//! Observation: the status and the dead letters, for people, and access to apps, for tests.
 
 #[cfg(feature = "testing")]
 pub(crate) mod app_access;

@@ -24,7 +24,7 @@ fn bytes_of(cell: &CellImage) -> u64 {
     (cell.key.len() + rows.sum::<usize>()) as u64
 }
 
-/// Number of bees in the status of an app.
+/// Maximum number of bees that the status of an app lists.
 const BUSIEST: usize = 8;
 
 impl<A: Handlers> AnyApp for AppRuntime<A> {
@@ -171,7 +171,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
 }
 
 impl HiveInner {
-    /// Returns the handler that sent a message: its app, its name, and the message that it handles.
+    /// Returns the handler that sent a message: its app, its name, and the message type that it handles.
     pub(crate) fn handler_of(
         &self,
         sender: Address,
@@ -190,13 +190,13 @@ impl Hive {
         self.look(false)
     }
 
-    /// Like [`Hive::status`], with the state size of the busiest bees. Each of these bees is locked while
-    /// its state is encoded.
+    /// Like [`Hive::status`], but includes the state sizes of the busiest bees. The mailbox of each of
+    /// these bees is locked while its state is encoded.
     pub fn status_with_sizes(&self) -> Status {
         self.look(true)
     }
 
-    /// Returns the status, with the encoded sizes of the busiest bees if `sizes` is set.
+    /// Returns the status. If `sizes` is set, it includes the state sizes of the busiest bees.
     fn look(&self, sizes: bool) -> Status {
         let inner = self.inner();
         let apps: Vec<Arc<dyn AnyApp>> = inner.apps.read().clone();
