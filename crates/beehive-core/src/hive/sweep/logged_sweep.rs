@@ -1,12 +1,12 @@
-//! Sweeps of journaled apps: a cursor in the log moves over the cells, one step at a time.
+//! Sweeps of journaled apps. A cursor in the log moves over the cells, one step at a time.
 //!
-//! A sweep starts in the record of its sender. It then advances in steps. The record of a step names the next
-//! cells and the new position of the cursor; when it is committed, these cells are visited. The record of a
-//! visit contains both what the bee did and that its cells are visited. Across a crash, the visit of each
-//! cell therefore takes effect exactly once.
+//! A sweep starts in the record of its sender, and then advances in steps. The record of a step names the
+//! next cells and the new position of the cursor. When this record is committed, the sweep visits these
+//! cells. The record of a visit contains both the changes that the bee made and the cells that were
+//! visited. Even across a crash, the visit of each cell therefore takes effect exactly once.
 //!
-//! A running sweep is blocked in its sender's queue: a later message of the same sender to a cell waits until
-//! the cursor has passed that cell.
+//! A running sweep is an entry of its sender's queue. A later message of the same sender to a cell waits
+//! behind it until the cursor has passed that cell.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, Outcome};
@@ -46,15 +46,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// The cells of a sweep whose visit has been sent and is not committed.
+/// The cells of a sweep whose visits have been sent but are not yet committed.
 #[derive(Default)]
 pub(crate) struct OpenVisits {
     /// Number of such cells.
     open: AtomicUsize,
-    /// Notified when the number falls.
+    /// Notified when the number decreases.
     fewer: Arc<Notify>,
-    /// The log and id of the sweep, and whether the cursor has passed the last cell; `None` unless an earlier
-    /// incarnation started the sweep.
+    /// The log and the id of the sweep, and whether the cursor has passed the last cell. `None` unless an
+    /// earlier incarnation started the sweep.
     resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
 }
 
@@ -77,9 +77,10 @@ impl OpenVisits {
         }
     }
 
-    /// Notes that the cursor has passed the last cell. The sweep leaves the quarantine here or in
-    /// [`OpenVisits::over`], whichever comes last: each writes its own variable and then reads the other one,
-    /// in one total order of all four (`SeqCst`), so at least one of them sees both.
+    /// Records that the cursor has passed the last cell. The sweep leaves the quarantine either here or in
+    /// [`OpenVisits::over`], which another thread may call at the same time. Each thread first writes its
+    /// own variable and then reads the other one. All four accesses are `SeqCst`, so they have one total
+    /// order, and it is impossible that both threads miss the other's write.
     fn reached_all(&self) {
         if let Some((link, sweep, all)) = &self.resumed {
             all.store(true, Ordering::SeqCst);
@@ -105,24 +106,26 @@ impl OpenVisits {
 struct Opening {
     /// The record that starts the sweep.
     record: Record,
-    /// The batch from outside to close when the record is committed.
+    /// The batch from outside that is closed when the record is committed.
     admitted: Option<Arc<Admitted>>,
-    /// The message that the record consumes, which is acknowledged then if it may come twice.
+    /// The message that the record consumes. It is acknowledged when the record is committed, if it may
+    /// arrive twice.
     consumed: MessageId,
-    /// The number of the sweep, if it has one of its own.
+    /// The sequence number of the sweep, if it has its own.
     reserved: Option<Reserved>,
 }
 
-/// Takes a number for a sweep on the lane of its app, if bees may move from one log to another. Its visits are parts of
-/// this number, by which a bee of another log knows them again. The number of the message that begins the sweep would not
-/// do, because that message is acknowledged as soon as the sweep has begun.
+/// Reserves a sequence number for a sweep on the lane of its app, if bees may move from one log to another.
+/// The visits are parts of this number, by which a bee of another log recognizes duplicates. The number of
+/// the message that begins the sweep would not do, because that message is acknowledged as soon as the
+/// sweep has begun.
 fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
     link.bees_move().then(|| link.lanes.bees.reserve(AppId(app), link.position()))
 }
 
 impl Opening {
-    /// Returns the record in which a message starts a sweep (`emit`) in the log `link`. Returns `None` if the message
-    /// was resent and has started its sweep before.
+    /// Returns the opening of a sweep (`emit`) that message `consumed` starts in the log `link`. Returns
+    /// `None` if the message was resent and has already started its sweep.
     fn of(
         link: &Link,
         consumed: MessageId,
@@ -154,12 +157,12 @@ impl Opening {
 
 /// The progress of a sweep.
 struct Progress {
-    /// The start of the sweep; `None` if it is committed, or part of a bee's record.
+    /// The start of the sweep; `None` if it has been committed or is part of a bee's record.
     opening: Option<Opening>,
-    /// The first cell that the cursor has not passed; `None` if it has passed all.
+    /// The first cell that the cursor has not passed; `None` if it has passed all cells.
     next: Option<CellId>,
-    /// Cells that had no owner when their visit was due. The next record removes them from the log's open
-    /// cells.
+    /// Cells that had no owner when their visit was due. The next record removes them from the open cells
+    /// in the log.
     gone: Vec<CellId>,
 }
 
@@ -171,14 +174,14 @@ struct Cursor<A: Handlers, M: Message> {
     sweep: MessageId,
     visit: Arc<Visit<M>>,
     open_visits: Arc<OpenVisits>,
-    /// Runs a visit at its bee.
+    /// Runs a visit in its bee.
     run: RunDelivery<A>,
     /// The cause of the visits; `None` for a sweep that is resumed after a crash.
     cause: Option<Arc<Cause>>,
     progress: Mutex<Progress>,
 }
 
-/// Starts the sweep of message `index` of a batch: immediately, or when the record that is being made is
+/// Starts the sweep of message `index` of a batch, either at once or when the record that is being made is
 /// committed.
 pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &Arc<AppRuntime<A>>,
@@ -194,7 +197,8 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         admitted.open()
     }
 
-    // the handler is part of the sweep's id, because several handlers of an app may sweep for one message
+    // the handler is part of the sweep's id, because several handlers of an app may sweep for the same
+    // message
     let handler = HandlerId(A::HANDLER as u16);
     let sweep = Numbers::sweep(message_id, handler).id(0, AppId(app.index));
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
@@ -202,7 +206,8 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 
     let reserved = number_of_its_own(&link, app.index);
     let runs_as = reserved.as_ref().map_or(sweep, |reserved| reserved.id);
-    // the record of the sender goes to another log, and emits the sweep there. It starts when its own log contains it
+    // the record of the sender may go to another log and emit the sweep there; the sweep then starts only
+    // when its own log contains it
     let mut first = Some((emit.clone(), reserved));
     let later = if cx.is_held() && link.acknowledges(sweep.lane) { first.take() } else { None };
     let opening = match cx.held() {
@@ -244,8 +249,9 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     }
 }
 
-/// Resumes an unfinished sweep from the log at a position: visits its open cells again, and continues at its cursor. If
-/// that is the log of its sender, and another than that of `app`, starts the sweep there unless it has started before.
+/// Resumes an unfinished sweep that the log at position `log` contains. Visits its open cells again, and
+/// continues at its cursor. If this log contains the sweep only as an emitted message of its sender, first
+/// starts the sweep in the log of `app`, unless it has already been started there.
 ///
 /// # Errors
 /// Returns an error if the message of the sweep cannot be decoded.
@@ -300,17 +306,18 @@ pub(crate) fn resume<A: Handlers, M: Message>(
 }
 
 impl<A: Handlers, M: Message> Cursor<A, M> {
-    /// Blocks the sweep in the sender's queue, which drives its steps from there.
+    /// Adds the sweep to the sender's queue, which drives its steps from there.
     fn wait_at(self: Arc<Self>, cx: &mut RouteContext) {
-        // the sweep itself counts as one visit, which is done last
+        // the sweep itself counts as one visit, which ends last
         self.visit.expect(1);
         cx.queue.block(Box::new(Waiting(self)), cx.turn.hive)
     }
 
-    /// Commits the start of the sweep, or else the next step, and sends the visits of that step.
+    /// Commits the start of the sweep, if that is still to be done. Otherwise commits the next step, and
+    /// sends its visits.
     ///
-    /// The cursor moves only after the visits are in their mailboxes. A later message of the sender is
-    /// delivered only once the cursor has passed its cell, so it arrives there after the visit.
+    /// The cursor moves only after the visits are in the mailboxes. A later message of the same sender is
+    /// delivered only once the cursor has passed its cell, so it arrives after the visit of that cell.
     async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
         let opening = self.progress.lock().opening.take();
         if let Some(opening) = opening {
@@ -343,13 +350,13 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
         progress.next = next
     }
 
-    /// Checks whether the sweep needs no further record.
+    /// Checks whether the sweep has committed all its own records. Its visits may still be uncommitted.
     fn is_over(&self) -> bool {
         let progress = self.progress.lock();
         progress.opening.is_none() && progress.next.is_none() && progress.gone.is_empty()
     }
 
-    /// Sends one visit to each bee that owns some of these cells. Returns the cells without an owner.
+    /// Sends one visit to each bee that owns some of these cells. Returns the cells that have no owner.
     fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
         let mut gone = Vec::new();
         let mut left = cells.to_vec();
@@ -363,7 +370,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
             }
 
             for (bee, mut cells) in visits.into_values() {
-                // `visits_of` does a binary search
+                // `visits_of` uses a binary search
                 cells.sort_unstable();
                 let count = cells.len();
                 let delivery = Delivery {
@@ -379,7 +386,8 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                 self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {
-                    // the bee has merged or retired since `find`: its cells are looked up again
+                    // another thread has merged or retired the bee since `find`, so this looks up its cells
+                    // again
                     self.open_visits.over(count);
                     self.visit.done();
                     left.extend(refused.cells);
@@ -391,7 +399,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     }
 }
 
-/// A sweep that is blocked in its sender's queue until the cursor has passed all cells.
+/// A sweep that waits in its sender's queue until the cursor has passed all cells.
 struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
 
 impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
@@ -428,8 +436,8 @@ impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
     }
 }
 
-/// The sender's queue asks for owners when a message is blocked. A sweep does not wait for an owner but for
-/// itself, so it uses `unite` to take its next step.
+/// The sender's queue calls these methods to find owners for a blocked entry. A sweep does not wait for an
+/// owner, but for its own progress, so `unite` takes its next step.
 impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
     fn ask(self: Arc<Self>, _: Vec<CellSet>, _: &Arc<HiveInner>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
@@ -440,8 +448,8 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
     }
 }
 
-/// Runs the handler for each entry of the visited cells that the bee owns, in key order, and makes one record
-/// of all runs.
+/// Runs the handler for each entry of the visited cells that the bee owns, in key order, and makes one
+/// record of all these runs.
 pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -451,7 +459,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
     let (Ok(visit), Some(pending)) = (visit, &mut body.pending) else { return };
     let app = &bee.app;
-    // none for a tick, which is in no log
+    // this is `None` for a tick, which no log contains
     let sweep = visit.open_visits.as_ref().map(|(sweep, _)| *sweep);
     let is_numbered = sweep.is_some() && pending.link().bees_move();
     let (cells, inputs) = match sweep {
@@ -459,17 +467,17 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         _ => (delivery.cells.clone(), Vec::new()),
     };
     if is_numbered && cells.is_empty() && pending.is_settled() {
-        // this bee has visited them before, and the record that says so is committed
+        // this bee has already handled these visits, and the record that says so is committed
         acknowledge_delivery(pending.link(), &delivery, app.index, turn.hive);
         visit.done();
         return delivery.batch.committed(delivery.cells.len());
     }
     let visited = sweep.map(|sweep| Visited { sweep, cells: cells.to_vec() });
-    // a numbered visit is an input of the record
+    // if the visits are numbered, the record contains them as inputs instead
     let logged = visited.as_ref().filter(|_| !is_numbered);
 
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
-        // the cells nevertheless count as visited
+        // the cells count as visited nevertheless
         draft.visits.extend(logged.cloned());
         hold_done(&visit, cx)
     };
@@ -478,7 +486,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         let batch = visits_of::<A, K, M>(bee, state, &cells, &visit, numbers);
         let count = batch.messages.len();
         if let Some(effects) = cx.held() {
-            // reserves numbers for messages that are routed to other bees
+            // this reserves numbers for those messages that are routed to other bees
             effects.numbers.take(count);
         }
         if visit.report.is_some()
@@ -516,7 +524,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.ops), cx);
                 release(run, &batch, done, cx)
             } else {
-                // the handler also needs cells of other bees
+                // the handler needs cells of other bees as well
                 route::<A, Each<K, M>>(app, &batch, one, None, cx)
             }
         }
@@ -529,7 +537,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     record(bee, body, (delivery, inputs), &mut steps, turn)
 }
 
-/// Counts one visit as done when the record is committed, if anybody waits for it.
+/// Marks one visit as done when the record is committed, if a requester waits for the sweep.
 fn hold_done<M: Message>(visit: &Arc<Visit<M>>, cx: &mut RouteContext) {
     if visit.report.is_some()
         && let Some(effects) = cx.held()

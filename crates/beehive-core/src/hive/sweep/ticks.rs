@@ -1,5 +1,5 @@
-//! Fires the timers of a hive: one task sleeps until the next is due. Starts the ticks of `#[every]`
-//! handlers.
+//! Fires the timers of a hive: one task sleeps until the next timer is due. Also starts the ticks of
+//! `#[every]` handlers.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::admission::credits::{Cause, Credits};
@@ -20,10 +20,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Fires timers that are due, until the hive is over.
+/// Fires timers when they are due, until the hive is over.
 pub(crate) async fn run(hive: Arc<HiveInner>) {
     loop {
-        // created before the checks below, so a notification that comes after them is not lost
+        // these futures are created before the checks below, so a notification that comes after the checks
+        // is not lost
         let (sooner, ended) = (hive.timers.sooner.notified(), hive.ended.notified());
         if hive.is_over() {
             return;
@@ -54,7 +55,7 @@ fn source(hive: &HiveInner, now: Time) -> Source {
     Source::outside(hive.id, now.as_nanoseconds())
 }
 
-/// Starts timer `N` of an app, which ticks once per period. At most one tick is in flight: while it is,
+/// Starts timer `N` of an app, which ticks once per period. At most one tick is in flight. While it is,
 /// further ticks are skipped and counted as collapsed.
 pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
     hive: &Arc<HiveInner>,
@@ -92,8 +93,8 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
     hive.timers.at(first, Box::new(move |turn| fire::<A, N>(app, period, one, turn)));
 }
 
-/// Starts timer `N` of an app, which sweeps the cells of a dictionary once per period. The visits are spread
-/// over half of the period ([`Pace::due`]).
+/// Starts timer `N` of an app, which sweeps the cells of a dictionary once per period. The visits are
+/// spread over half of the period (see [`Pace::due`]).
 pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
@@ -105,7 +106,8 @@ pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const 
     hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
 
-/// Starts one sweep of a timer. If the previous sweep is not over, counts this one as collapsed instead.
+/// Starts one sweep of a timer. If the previous sweep is not over, skips this sweep and counts it as
+/// collapsed.
 fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,
     period: Duration,
@@ -122,7 +124,8 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
         let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
         let pace = Pace { credits: parts.clone(), start: turn.now, period };
         if let Some(visit) = Visit::of(&batch, 0) {
-            // not logged even if the app is: a tick that a crash has cut short is followed by the next one
+            // the sweep is not logged, even if the app is journaled: if a crash cuts it short, the next
+            // tick starts another one
             paced(app.clone(), visit, run, 0, pace, turn)
         }
     } else {

@@ -1,9 +1,10 @@
-//! Sweeps of apps without a journal, and the parts that logged sweeps share: a message for every cell of a
-//! dictionary, one transaction each.
+//! Sweeps of apps without a journal, and the code that they share with logged sweeps. A sweep is a message
+//! to every cell of a dictionary, with one transaction per cell.
 //!
-//! A sweep walks the routing table shard by shard, and sends each bee one visit for the cells that it owns in
-//! that shard. A cell never changes its shard, so it is visited once even if bees merge during the sweep. If
-//! a bee merges while a visit is in its mailbox, the visit moves to the new owner together with the cells.
+//! A sweep walks the routing table shard by shard. For each shard, it sends each bee one visit for all
+//! cells that the bee owns in that shard. A cell never changes its shard, so it is visited exactly once,
+//! even if bees merge during the sweep. If a bee is merged while a visit is in its mailbox, the visit moves
+//! to the new owner together with the cells.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
@@ -43,10 +44,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The receiver of messages `M` in an app whose handler runs for each cell of a dictionary with keys `K`.
+/// The receiver of messages of type `M` in an app whose handler runs for each cell of a dictionary with
+/// keys of type `K`.
 pub(crate) struct EachReceiver<A: Handlers, K, M> {
     pub(crate) app: Arc<AppRuntime<A>>,
-    /// Runs a visit at its bee.
+    /// Runs a visit in its bee.
     pub(crate) run: RunDelivery<A>,
     pub(crate) kind: std::marker::PhantomData<fn(K, M)>,
 }
@@ -98,12 +100,12 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         if self.app.link.is_none()
             && let Some(effects) = cx.held()
         {
-            // no record contains what happens in an app that is in memory only
+            // no record contains what happens in an app whose state is in memory only
             let (receiver, batch) = (Self::of(&self.app, self.run), batch.clone());
             return effects.hold(move |cx| receiver.route(&batch, range, None, cx));
         }
 
-        // what an app in memory sends has no number; it is never sent again
+        // messages from an app whose state is in memory only have no sequence number and are never resent
         let is_logged = self.app.link.is_some() && batch.source.numbers.lane != LaneId::NONE;
 
         for index in range {
@@ -137,8 +139,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
     }
 }
 
-/// Returns a message that starts a sweep, as a log contains it. `at` is the time at which it is due; `None`
-/// if it is due now.
+/// Returns a message that starts a sweep, in the form in which a log contains it. `at` is the time at which
+/// the message is due, or `None` if it is due now.
 pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &AppRuntime<A>,
     batch: &dyn Messages,
@@ -156,19 +158,19 @@ pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
 }
 
-/// The data that all visits of one sweep share: its message, and the counters of the visits that are not
+/// The data that all visits of a sweep share: the message, and the counters of the visits that are not yet
 /// done.
 pub(crate) struct Visit<M: Message> {
     pub(crate) message: Shared<M>,
     pub(crate) source: Source,
-    /// Reports to the sender when all cells are done; `None` if the sender does not wait for it.
+    /// Reports to the sender when all cells are done; `None` if the sender does not wait for this.
     pub(crate) report: Option<Arc<Report<M>>>,
-    /// The id of the sweep and its uncommitted visits; `None` if the app is not journaled.
+    /// The id of the sweep and its uncommitted visits; `None` if no log contains the sweep.
     pub(crate) open_visits: Option<(MessageId, Arc<OpenVisits>)>,
 }
 
 impl<M: Message> Visit<M> {
-    /// Creates the visit of a sweep without a log.
+    /// Creates the visit of a sweep that no log contains.
     pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
         Self::new(batch, index, None).map(Arc::new)
     }
@@ -188,8 +190,9 @@ impl<M: Message> Visit<M> {
                 failed: Mutex::new(None),
             })
         });
-        // a seed of its own: two sweeps of one batch must not see the same random numbers at a cell. It is
-        // derived from the batch's seed, so that a sweep that is resumed after a crash sees the same numbers
+        // each sweep gets its own seed, because two sweeps of one batch must not see the same random
+        // numbers at a cell. The seed derives from that of the batch, so a sweep that is resumed after a
+        // crash sees the same numbers as before
         let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
         Some(Visit { message, source, report, open_visits })
     }
@@ -218,25 +221,25 @@ impl<M: Message> AnyBatch for Visit<M> {
     }
 }
 
-/// Reports to the sender of a sweep when all cells are done. If a visit is dropped, for instance because the
+/// Reports to the sender of a sweep when all cells are done. If a visit is dropped, for example because the
 /// hive stops, the count never reaches zero and nothing is reported.
 pub(crate) struct Report<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
-    /// Number of visits and messages to cells that are not done, plus one for the sweep itself until all
-    /// visits are sent.
+    /// Number of visits and messages to cells that are not yet done, plus one for the sweep itself until
+    /// all visits have been sent.
     open: AtomicUsize,
     /// The first error that occurred at any cell.
     failed: Mutex<Option<RequestError<M::Error>>>,
 }
 
 impl<M: Message> Report<M> {
-    /// Adds visits or messages that are not done.
+    /// Adds visits or messages that are not yet done.
     fn opened(&self, count: usize) {
         self.open.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Removes one. The call that reaches zero reports to the sender.
+    /// Removes one visit or message. The call that brings the number to zero reports to the sender.
     fn done(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(sink) = &self.batch.sink
@@ -271,7 +274,7 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
         let mut failed = self.failed.lock();
         match result {
             Err(error) if failed.is_none() => *failed = Some(error),
-            // dropping an error runs the app's code, which may panic
+            // dropping an error runs code of the app, which may panic
             result => drop(panics::harmless(|| drop(result))),
         }
         drop(failed);
@@ -283,14 +286,14 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
     }
 }
 
-/// Sends all visits in one go, because a later message of the same sender must not overtake the sweep.
+/// Sends all visits at once, because a later message of the same sender must not overtake the sweep.
 fn visit_all<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     visit: &Arc<Visit<M>>,
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
-    // the sweep itself counts as one, so the report waits until all visits are sent
+    // the sweep itself counts as one visit, so the report is not made before all visits have been sent
     visit.expect(1);
     for shard in 0..Routes::<A>::SHARDS {
         visit_shard(app, shard, visit, run, turn)
@@ -361,8 +364,8 @@ fn visit_shard<A: Handlers, M: Message>(
     }
 }
 
-/// Pushes a visit into the mailbox of a bee. If the bee has merged or retired since it was looked up, sends
-/// one visit for each cell to its present owner.
+/// Pushes a visit into the mailbox of a bee. If the bee has been merged or retired since the caller looked
+/// it up, sends a separate visit for each cell to the cell's present owner.
 fn send_visit<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     bee: &Arc<Bee<A>>,
@@ -381,8 +384,8 @@ fn send_visit<A: Handlers, M: Message>(
             position: None,
             cells: CellSet::from_slice(&[*cell]),
         };
-        // a cell without an owner is empty, so it needs no visit. If this owner has ended too, the cell is
-        // looked up again
+        // a cell without an owner is empty, so it needs no visit. If the present owner has ended as well,
+        // this looks up the cell again
         while let Some(bee) = app.routes.find(*cell) {
             match bee.push(one, turn) {
                 Ok(()) => {
@@ -400,9 +403,8 @@ fn send_visit<A: Handlers, M: Message>(
 
 /// How the sweep of a timer is spread over its period.
 pub(crate) struct Pace {
-    /// One credit per part of the cells. An unlogged sweep holds the credit of a part until the visits of that
-    /// part are done; a logged sweep holds all of them until it ends. The next sweep starts only when all are
-    /// free.
+    /// One credit for each part of the cells. The sweep holds the credit of a part until the visits of that
+    /// part are done. The next sweep starts only when all credits are free.
     pub(crate) credits: Arc<Credits>,
     /// The time at which the sweep started.
     pub(crate) start: Time,
@@ -410,8 +412,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns when the visits to a part of the cells are due. The parts are spread over half of the period,
-    /// so that this sweep is over when the next one is due.
+    /// Returns the time at which the visits of a part of the cells are due. The parts are spread over half
+    /// of the period, so that this sweep is over when the next one is due.
     pub(crate) fn due(&self, part: usize) -> Time {
         self.start + self.period.mul_f64(0.5 * part as f64 / SWEEP_PARTS as f64)
     }
@@ -430,7 +432,7 @@ pub(crate) fn paced<A: Handlers, M: Message>(
         return;
     }
 
-    // each part has a cause of its own, so nothing is in flight between two parts
+    // each part has its own cause, so nothing is in flight between two parts
     turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.in_flight));
     visit_shard(&app, part, &visit, run, turn);
     turn.cause = None;
@@ -486,7 +488,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             };
             run_delivery::<A, Each<K, M>>(bee, body, one, turn)
         } else {
-            // the handler also needs cells of other bees
+            // the handler needs cells of other bees as well
             turn.cause = delivery.cause.clone();
             let range = index..index + 1;
             route::<A, Each<K, M>>(app, &batch, range, None, &mut RouteContext::new(&mut body.queue, turn));
@@ -497,8 +499,8 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     visit.done()
 }
 
-/// Returns a batch with one message for each entry of the swept dictionary in these cells. `cells` must be
-/// sorted.
+/// Returns a batch with one message for each entry that the swept dictionary has in these cells. `cells`
+/// must be sorted.
 pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     state: &mut A,
