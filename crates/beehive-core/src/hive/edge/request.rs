@@ -46,7 +46,8 @@ impl<M: Message> PendingRequest<M> {
         }
     }
 
-    /// Ends the request if all handlers that cannot answer have reported, and no outcome has been sent.
+    /// Ends the request once as many handlers as expected have reported, unless an outcome has already been
+    /// sent.
     fn settle(state: &mut RequestState<M>) {
         if state.expected != Some(state.seen) {
             return;
