@@ -1,23 +1,23 @@
-//! Which log each app's records go to, as the builder collects it.
+//! The logs to which each app's records go. The builder collects them.
 
 use crate::hive::consensus::journal::{Journal, LogState};
 use crate::hive::start_error::StartError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A log: the journal, and the state at which it continues.
+/// A log: the journal, and the state from which it continues.
 type Log = (Arc<dyn Journal>, LogState);
 
 /// The logs of a hive that is being built.
 #[derive(Default)]
 pub(in crate::hive) struct AppLogs {
-    /// Each journal with the state at which it continues.
+    /// Each journal, with the state from which it continues.
     pub(in crate::hive) logs: Vec<Log>,
-    /// Positions in `logs` of the logs for apps that are not in `of_apps`.
+    /// The positions in `logs` of the logs for all apps that are not in `of_apps`.
     default: Vec<usize>,
-    /// Positions in `logs` of an app's own logs; none for an app whose state is in memory only.
+    /// The positions in `logs` of an app's own logs; empty for an app whose state is in memory only.
     of_apps: BTreeMap<String, Vec<usize>>,
-    /// An app that was named twice.
+    /// An app that was named more than once.
     twice: Option<String>,
 }
 
@@ -28,12 +28,13 @@ impl AppLogs {
         (first..self.logs.len()).collect()
     }
 
-    /// Adds the logs of all apps that are not named elsewhere, in place of earlier ones. Each bee is in one of them.
+    /// Adds the logs of all apps that are not named elsewhere. They replace those of earlier calls. Each
+    /// bee is in one of these logs.
     pub(in crate::hive) fn add_default(&mut self, logs: impl IntoIterator<Item = Log>) {
         self.default = self.add(logs)
     }
 
-    /// Adds the logs of these apps.
+    /// Adds logs for these apps.
     pub(in crate::hive) fn add_of(
         &mut self,
         apps: impl IntoIterator<Item = impl Into<String>>,
@@ -57,11 +58,11 @@ impl AppLogs {
         }
     }
 
-    /// Returns the positions of each app's logs in `logs`. The first one is the app's home: it has what belongs to no
-    /// bee.
+    /// Returns the positions of each app's logs in `logs`. The first one is the app's home log, which
+    /// contains everything that belongs to no bee.
     ///
     /// # Errors
-    /// Returns an error if an app was named twice, or if there is no app of a name.
+    /// Returns an error if an app was named more than once, or if a name is not that of an app in `apps`.
     pub(in crate::hive) fn of(&self, apps: &[&'static str]) -> Result<Vec<Vec<usize>>, StartError> {
         if let Some(app) = self.twice.clone() {
             return Err(StartError::TwoLogs { app });

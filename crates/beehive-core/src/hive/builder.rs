@@ -43,49 +43,51 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Starts an IO bee when the hive starts.
+/// A function that starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
-/// Creates the registry of the app with this name.
+/// A function that creates the registry of the app with this name.
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 /// The bees that a log contains.
 type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
-/// Removes the bees of one app from the bees of a log, and restores them.
+/// A function that takes the bees of one app out of the bees of a log, and restores them.
 type Restore = Box<dyn Fn(&mut Bees, &Arc<Link>, &mut SenderQueues) -> Result<(), DecodeError>>;
-/// Installs an app.
+/// A function that installs an app.
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
-/// The state that is collected while apps are installed.
+/// The state that the builder collects while it installs the apps.
 struct Installing<'a> {
     hive: &'a Arc<HiveInner>,
-    /// The seed of the cell ids.
+    /// The seed for cell ids.
     seed: u64,
     /// The settings of the app that is installed next.
     settings: toml::Table,
-    /// Settings that must be written to the apps' logs.
+    /// The settings that must be written to the apps' logs.
     new_settings: Vec<(AppId, LoggedSettings)>,
     registry: Option<MakeRegistry>,
     /// The logs.
     logs: &'a [(Arc<dyn Journal>, LogState)],
-    /// For each app, the positions of its logs in `logs`, its home first; none if its state is in memory only.
+    /// For each app, the positions of its logs in `logs`, starting with its home log; empty if the app's
+    /// state is in memory only.
     of_apps: Vec<Vec<usize>>,
-    /// Restores each app's bees from the log at a position, in the order of the apps.
+    /// For each app, in order, the positions of its logs, and the function that restores its bees from one
+    /// of them.
     restore: Vec<(Vec<usize>, Restore)>,
-    /// The apps that are installed, in the order in which they were added.
+    /// The installed apps, in the order in which they were added.
     apps: Vec<Arc<dyn AnyApp>>,
-    /// Actions to run when all apps are installed.
+    /// Actions to run once all apps are installed.
     seal: Vec<Seal>,
-    /// Actions to run when the apps are restored: they start the timers.
+    /// Actions to run once the apps are restored. They start the timers.
     start: Vec<Start>,
-    /// Whether views are published only when time advances; for tests.
+    /// Whether views are published only when time advances. For tests.
     views_by_moment: bool,
-    /// Shapes of the apps' dictionaries, if there is a log.
+    /// The shapes of the apps' dictionaries, if there is a log.
     shapes: Vec<AppShapes>,
 }
 
-/// Configuration of a hive: its apps, their settings, and what it runs on.
+/// The configuration of a hive: its apps, their settings, and the platform that it runs on.
 #[derive(Default)]
 pub struct Builder {
-    /// Each app's name and where it is declared, with the function that installs it.
+    /// Each app's name, where it is declared, and the function that installs it.
     apps: Vec<((&'static str, &'static str), Install)>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,
@@ -102,33 +104,35 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds an app. If several apps can answer a message, they are asked in the order in which they were
+    /// Adds an app. If several apps can answer a message, they get it in the order in which they were
     /// added.
     pub fn app<A: Handlers>(mut self) -> Self {
         self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
         self
     }
 
-    /// Sets the apps' settings: the table `apps` of a configuration, by app name.
+    /// Sets the settings of the apps: the table `apps` of a configuration, by app name.
     pub fn settings(mut self, apps: toml::Table) -> Self {
         self.settings = apps;
         self
     }
 
-    /// Sets the platform that the hive runs on. The default is the tokio runtime in which it is started.
+    /// Sets the platform that the hive runs on. The default is the tokio runtime in which the hive is
+    /// started.
     pub fn platform(mut self, platform: Arc<dyn Platform>) -> Self {
         self.platform = Some(platform);
         self
     }
 
-    /// Sets the function that makes the registry of each app. By default the hive decides alone.
+    /// Sets the function that creates the registry of each app. By default, the hive alone decides which
+    /// bee owns a cell.
     pub fn registry(mut self, make: impl Fn(&'static str) -> Arc<dyn Registry> + 'static) -> Self {
         self.registry = Some(Box::new(make));
         self
     }
 
     /// Sets the cluster's seed for cell ids. By default it is random, so that no sender outside can choose
-    /// a cell.
+    /// the cell that it hits.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -140,58 +144,61 @@ impl Builder {
         self
     }
 
-    /// Sets the number of messages that may be in flight from callers that use the [`Hive`] itself.
+    /// Sets how many messages from callers that use the [`Hive`] itself may be in flight.
     pub fn credits(mut self, credits: u32) -> Self {
         self.credits = Some(credits);
         self
     }
 
-    /// Sets the time after which a running message is logged and listed in [`Hive::status`]. The default is
-    /// [`limits::STUCK_AFTER`]. The handler is not interrupted; its cells wait, and others go on. Values
-    /// below ten milliseconds are raised to ten.
+    /// Sets how long a message may run before the hive logs it and lists it in [`Hive::status`]. The
+    /// default is [`limits::STUCK_AFTER`]. The handler is not interrupted. Messages to its cells wait, and
+    /// other cells continue. Values below about ten milliseconds have the same effect as ten, because the
+    /// watchdog does not look at shorter runs.
     pub fn stuck_after(mut self, time: Duration) -> Self {
         self.stuck_after = Some(time);
         self
     }
 
-    /// Sets how often the hive verifies derived maps: one of `every` messages that the map of a handler drops
-    /// is given to the handler, on an instance without state, and everything that the handler does is undone.
-    /// If it does anything, the message ends with an error of the kind
-    /// [`Unmapped`](crate::ErrorKind::Unmapped), as a dead letter, and from then on all messages that this
-    /// map drops are verified. 0 turns this off.
+    /// Sets how often the hive verifies derived maps. Of the messages that a handler's map drops, the hive
+    /// gives one in `every` to the handler, on an instance without state, and undoes everything that the
+    /// handler does. If the handler does anything, the message becomes a dead letter with an error of the
+    /// kind [`Unmapped`](crate::ErrorKind::Unmapped), and from then on the hive verifies all messages that
+    /// this map drops. 0 turns verification off.
     ///
-    /// The default is 1 (each message) in a build with debug assertions and in the test kit, and
-    /// [`limits::DROPS_PER_VERIFICATION`] otherwise. A handler that writes to the console before it finds that
-    /// it has nothing to do writes it for verified messages, too. Messages that a map does not drop need no
-    /// verification: their handlers run, and the runtime checks each access.
+    /// The default is 1 (every message) in a build with debug assertions and in the test kit, and
+    /// [`limits::DROPS_PER_VERIFICATION`] otherwise. If a handler writes to the console before it finds
+    /// that it has nothing to do, it also does so for verified messages. Messages that a map does not drop
+    /// need no verification, because their handlers run, and the runtime checks each access.
     pub fn verify_maps(mut self, every: u32) -> Self {
         self.verify_maps = Some(every);
         self
     }
 
-    /// Writes the records of all apps to `journal`, except of those that [`Builder::journal_of`] and
-    /// [`Builder::in_memory`] name. The journal continues at `colony`: the hive restores the state in it, and
-    /// resends messages that were emitted and not handled. The apps, their order, which of them share a log, and the
-    /// seed must be the same as in the log.
+    /// Writes the records of all apps to `journal`, except for apps that [`Builder::journal_of`] or
+    /// [`Builder::in_memory`] names. The journal continues from `colony`: the hive restores the state that
+    /// it contains, and resends messages that were emitted but not handled. The apps, their order, their
+    /// assignment to logs, and the seed must be the same as when the log was written.
     pub fn journal(self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
         self.journals([(journal, colony)])
     }
 
-    /// Spreads the bees of all apps over several logs, except of those apps that [`Builder::journal_of`] and
-    /// [`Builder::in_memory`] name. A bee is in one of them, which its first cell decides, until it moves to another. What
-    /// belongs to no bee, such as a sweep, is in the first one.
+    /// Spreads the bees of all apps over several logs, except for apps that [`Builder::journal_of`] or
+    /// [`Builder::in_memory`] names. Each bee is in one of these logs. Its first cell determines the log,
+    /// and the bee may later move to another one. Everything that belongs to no bee, such as a sweep, is in
+    /// the first log.
     ///
-    /// The logs commit independently of one another: while one of them cannot commit, the bees of the others go on. A
-    /// message whose cells have owners in several logs moves these owners to one log before they merge. See
-    /// [`Builder::journal`] for what must stay as it was when the logs were written; logs may be added, but none left out.
+    /// The logs commit independently of one another. While one of them cannot commit, the bees of the
+    /// others continue. If the cells of a message have owners in several logs, the hive moves these owners
+    /// to one log before it merges them. [`Builder::journal`] says what must be the same as when the logs
+    /// were written. Logs may be added, but none may be removed.
     pub fn journals(mut self, logs: impl IntoIterator<Item = (Arc<dyn Journal>, LogState)>) -> Self {
         self.logs.add_default(logs);
         self
     }
 
-    /// Writes the records of these apps to a log of their own, as [`Builder::journal`] does for all others. `apps` are
-    /// the names of apps. Several logs commit independently of one another: while one of them cannot commit, the apps
-    /// of the others go on.
+    /// Writes the records of these apps to a separate log, as [`Builder::journal`] does for all other apps.
+    /// `apps` contains the names of the apps. The logs commit independently of one another. While one of
+    /// them cannot commit, the apps of the others continue.
     pub fn journal_of(
         mut self,
         apps: impl IntoIterator<Item = impl Into<String>>,
@@ -202,30 +209,31 @@ impl Builder {
         self
     }
 
-    /// Keeps the state of these apps in memory only, although the hive has a journal. They pay nothing for it, and lose
-    /// their state, their timers and their unhandled messages when the process ends. `apps` are the names of apps.
+    /// Keeps the state of these apps in memory only, although the hive has a journal. These apps do not pay
+    /// for the journal, and lose their state, their timers and their unhandled messages when the process
+    /// ends. `apps` contains the names of the apps.
     pub fn in_memory(mut self, apps: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.logs.keep_in_memory(apps);
         self
     }
 
-    /// Attaches an observer, which replaces an earlier one.
+    /// Attaches a probe, which replaces any earlier one.
     #[cfg(feature = "testing")]
     pub(crate) fn probe(mut self, probe: Arc<dyn Probe>) -> Self {
         self.probe = Some(probe);
         self
     }
 
-    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so that what
-    /// handlers see does not depend on how cells are distributed.
+    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so that the
+    /// content of views does not depend on how cells are distributed among bees.
     #[cfg(feature = "testing")]
     pub(crate) fn views_by_moment(mut self) -> Self {
         self.views_by_moment = true;
         self
     }
 
-    /// Starts an IO bee under this name with the hive, and restarts it according to `restart`: see
-    /// [`Hive::spawn_io`]. Every hive with this configuration starts its own IO bee.
+    /// Starts an IO bee with this name when the hive starts, and restarts it according to `restart` (see
+    /// [`Hive::spawn_io`]). Every hive with this configuration starts its own IO bee.
     pub fn io<F, Fut>(mut self, name: impl Into<String>, restart: Restart, make: F) -> Self
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -236,7 +244,7 @@ impl Builder {
         self
     }
 
-    /// Starts the hive on a runtime of its own with `workers` threads: for programs without a runtime, or
+    /// Starts the hive on its own runtime with `workers` threads. For programs that have no runtime, or
     /// whose runtime must not be held up by handlers. The runtime ends when the hive has stopped and its
     /// last handle is dropped.
     ///
@@ -247,10 +255,11 @@ impl Builder {
         self.platform(Arc::new(platform)).start()
     }
 
-    /// Starts the hive on the given platform, or else on the current tokio runtime of any flavor.
+    /// Starts the hive on the given platform, or, if there is none, on the current tokio runtime, of
+    /// whichever flavor.
     ///
-    /// The first hive of a process wraps the panic hook, so that a panic in a derived map prints nothing: the
-    /// message then goes to its handler, and if the handler panics, too, that panic is reported.
+    /// The first hive of a process wraps the panic hook, so that a panic in a derived map prints nothing.
+    /// The message then goes to its handler, and if the handler panics as well, that panic is reported.
     pub fn start(self) -> Result<Hive, StartError> {
         panics::keep_maps_quiet();
         for (at, ((app, place), _)) in self.apps.iter().enumerate() {
@@ -383,7 +392,7 @@ impl Builder {
         }
         for (link, (_, state)) in hive.log_clients().iter().zip(&logs) {
             if shapes != state.shapes {
-                // the shapes enter the log before any entry that is encoded with them
+                // the log must contain the shapes before any entry that is encoded with them
                 drop(link.say(Record::Shapes(shapes.clone())))
             }
         }
@@ -410,14 +419,15 @@ impl Builder {
 }
 
 impl Installing<'_> {
-    /// Returns the states of an app's logs, its home first; none if its state is in memory only.
+    /// Returns the states of an app's logs, starting with its home log, or none if the app's state is in
+    /// memory only.
     fn states_of(&self, app: u16) -> impl Iterator<Item = &LogState> {
         let positions = self.of_apps.get(usize::from(app)).into_iter().flatten();
         positions.filter_map(|log| self.logs.get(*log)).map(|(_, state)| state)
     }
 
-    /// Returns the version of an app's settings: the logged one if the log has the same settings, or else
-    /// the next.
+    /// Returns the version of an app's settings: the logged version if the log contains the same settings,
+    /// otherwise the next version.
     fn settings_version<A: Handlers>(&mut self, app: u16, table: &toml::Table) -> Result<u32, ConfigError> {
         let Some(state) = self.states_of(app).next().filter(|_| A::HAS_SETTINGS) else { return Ok(1) };
         let logged = state.settings.get(&AppId(app));
@@ -433,8 +443,8 @@ impl Installing<'_> {
         Ok(version)
     }
 
-    /// Creates an app's runtime, registers its handlers, and collects the actions to run after all apps are
-    /// installed.
+    /// Creates an app's runtime state, registers the app's handlers, and collects the actions to run once
+    /// all apps are installed.
     fn install<A: Handlers>(&mut self) -> Result<(), StartError> {
         if let Some(key) = same_key_name(A::DICTS) {
             return Err(StartError::SameKeyName { app: A::NAME, key });
@@ -453,7 +463,8 @@ impl Installing<'_> {
                     state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)))
                 });
                 let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
-                // an id that the log has never contained is free, even if an earlier process has given it out
+                // an id that the log has never contained is free, even if an earlier process has assigned
+                // it
                 let newest = self.states_of(index).filter_map(|state| state.newest.get(&AppId(index)));
                 let newest = newest.max().map_or(0, |bee| bee.0);
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, newest)))
@@ -499,7 +510,7 @@ impl Installing<'_> {
     }
 }
 
-/// Describes why a log does not fit: it contains bees of an app that does not write to it.
+/// Describes why a log does not fit: it contains bees of an app that no longer writes to it.
 fn bees_of_no_app(app: AppId, apps: &[Arc<dyn AnyApp>]) -> String {
     match apps.get(app.index()) {
         Some(known) => format!(
@@ -510,7 +521,7 @@ fn bees_of_no_app(app: AppId, apps: &[Arc<dyn AnyApp>]) -> String {
     }
 }
 
-/// Logs one warning that no app is replicated, if any app asks for replication.
+/// Logs one warning that no app is replicated, if any app requests replication.
 fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
     let asked: Vec<String> = apps
         .iter()
@@ -526,8 +537,8 @@ fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
     }
 }
 
-/// Returns the name of a derived key type that two different types use. Their dictionaries would be taken
-/// for columns of one cell.
+/// Returns a name that two different key types share, if there is one. The hive would treat the
+/// dictionaries of such types as columns of the same cell.
 fn same_key_name(dicts: &[crate::mapper::DictInfo]) -> Option<&'static str> {
     dicts.iter().enumerate().find_map(|(at, d)| {
         let clash = dicts[..at].iter().any(|o| o.group_seed == d.group_seed && o.key_type != d.key_type);

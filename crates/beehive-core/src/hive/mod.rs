@@ -1,9 +1,9 @@
-//! One hive: its apps, their bees, and the path of a message from where it is emitted to where it is handled.
+//! One hive: its apps, their bees, and the path of a message from its sender to its handler.
 //!
-//! An emitting task maps a message, finds the bee that owns the cells in a local table, and puts the
-//! message into the mailbox of that bee. Then, in one *turn*, it runs the bees that it has scheduled and
-//! those that they schedule, until none is left or the turn's budget is used up. If another thread is
-//! running a bee, that thread also runs what arrives meanwhile.
+//! An emitting task maps a message to cells, finds the bee that owns them in a local table, and puts the
+//! message into that bee's mailbox. A thread then runs the scheduled bees, and those that they schedule in
+//! turn, in one *turn*, until none is left or the turn's budget is used up. If messages arrive for a bee
+//! that a thread is already running, the same thread handles them.
 
 pub(crate) mod admission;
 mod app_logs;
@@ -68,18 +68,18 @@ impl Hive {
         self.0.now()
     }
 
-    /// Emits a message from outside; waits while no credit is free.
+    /// Emits a message from outside. Waits while no credit is free.
     ///
-    /// Messages that one task emits one after the other arrive in that order. An IO bee emits batches and
-    /// is faster.
+    /// Messages that a task emits one after the other arrive in that order. An IO bee is faster, because it
+    /// emits batches.
     pub async fn emit<M: Message>(&self, message: M) {
         if self.0.is_over() {
-            return tracing::debug!(message = M::NAME, "emitted after the hive has stopped; dropped");
+            return tracing::debug!(message = M::NAME, "message dropped: emitted after the hive has stopped");
         }
         tokio::select! {
             biased;
             () = self.0.room_for_one() => self.emit_with_credit(message),
-            () = self.stopped() => tracing::debug!(message = M::NAME, "emitted after the hive has stopped; dropped"),
+            () = self.stopped() => tracing::debug!(message = M::NAME, "message dropped: emitted after the hive has stopped"),
         }
     }
 
@@ -92,7 +92,7 @@ impl Hive {
         edge::request::wait_for(self, |hive| async move { hive.emit(message).await });
     }
 
-    /// Emits a message from outside if a credit is free.
+    /// Emits a message from outside if a credit is free. Otherwise returns [`Busy`].
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
         let room = self.0.logs.as_ref().is_none_or(|logs| logs.own_lane.has_room_for_next());
         if !room || !self.0.credits.take_all(1) {
@@ -102,12 +102,12 @@ impl Hive {
         Ok(())
     }
 
-    /// Routes a message for which a credit was taken.
+    /// Routes a message for which the caller has taken a credit.
     fn emit_with_credit<M: Message>(&self, message: M) {
         let inner = &self.0;
         if guard::in_transaction() {
-            // a handler has called this, although it should emit through its context: another task emits the
-            // message, because a transaction must not run inside another one
+            // a handler has called this, although it should emit through its context. Another task emits
+            // the message instead, because a transaction must not run inside another transaction
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
@@ -115,13 +115,13 @@ impl Hive {
         inner.route_from_outside(message, None, Place::Runners)
     }
 
-    /// Returns an encoded message, from a log record or a dead letter, as JSON. `name` is the name of its
+    /// Returns an encoded message from a log record or a dead letter as JSON. `name` is the name of its
     /// type.
     pub fn message_in_words(&self, name: &str, bytes: &[u8]) -> Result<String, DecodeError> {
         self.0.types.in_words(name, bytes)
     }
 
-    /// Returns the shapes of the encodings of all messages that some app handles, by message name.
+    /// Returns the shapes of the encodings of all message types that some app handles, by message name.
     pub fn message_shapes(&self) -> BTreeMap<String, Shape> {
         self.0.types.shapes()
     }
@@ -147,7 +147,7 @@ impl Hive {
         }
     }
 
-    /// Waits until the hive is over: no handler begins any more. Cancel-safe.
+    /// Waits until the hive is over, that is, until no further handler begins. Cancel-safe.
     pub(crate) async fn over(&self) {
         loop {
             let ended = self.0.ended.notified();
@@ -169,8 +169,9 @@ impl Hive {
         }
     }
 
-    /// Waits until no work is in flight: all messages from outside are handled, with everything that they
-    /// caused, and IO bees have read their mail. Timers that have not fired do not count. Cancel-safe.
+    /// Waits until no work is in flight: all messages from outside have been handled, with everything that
+    /// they caused, and IO bees have read their mail. Timers that have not yet fired do not count.
+    /// Cancel-safe.
     pub async fn idle(&self) {
         self.0.in_flight.done().await
     }

@@ -1,4 +1,4 @@
-//! Registers an app's handlers at a hive.
+//! Registers an app's handlers with a hive.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
@@ -15,12 +15,12 @@ use crate::message::{Each, Message, Tick};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Completes the receivers of a message type when all apps are registered.
+/// An action that completes the receivers of a message type, once all apps are registered.
 pub(crate) type Seal = Box<dyn FnOnce(&Types)>;
-/// Starts a timer when the hive starts.
+/// An action that starts a timer when the hive starts.
 pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 
-/// Collects an app's handlers. The derived code calls it.
+/// Collects an app's handlers. Derived code calls its methods.
 pub struct Registrar<'a, A: Handlers> {
     hive: &'a Arc<HiveInner>,
     app: &'a Arc<AppRuntime<A>>,
@@ -36,12 +36,12 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         Registrar { hive, app, swept: vec![None; A::REPORT.len()], seal: Vec::new(), start: Vec::new() }
     }
 
-    /// Returns the swept dictionaries by handler, and the actions that the builder runs later.
+    /// Returns the dictionary that each handler sweeps, and the actions that the builder runs later.
     pub(crate) fn finish(self) -> (Vec<Option<u32>>, Vec<Seal>, Vec<Start>) {
         (self.swept, self.seal, self.start)
     }
 
-    /// Adds a receiver of messages `M`. `name` is the name under which a log finds the handler.
+    /// Adds a receiver of messages of type `M`. `name` is the name by which a log finds the handler.
     fn receive<M: Message>(
         &mut self,
         name: String,
@@ -94,8 +94,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         }));
     }
 
-    /// Notes that a handler sweeps dictionary `dict`, and registers the functions that resume its sweeps and
-    /// visits from a log.
+    /// Records that a handler sweeps dictionary `dict`, and registers the functions that resume its sweeps
+    /// and visits from a log.
     fn note_swept<K: Key, M: Message>(&mut self, dict: u32)
     where
         A: Handles<Each<K, M>>,

@@ -1,10 +1,11 @@
-//! Changes of settings while the hive runs. Each change is a version, and each transaction sees one
-//! version.
+//! Changes of settings while the hive runs. Each change makes a new version, and each transaction sees a
+//! single version.
 //!
-//! With a log, a change is committed before any handler sees it. Then the app's version is incremented, and
-//! each worker compares it with the version of a bee before each run of messages. A message is delivered
-//! after the transaction that emitted it. If a bee with new settings sends a message to another bee of its
-//! app, that bee therefore handles it with the same settings or newer ones.
+//! With a log, a change is committed before any handler sees it. The hive then stores the app's new
+//! version. Before each run of messages, the thread that runs a bee compares the bee's version with that of
+//! the app. A message is delivered only after the transaction that emitted it. If a bee with new settings
+//! sends a message to another bee of its app, that bee therefore handles the message with the same settings
+//! or newer ones.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
@@ -17,12 +18,12 @@ use crate::state::{ConfigError, names};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Tells an app that its settings have changed. The hive sends it to each app that handles it, after each
-/// change and when the hive resumes from a log.
+/// Tells an app that its settings have changed. The hive sends this message to each app that handles it,
+/// after each change of the app's settings and when the hive resumes from a log.
 ///
-/// A handler sees the new settings even without this message. The message is for the consequences of a
-/// change, such as removing flows that are no longer allowed. It may arrive more often than settings change,
-/// so handling it must be idempotent.
+/// Handlers see the new settings even without this message. It lets an app act on the consequences of a
+/// change, for example remove flows that are no longer allowed. It may arrive more often than settings
+/// change, so its handler must be idempotent.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -45,7 +46,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reconfigured {
-    /// Version of the current settings; counts from 1.
+    /// Version of the current settings. Versions count from 1.
     pub version: u32,
 }
 
@@ -55,7 +56,7 @@ impl Message for Reconfigured {
     const NAME: &'static str = "beehive::Reconfigured";
 }
 
-/// Why a change of settings was rejected.
+/// The reasons for which a change of settings may be rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconfigureError {
@@ -95,8 +96,8 @@ impl From<ReconfigureError> for StartError {
     }
 }
 
-/// Splits the configuration into one table per app, in the order of the apps; empty for apps without a
-/// table.
+/// Splits the configuration into one table per app, in the order of the apps. An app that the configuration
+/// does not mention gets an empty table.
 pub(crate) fn by_app(
     mut all: toml::Table,
     apps: &[&'static str],
@@ -118,13 +119,13 @@ pub(crate) fn by_app(
 }
 
 impl Hive {
-    /// Replaces the settings of all apps by the table `apps` of a configuration, by app name. An app
-    /// without a table gets its defaults. Returns the apps whose settings have changed.
+    /// Replaces the settings of all apps with those in the table `apps` of a configuration, by app name. An
+    /// app without a table gets its defaults. Returns the apps whose settings have changed.
     ///
     /// If one app rejects its settings, nothing changes. Each transaction that begins after the change sees
-    /// the new settings, and none sees a mixture of both. With a journal, settings are committed before they
-    /// take effect. Apps that handle [`Reconfigured`] get it. A map never depends on settings, so no cell
-    /// moves.
+    /// the new settings, and no transaction sees a mixture of old and new ones. With a journal, the
+    /// settings are committed before they take effect. Changed apps that handle [`Reconfigured`] get this
+    /// message. Maps never depend on settings, so no cell moves.
     ///
     /// Cancel-safe: dropping the future does not stop the change.
     ///
@@ -220,9 +221,9 @@ impl HiveInner {
     }
 }
 
-/// Writes the settings that the hive started with into the logs, and sends `Reconfigured` to the apps if the
-/// hive resumes from a log: the logged state may have been made with other settings, or the earlier
-/// incarnation may not have notified the apps.
+/// Writes the settings with which the hive has started to the logs. If the hive resumes from a log, also
+/// sends `Reconfigured` to the apps, because the logged state may have been made with other settings, or
+/// the earlier incarnation may have ended before it notified the apps.
 pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
     let hive = Hive(hive.clone());
     hive.inner().platform.clone().spawn(Box::pin(async move {
@@ -235,7 +236,7 @@ pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, g
 }
 
 async fn settled(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
-    // holds back a concurrent change, which must follow these settings in the log
+    // this holds back concurrent changes, which must follow these settings in the log
     let _one_at_a_time = hive.reconfiguring.lock().await;
     hive.log_settings(new).await;
 

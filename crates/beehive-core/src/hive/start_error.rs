@@ -1,9 +1,9 @@
-//! Why a hive did not start.
+//! The reasons for which a hive may fail to start.
 
 use crate::shape::Shape;
 use crate::state::{ConfigError, names};
 
-/// Why a hive did not start.
+/// The reasons for which a hive may fail to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
@@ -11,14 +11,14 @@ pub enum StartError {
     SameName {
         /// The name.
         app: &'static str,
-        /// Where they are declared.
+        /// Where the two are declared.
         places: [&'static str; 2],
     },
-    /// Two types of messages have the same name.
+    /// Two message types have the same name.
     SameMessageName {
         /// The name.
         message: &'static str,
-        /// Where they are declared.
+        /// Where the two are declared.
         places: [&'static str; 2],
     },
     /// The configuration has a table for an app that the hive does not have.
@@ -28,31 +28,32 @@ pub enum StartError {
         /// Names of the hive's apps.
         known: Vec<&'static str>,
     },
-    /// A builder gives a log to an app that the hive does not have, or keeps it in memory.
+    /// [`Builder::journal_of`](crate::Builder::journal_of) or
+    /// [`Builder::in_memory`](crate::Builder::in_memory) names an app that the hive does not have.
     NoSuchApp {
         /// The name.
         app: String,
         /// Names of the hive's apps.
         known: Vec<&'static str>,
     },
-    /// A builder names an app twice in [`Builder::journal_of`](crate::Builder::journal_of) and
-    /// [`Builder::in_memory`](crate::Builder::in_memory).
+    /// [`Builder::journal_of`](crate::Builder::journal_of) and
+    /// [`Builder::in_memory`](crate::Builder::in_memory) name an app more than once.
     TwoLogs {
         /// The app.
         app: String,
     },
     /// An app rejected its settings.
     Settings(ConfigError),
-    /// `start` was called outside of a tokio runtime, and the builder has no platform.
+    /// `start` was called outside of a tokio runtime, and no platform was set.
     NoRuntime,
-    /// The hive's own runtime cannot be created.
+    /// The hive's own runtime could not be created.
     Runtime {
-        /// Error of the operating system.
+        /// The error of the operating system.
         why: String,
     },
     /// The log does not fit these apps.
     Log {
-        /// Description of the mismatch.
+        /// A description of the mismatch.
         why: String,
     },
     /// Two dictionaries of an app have key types with the same name.
@@ -62,7 +63,7 @@ pub enum StartError {
         /// The name.
         key: &'static str,
     },
-    /// A dictionary's values could be written to the journal's log but not decoded again.
+    /// A dictionary's values can be encoded for the log, but the encoding cannot be decoded.
     Unreadable {
         /// The app.
         app: &'static str,
@@ -78,12 +79,12 @@ impl std::fmt::Display for StartError {
         match self {
             StartError::SameName { app, places: [one, other] } => write!(
                 f,
-                "two apps are called `{app}`, at {one} and at {other}; give one another name with \
+                "two apps are called `{app}`, at {one} and at {other}; rename one of them with \
                  `#[app(name = \"..\")]`"
             ),
             StartError::SameMessageName { message, places: [one, other] } => write!(
                 f,
-                "two messages are called `{message}`, at {one} and at {other}; give one another name with \
+                "two message types are called `{message}`, at {one} and at {other}; rename one of them with \
                  `#[message(name = \"..\")]`"
             ),
             StartError::UnknownApp { table, known } => {
@@ -108,13 +109,13 @@ impl std::fmt::Display for StartError {
             StartError::SameKeyName { app, key } => {
                 write!(
                     f,
-                    "app `{app}`: two key types are called `{key}`; give one another with `#[key(name = \"..\")]`"
+                    "app `{app}`: two key types are called `{key}`; rename one of them with `#[key(name = \"..\")]`"
                 )
             }
             StartError::Unreadable { app, dictionary, shape } => write!(
                 f,
                 "app `{app}`: the values of `{dictionary}` can be encoded but not decoded: the type is {shape}, and \
-                 `anything` can only be read from a text like JSON; take an enumeration without `#[serde(untagged)]` and \
+                 `anything` can only be decoded from a text format such as JSON; use an enumeration without `#[serde(untagged)]` and \
                  `#[serde(tag = ..)]`, keep JSON as a `String`, or make the dictionary `#[volatile]`"
             ),
         }

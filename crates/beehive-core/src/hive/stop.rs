@@ -1,4 +1,4 @@
-//! Stops a hive, and reports the work that was left unfinished.
+//! Stops a hive and reports the work that it left unfinished.
 
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::dispatch::inner::Hive;
@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Hive {
-    /// Stops the hive: tells the IO bees to finish, and waits up to `grace` for them and for the messages
-    /// in flight. After that no handler begins. Queued messages, timers, and IO bees that have not returned
-    /// are dropped. With concurrent calls the shortest remaining grace period counts. All calls return the
-    /// same report, when the hive has stopped.
+    /// Stops the hive. Tells the IO bees to finish, and waits up to `grace` for them and for the messages
+    /// in flight. After that, no handler begins, and the hive drops queued messages, timers, and IO bees
+    /// that have not returned. If several calls run at the same time, the grace period that ends first
+    /// counts. All calls return the same report once the hive has stopped.
     pub async fn stop(&self, grace: Duration) -> Stopped {
         let inner = self.inner();
         if !inner.stopped.swap(true, Ordering::AcqRel) {
@@ -70,7 +70,7 @@ impl Hive {
     ///
     /// Panics in a task, as [`Hive::request_blocking`] does.
     pub fn stop_blocking(&self, grace: Duration) -> Stopped {
-        // if the runtime is shut down, everything was dropped with it
+        // if the runtime has been shut down, everything was dropped with it
         wait_for(self, |hive| async move { hive.stop(grace).await }).unwrap_or_default()
     }
 
