@@ -84,8 +84,10 @@ impl OutsideLane {
         state.open.remove(&ticket);
         let floor = state.open.first().map_or(state.next, |(first, _)| *first);
         debug_assert!(floor <= state.next, "a floor never passes a number that was not given out");
+
         let ended = state.ended && state.open.is_empty();
         let before = Seq(self.floor.fetch_max(floor.0, Ordering::AcqRel));
+
         drop(state);
         if ended {
             self.retiring.lock().push(self.id)
@@ -223,6 +225,7 @@ impl Lanes {
                 retiring: self.retiring.clone(),
             })
         });
+
         lane.floor.fetch_max(floor.0, Ordering::AcqRel);
         lane.clone()
     }
@@ -294,6 +297,7 @@ impl Lanes {
                 floors.push((lane, floor))
             }
         }
+
         Some(floors)
     }
 }

@@ -45,6 +45,7 @@ impl<F> TimerWheel<F> {
         let id = due.next_id;
         let first = due.table.first_key_value().is_none_or(|((first, _), _)| at < *first);
         due.table.insert((at, id), fire);
+
         drop(due);
         if first {
             deferred_wakes::one(&self.sooner)
@@ -69,6 +70,7 @@ impl<F> TimerWheel<F> {
             let fired = fired.get_or_insert_with(|| (in_flight.begin(), Vec::new()));
             fired.1.push(entry.remove());
         }
+
         (fired, None)
     }
 

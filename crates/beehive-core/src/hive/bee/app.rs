@@ -207,6 +207,7 @@ impl<A: App> AppRuntime<A> {
         for cell in image.state.images() {
             body.app.import(self.seed, &cell)?;
         }
+
         let elsewhere = A::DICTS.iter().any(|dict| {
             let (whole, mut elsewhere) = (self.whole_cell(dict.index), false);
             let mut look = |cell, _: &dyn Any| elsewhere |= !cells.contains(&whole.unwrap_or(cell));
@@ -231,6 +232,7 @@ impl<A: App> AppRuntime<A> {
             pending.heir_of = image.heir_of;
             pending.epoch = image.epoch;
         }
+
         if let Some(views) = &self.views {
             views.restored(&mut body.app, image.now)
         }

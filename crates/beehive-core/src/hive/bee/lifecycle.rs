@@ -206,6 +206,7 @@ impl<A: App> Bee<A> {
 
         let more = rare.into_iter().flat_map(|rare| rare.more_cells);
         let cells: Vec<_> = std::iter::once(from.first_cell).chain(more).collect();
+
         let mut mailbox = self.mailbox.lock();
         mailbox.queue.append(&mut queue);
         mailbox.rare.get_or_insert_default().more_cells.extend_from_slice(&cells);
@@ -230,11 +231,13 @@ impl<A: App> Bee<A> {
         if mailbox.mode != Mode::Active || mailbox.scheduled || !mailbox.queue.is_empty() {
             return Retirement::Busy;
         }
+
         let mailbox = &mut *mailbox;
         let Some(body) = mailbox.body.as_mut() else { return Retirement::Busy };
         if !body.is_settled() || !body.app.is_empty() {
             return Retirement::Busy;
         }
+
         if !body.queue.is_empty() {
             // a message that the bee sent is blocked until its cells have an owner, and no event reports
             // the end of the wait
@@ -262,6 +265,7 @@ impl<A: App> Bee<A> {
             mailbox.idle_noted = true;
             return Retirement::Later;
         };
+
         let log = body.pending.as_ref().filter(|_| is_logged).map(|pending| pending.link().clone());
         let cells: SmallVec<[CellId; 4]> =
             std::iter::once(self.first_cell).chain(mailbox.more_cells().iter().copied()).collect();
@@ -324,6 +328,7 @@ impl<A: App> Runnable for Bee<A> {
             let Some(body) = mailbox.body.take() else { return };
             (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
+
         turn.local::<Local<A>>(self.app.index).lend(&self.app, &mut body.app);
         body.reconcile(&self, &mut queue, turn);
         self.run_body(body, queue, waited_for, turn)

@@ -71,8 +71,8 @@ impl<'a> Handler<'a> {
         }
     }
 
-    /// Counts a message that failed, and makes it a dead letter. An error that the handler returned, or
-    /// that a view is too old, is only counted.
+    /// Counts a message that failed, and makes it a dead letter. If the handler itself returned the error,
+    /// or a view was too old, the message is only counted.
     #[cold]
     pub(crate) fn fail(
         &self,

@@ -268,7 +268,7 @@ impl HiveInner {
                 tracing::warn!(target: TARGET, message = name, near, "{WHAT}; did you mean `{near}`?")
             }
             // an IO bee emits everything that arrives from outside, so a message type without a handler is
-            // no mistake
+            // not a mistake here
             (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
             (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
         }

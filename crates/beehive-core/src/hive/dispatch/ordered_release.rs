@@ -37,7 +37,7 @@ struct State {
 pub(crate) struct Releases(Mutex<State>);
 
 impl Releases {
-    /// Checks whether the effects of any reserved place have not been released yet.
+    /// Checks whether any reserved place has not been released yet.
     pub(crate) fn are_open(&self) -> bool {
         let state = self.0.lock();
         state.going || !state.queue.is_empty()

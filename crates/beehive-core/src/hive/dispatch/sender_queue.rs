@@ -301,8 +301,8 @@ impl QueueState {
         any
     }
 
-    /// Starts merges for the cells that still have no owner or several, up to the limit on merges per
-    /// sender.
+    /// Starts merges for the cells that still have no owner or several owners, up to the limit on merges
+    /// per sender.
     fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
         for Head { app, owners, sets, .. } in self.heads() {
             for cells in sets {

@@ -27,8 +27,8 @@ pub(crate) trait Runnable: Send + Sync {
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// Where the bees run that a routing-only turn schedules. They never run on the task that began the turn,
-/// because a handler may hold its thread.
+/// The place where the bees scheduled by a routing-only turn run. They never run on the task that began the
+/// turn, because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// On the worker of the task that began the turn, as soon as that task yields.

@@ -188,6 +188,7 @@ impl Inbox {
                 return;
             }
         }
+
         unread.admit(range.len());
         self.push(unread, Mail { content: Content::Messages { batch, range }, cause })
     }
@@ -234,6 +235,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
             before.0.extend(answers);
             return;
         }
+
         let count = answers.len();
         let content = Content::Answers(Box::new(Answers::<M>(answers.into_vec())), count);
         self.push(unread, Mail { content, cause: cause.clone() })

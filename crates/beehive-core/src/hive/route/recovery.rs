@@ -72,6 +72,7 @@ pub(crate) fn send_again(
                 if hive.log_of(waiting.emit.id.app).is_none() {
                     give_to_app_in_memory(hive, log, waiting)
                 }
+
                 match sweep {
                     Some(sweep) => hive.types.resume_sweep(log, sweep, cx)?,
                     None => hive.types.resend(&waiting.emit, cx)?,

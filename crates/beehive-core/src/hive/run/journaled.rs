@@ -305,6 +305,7 @@ pub(crate) fn record<A: App>(
             true if is_lasting && !bee.cells_after(pending.cells_logged).0.is_empty() => None,
             true => Some(Unsaid::Open(std::mem::take(&mut draft.visits))),
         };
+
         if let Some(unsaid) = unsaid {
             return read(bee, body, (delivery, inputs, unsaid), effects, turn);
         }

@@ -194,6 +194,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             }
             _ => result,
         };
+
         let result = match redo.as_deref_mut() {
             Some(ops) => result.and_then(|answer| kept(answer, written_down(state, ops))),
             None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),

@@ -210,6 +210,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     // when its own log contains it
     let mut first = Some((emit.clone(), reserved));
     let later = if cx.is_held() && link.acknowledges(sweep.lane) { first.take() } else { None };
+
     let opening = match cx.held() {
         Some(effects) => {
             effects.emits.push(emit);
@@ -271,6 +272,7 @@ pub(crate) fn resume<A: Handlers, M: Message>(
         true => emit.id.lane == LaneId::of_app(AppId(app.index)),
         false => log == link.position(),
     };
+
     let reserved = if has_begun { None } else { number_of_its_own(&link, app.index) };
     let runs_as = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
     let opening = match has_begun {
@@ -466,12 +468,14 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         Some(sweep) if is_numbered => pending.take_note_of_visits(sweep, &delivery.cells),
         _ => (delivery.cells.clone(), Vec::new()),
     };
+
     if is_numbered && cells.is_empty() && pending.is_settled() {
         // this bee has already handled these visits, and the record that says so is committed
         acknowledge_delivery(pending.link(), &delivery, app.index, turn.hive);
         visit.done();
         return delivery.batch.committed(delivery.cells.len());
     }
+
     let visited = sweep.map(|sweep| Visited { sweep, cells: cells.to_vec() });
     // if the visits are numbered, the record contains them as inputs instead
     let logged = visited.as_ref().filter(|_| !is_numbered);
