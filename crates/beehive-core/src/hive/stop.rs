@@ -55,7 +55,7 @@ impl Hive {
         report.runs_dropped = apps.iter().map(|app| app.clear()).sum();
 
         if !report.is_clean() {
-            tracing::warn!(?report, "grace period over; stopped with unfinished work")
+            tracing::warn!(?report, "grace period expired; the hive stopped with unfinished work")
         }
 
         *inner.report.lock() = Some(report);

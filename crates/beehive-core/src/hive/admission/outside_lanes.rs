@@ -83,7 +83,7 @@ impl OutsideLane {
         let mut state = self.state.lock();
         state.open.remove(&ticket);
         let floor = state.open.first().map_or(state.next, |(first, _)| *first);
-        debug_assert!(floor <= state.next, "a floor never passes a number that was not given out");
+        debug_assert!(floor <= state.next, "the floor never exceeds the next unassigned number");
 
         let ended = state.ended && state.open.is_empty();
         let before = Seq(self.floor.fetch_max(floor.0, Ordering::AcqRel));
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(lane.floor(), Seq(0));
         first.open();
         first.close();
-        assert_eq!(lane.floor(), Seq(0), "something of it is still open");
+        assert_eq!(lane.floor(), Seq(0), "part of the batch is still open");
         first.close();
         assert_eq!(lane.floor(), Seq(15));
         // a batch that is resent under an old number
@@ -346,7 +346,7 @@ mod tests {
         let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
         assert!(!lane.has_room_for_next());
         rest.close();
-        assert!(!lane.has_room_for_next(), "one that is late keeps the window where it is");
+        assert!(!lane.has_room_for_next(), "an unfinished batch holds the window back");
         first.close();
         assert!(lane.has_room_for_next());
         // a batch larger than the window is admitted when no other batch is in flight

@@ -36,7 +36,7 @@ const CELL: CellId = CellId(7);
 /// An app that has no bees and belongs to no hive.
 pub(crate) fn app() -> Arc<AppRuntime<Counts>> {
     let source = ConfigSource::new(Counts::NAME, Default::default());
-    let prototype = Counts::configured(&source).expect("it has no settings");
+    let prototype = Counts::configured(&source).expect("the app has no settings");
     let settings = Settings::new(prototype, Default::default(), 1);
     AppRuntime::new(0, 5, settings, Arc::new(LocalRegistry::default()), Vec::new(), false)
 }

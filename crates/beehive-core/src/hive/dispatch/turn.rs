@@ -391,7 +391,7 @@ impl<'h> Turn<'h> {
             *slot = Some(Box::<T>::default());
         }
 
-        slot.as_mut().and_then(|kept| kept.downcast_mut()).expect("put there if it was not there")
+        slot.as_mut().and_then(|kept| kept.downcast_mut()).expect("created above if it was missing")
     }
 
     /// Counts the messages that a handler emitted, by type.
@@ -461,6 +461,6 @@ pub(crate) mod tests {
         }));
 
         assert!(panicked.is_err());
-        receiver.recv_timeout(Duration::from_secs(20)).expect("the bee runs all the same");
+        receiver.recv_timeout(Duration::from_secs(20)).expect("the bee runs despite the panic");
     }
 }

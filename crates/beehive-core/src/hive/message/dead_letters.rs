@@ -221,7 +221,7 @@ mod tests {
     fn large_letters_are_bounded_by_their_bytes() {
         let letters = DeadLetters::default();
         let count = 3 * limits::DEAD_LETTERS_BYTES_MAX / limits::DEAD_LETTER_BYTES_MAX;
-        assert!(count < limits::DEAD_LETTERS_MAX, "the other limit must not be what is tested");
+        assert!(count < limits::DEAD_LETTERS_MAX, "the limit on the number of letters must not be reached");
         for _ in 0..count {
             letters.add(letter(limits::DEAD_LETTER_BYTES_MAX, 0))
         }
@@ -243,7 +243,7 @@ mod tests {
         let size: usize = letters.list().iter().map(DeadLetter::size_bytes).sum();
         assert_eq!(letters.letters.lock().bytes, size);
         assert_eq!((letters.clear(), letters.kept(), letters.letters.lock().bytes), (2, 0, 0));
-        assert_eq!((letters.total(), letters.dropped()), (3, 0), "none had to make room");
+        assert_eq!((letters.total(), letters.dropped()), (3, 0), "no letter was evicted");
     }
 
     #[test]
