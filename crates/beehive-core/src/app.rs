@@ -28,8 +28,8 @@ pub trait App: State {
 /// Options of an app, as given in `#[app(..)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppOptions {
-    /// Number of hives that should keep a copy of the app's state. It has no effect yet: a hive runs alone, keeps
-    /// one copy of each app, and warns about it when it starts.
+    /// Number of hives that should keep a copy of the app's state. This has no effect yet: a hive runs alone and
+    /// keeps one copy of each app's state. It warns at start if an app asks for more.
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
@@ -40,7 +40,7 @@ impl AppOptions {
     pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None };
 }
 
-/// Number of hives that keep a copy of an app's state: there is no cluster yet.
+/// Number of hives that keep a copy of an app's state. It is one, because there is no cluster yet.
 pub(crate) const COPIES: u32 = 1;
 
 /// An app that handles messages of type `M`.
@@ -48,8 +48,8 @@ pub(crate) const COPIES: u32 = 1;
 pub trait Handles<M>: Sized {
     /// Index of the handler in [`Handlers::REPORT`].
     const HANDLER: usize;
-    /// Whether the handler can answer. A handler that can answer is part of the chain of apps that are asked
-    /// in order; the others only observe.
+    /// Whether the handler can answer. The handlers that can answer form a chain, which a message passes in the
+    /// order of the apps. All other handlers only observe.
     const ANSWERS: bool;
     /// Runs the derived map: adds the cells that `msg` touches to `mapper`.
     fn map(msg: &M, mapper: &mut Mapper);
@@ -76,9 +76,9 @@ pub trait Handlers: App {
     /// Registers every handler with the runtime.
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
-    /// Returns the result of the derivation as a table for people: the replication if more than one copy is asked
-    /// for, and for each handler its kind of map, its cells, the cells it joins, the line that centralizes it, and
-    /// how to avoid that.
+    /// Returns the result of the derivation as a table for people. It shows the replication if the app asks for
+    /// more than one copy, and for each handler the kind of its map, its cells, the cells that it joins, the line
+    /// that centralizes it, and how to avoid that.
     fn map_report() -> String {
         report::table(Self::NAME, Self::OPTIONS.replication, Self::REPORT)
     }

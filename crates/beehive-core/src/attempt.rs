@@ -10,13 +10,13 @@ use crate::time::Time;
 /// and rows, emitted messages, and timers set since the block began. The handler continues with the block's
 /// value, a [`Result`](crate::Result).
 ///
-/// `?` inside the block leaves the block, not the handler, and converts as in the method: the block yields the
-/// error type of a method that returns `Result<_, E>`, and [`Error`](crate::Error) in all others. To yield
-/// another one, begin with the type of the result: `attempt!(-> Result<(), No> { .. })`.
+/// `?` inside the block leaves the block, not the handler. It converts errors as it does in the method: if the
+/// method returns `Result<_, E>`, the error type of the block is `E`, and otherwise it is
+/// [`Error`](crate::Error). To choose another error type, begin the block with its result type:
+/// `attempt!(-> Result<(), No> { .. })`.
 ///
-/// `return`, and jumps to a loop around the block,
-/// are rejected at compile time. The cells that the block may touch are part of the handler's map whether the
-/// block fails or not. Blocks may be nested.
+/// A `return`, and a `break` or `continue` of a loop around the block, are rejected at compile time. The cells
+/// that the block may touch are part of the handler's map whether the block fails or not. Blocks may be nested.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -30,7 +30,7 @@ use crate::time::Time;
 /// # struct Shop { stock: Dict<u64, u32>, refused: Dict<u64, u32> }
 /// #[handlers]
 /// impl Shop {
-///     /// Ships all of the order or nothing, and counts a failed order for its customer.
+///     /// Ships the whole order or nothing, and counts the failed orders of each customer.
 ///     #[rcv(joins)]
 ///     fn order(&mut self, msg: &Order, ctx: &mut Ctx) {
 ///         let done = attempt! {
@@ -53,10 +53,10 @@ use crate::time::Time;
 /// # assert_eq!(kit.look::<Shop, _>(|shop| shop.refused.get(&1).copied()), Some(1));
 /// ```
 ///
-/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. To roll back what a block
-/// emits, it needs the context as a parameter of the method, `ctx: &mut Ctx`. If a block fails after it has
-/// emitted through a context that is hidden, for example in a field or behind a type alias, the handler
-/// panics, so that the whole transaction is rolled back.
+/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. It can roll back what a block
+/// emits only if the method takes the context as a parameter, `ctx: &mut Ctx`. If a block fails after it has
+/// emitted through a hidden context, for example one in a field or behind a type alias, the handler panics, so
+/// that the whole transaction is rolled back.
 #[macro_export]
 macro_rules! attempt {
     (@in $app:ident, $context:expr, $yields:ty, $($body:tt)*) => {{
@@ -74,11 +74,11 @@ macro_rules! attempt {
     };
 }
 
-/// Text of the panic if the effects of a failed block cannot be rolled back.
-const HIDDEN_CONTEXT: &str = "an `attempt!` that failed has emitted through a context that it does not know; \
+/// The panic message if the effects of a failed block cannot be rolled back.
+const HIDDEN_CONTEXT: &str = "a failed `attempt!` cannot roll back what it emitted through a context that it does not know; \
     pass the context to the method around it as a parameter of type `&mut Ctx`";
 
-/// Calls `block`. Gives `?` inside the block a closure to return from.
+/// Calls `block`, which is a closure so that `?` inside the block returns from the block only.
 #[inline(always)]
 pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     block()
@@ -94,7 +94,7 @@ pub fn refused() -> crate::Result<()> {
 pub struct Attempt {
     columns: Vec<ColumnMark>,
     outputs: Option<(outputs::Savepoint, Option<Time>)>,
-    /// Number of effects of this thread before the block.
+    /// Number of effects that handlers on this thread had requested when the block began.
     effects: u32,
 }
 
@@ -122,7 +122,7 @@ impl Attempt {
                     context.out.rollback(mark);
                     context.postponed = postponed;
                 }
-                // the whole transaction is rolled back, because these effects cannot be rolled back alone
+                // Effects of a hidden context cannot be rolled back alone: panic to roll back the transaction.
                 _ => assert_eq!(self.effects, context::effects(), "{HIDDEN_CONTEXT}"),
             }
         }

@@ -6,17 +6,17 @@ pub use beehive_protocol::{AppId, BeeId, CellId, CellSet, HiveId, PlaceId};
 /// The outcome of a derived map for one message in one app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The handler does nothing for this message: it is dropped.
+    /// The handler does nothing for this message, so the message is dropped.
     Drop,
-    /// The handler needs no cell: it runs where the message is routed, in the order of the sender.
+    /// The handler needs no cell. It runs where the message is routed, in the order of the sender's messages.
     Stateless,
-    /// The handler needs cells: it runs at the bee that owns them.
+    /// The handler needs cells. It runs at the bee that owns them.
     Cells,
-    /// The map exceeds a limit: the message ends with an error.
+    /// The map exceeds a limit, so the message ends with an error.
     Refused(MapLimit),
 }
 
-/// A limit of maps. It keeps one message from holding its sender's thread.
+/// A limit on maps. It keeps the map of one message from occupying the sender's thread for long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapLimit {
     /// [`limits::CELLS_PER_MESSAGE_MAX`](crate::limits::CELLS_PER_MESSAGE_MAX).

@@ -16,8 +16,8 @@ thread_local! {
     static EFFECTS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Returns how many effects handlers on this thread have requested. An `attempt!` in a method that has no
-/// context as a parameter compares it with an earlier value.
+/// Returns the number of effects that handlers on this thread have requested. An `attempt!` compares it with an
+/// earlier value to detect effects that it cannot roll back.
 pub(crate) fn effects() -> u32 {
     EFFECTS.get()
 }
@@ -69,17 +69,17 @@ impl Ctx {
     }
 
     /// Postpones the message: the same handler handles it again after `delay`, and answers it then. The value
-    /// that the handler returns now is ignored, unless it is an error: an error is the answer, and the
-    /// message is not handled again.
+    /// that the handler returns now is ignored, unless it is an error. An error is the answer, and the message is
+    /// not handled again.
     ///
-    /// The current transaction commits: its changes and the messages it emitted stay. A postponed message
-    /// does not hold up later ones, so it loses its place in their order. The deadline of a request that
-    /// waits for the answer stays as it was. With a journal, the log keeps the message until it has been
-    /// handled completely; after a crash it is handled again at once, without the rest of the delay. A delay
+    /// The current transaction commits, so its changes and the messages that it emitted are kept. A postponed
+    /// message does not delay later ones, so it loses its place in their order. If a requester waits for the
+    /// answer, its deadline does not change. With a journal, the log keeps the message until it has been handled
+    /// completely; after a crash the message is handled again at once, without the rest of the delay. A delay
     /// below [`limits::POSTPONE_MIN`] is raised to that value.
     ///
-    /// A tick (`#[every]`) cannot be postponed, because the next tick comes by itself: a handler that tries
-    /// fails with an error.
+    /// A tick (`#[every]`) cannot be postponed, because the next tick follows anyway. A handler that tries to
+    /// postpone one fails with an error.
     ///
     /// If a handler calls this more than once, the last call counts.
     pub fn postpone(&mut self, delay: Duration) {

@@ -14,31 +14,32 @@ use std::time::Duration;
 pub enum RequestError<E = Error> {
     /// A handler returned this error. Its changes were rolled back.
     Handler(E),
-    /// No app answered the message, although some app can: each of them returned `None` or drops the message
-    /// by its map. This usually means "not found". The changes that a handler made before it returned `None`
-    /// are kept.
+    /// No app answered the message, although at least one app can. Each of these apps either returned `None` or
+    /// dropped the message by its map. This usually means "not found". The changes that a handler made before it
+    /// returned `None` are kept.
     NoAnswer {
         /// Name of the message.
         message: &'static str,
     },
-    /// The hive has no app that can answer the message; usually a `Builder::app` is missing. Apps that only
-    /// observe the message may have run.
+    /// The hive has no app that can answer the message. Usually a call of `Builder::app` is missing. Apps that
+    /// only observe the message may have run.
     NoApp {
         /// Name of the message.
         message: &'static str,
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed twice while handling the message, which is not run again and is kept as a dead
+    /// The process crashed twice while handling the message. The message is not run again, and is kept as a dead
     /// letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`.
     /// Its changes were rolled back, and the message is kept as a dead letter.
     Unmapped,
-    /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded; the text names it.
-    /// The changes of the handler, if it ran, were rolled back.
+    /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded. The text names the
+    /// limit. If the handler ran, its changes were rolled back.
     Limit(Error),
-    /// A view that the handler read was too old. Its changes were rolled back; a retry later may succeed.
+    /// A view that the handler read was too old. The changes of the handler were rolled back. A later retry may
+    /// succeed.
     Stale(Error),
     /// Too many messages were in flight during the whole timeout. The message was not accepted and is not
     /// handled, so a retry is safe.
@@ -46,17 +47,18 @@ pub enum RequestError<E = Error> {
         /// The timeout.
         after: Duration,
     },
-    /// The answer did not arrive in time. The message may have been handled, may be handled later, or neither.
+    /// The answer did not arrive in time. The message may already have been handled, may still be handled, or may
+    /// never be.
     Timeout {
         /// The timeout.
         after: Duration,
     },
-    /// The hive has stopped. A message that was handed over before may or may not have been handled.
+    /// The hive has stopped. A message that it accepted before may or may not have been handled.
     Unavailable,
 }
 
 impl<E> RequestError<E> {
-    /// Converts a failure of the platform. Only the failures of a limit and of a view keep their text for the
+    /// Converts a failure of the platform. Only an exceeded limit and a stale view keep their text for the
     /// requester.
     #[cold]
     pub(crate) fn of(error: Error) -> Self {
@@ -69,8 +71,8 @@ impl<E> RequestError<E> {
         }
     }
 
-    /// Returns how the transaction failed; `None` if none did: the message was not answered, not accepted, or
-    /// its outcome is not known.
+    /// Returns how the transaction failed. Returns `None` if no transaction is known to have failed: the message
+    /// was not answered or not accepted, or its outcome is unknown.
     pub fn kind(&self) -> Option<ErrorKind> {
         match self {
             RequestError::Handler(_) => Some(ErrorKind::Handler),
@@ -145,12 +147,12 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
 }
 impl<E: MessageError> std::error::Error for RequestError<E> {}
 
-/// Prints the same as a derived impl, which would need `E: Debug` and so could not be used by functions that
-/// are generic over the message. `NoApp` also prints the remedy, because a `main` that returns its error
-/// prints it in this form.
+/// Prints the same as a derived impl. A derived impl would require `E: Debug`, so functions that are generic
+/// over the message could not use it. `NoApp` also prints a hint, because a `main` that returns an error prints
+/// it in this form.
 impl<E: MessageError> std::fmt::Debug for RequestError<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        /// Formats as `Debug` does.
+        /// Formats the error as `Debug` does.
         struct Shown<'a, E>(&'a E);
         impl<E: MessageError> std::fmt::Debug for Shown<'_, E> {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -193,7 +195,7 @@ impl<E: MessageError> Failed<E> {
     #[cold]
     pub(crate) fn in_words(&self) -> Error {
         match self {
-            // `describe` is the app's code, which may panic
+            // `describe` runs code of the app, which may panic.
             Failed::Handler(error) => Error::new(panics::harmless(|| error.describe()).unwrap_or_default()),
             Failed::Platform(error) => error.clone(),
         }

@@ -37,8 +37,8 @@ pub trait KeyEncoding {
     fn describe(&self, out: &mut String);
 }
 
-/// Implemented by `#[derive(Key)]` alone. [`Key`] also needs other derives; with two traits a missing derive
-/// is reported once, at the type, instead of at every use.
+/// The trait that `#[derive(Key)]` implements. [`Key`] also needs other derives. Because it is a separate trait,
+/// the compiler reports a missing derive once, at the type, instead of at every use.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
@@ -74,12 +74,12 @@ impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
     const FUSED: bool = T::IS_FUSED;
 }
 
-/// Same as [`Key`], for derived code that must not report an error of its own: the compiler accepts a bound
-/// with a lifetime parameter as one that may hold.
+/// Same as [`Key`], for derived code that must not cause a compile error of its own. If a type is not a key,
+/// the compiler rejects the bound `T: Key` where it is written, but accepts one with a lifetime parameter.
 pub trait KeyFor<'a>: Key {}
 impl<T: Key> KeyFor<'_> for T {}
 
-/// The other derives that a key type needs, for `#[derive(Key)]`.
+/// `#[derive(Key)]` uses this bound to check that a key type also has the other derives that it needs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key: keys are compared and cloned",
     label = "lacks a derive",
@@ -90,7 +90,7 @@ pub trait Ordered {}
 #[diagnostic::do_not_recommend]
 impl<T: Ord + Clone> Ordered for T {}
 
-/// A field of a key, for `#[derive(Key)]`.
+/// `#[derive(Key)]` uses this bound to check the type of each field of a key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
@@ -110,8 +110,8 @@ pub trait KeyTypePart<const N: usize> {
 /// Names a key type at its declaration, so that a missing derive is reported there.
 pub struct OrderedKey<T: Ordered>(std::marker::PhantomData<T>);
 
-/// The type `T` itself. Derived code passes the user's type through this alias, so that an unknown name is
-/// reported once and in the usual words.
+/// The type `T` itself. Derived code passes the user's type through this alias, so that the compiler reports an
+/// unknown name only once, with its usual message.
 pub type Same<T> = T;
 
 macro_rules! integers { ($($t:ty),*) => { $(
@@ -339,7 +339,7 @@ mod tests {
     const PINNED: (u64, u64, u64) =
         (4_807_052_827_164_375_552, 3_988_363_223_419_854_535, 12_520_033_154_174_769_762);
 
-    /// These values are the contract between hives of different builds.
+    /// Hives of different builds must compute the same hashes, so these values must never change.
     #[test]
     fn hashes_never_change() {
         assert_eq!((hash(&1u64), hash("a"), hash("longer than sixteen bytes")), PINNED);

@@ -1,10 +1,10 @@
 //! The programming model of Beehive, and the runtime of one hive.
 //!
-//! Applications write handlers over dictionaries as if the program ran alone. The macros derive from each
-//! handler's body which cells a message touches, and every cell has exactly one owner. The guide in the
-//! `beehive` crate explains the model.
+//! An application is a set of handlers over dictionaries, written as if the whole program ran on one thread.
+//! From the body of each handler, the macros derive which cells a message touches, and every cell has exactly
+//! one owner. The guide in the `beehive` crate explains the model.
 
-// the simulator runs this crate: see clippy.toml
+// The simulator runs this crate, so the crate must not use clocks, threads or randomness directly. See clippy.toml.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 extern crate self as beehive;
@@ -96,8 +96,8 @@ pub mod __private {
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 
-    /// The macros of the standard library that the analysis knows, and `pure!`. Printed code imports all of
-    /// them to check that a bare name in a handler means the macro of the standard library.
+    /// The macros of the standard library that the analysis knows, and `pure!`. Derived code imports all of
+    /// them to check that an unqualified macro name in a handler refers to the macro of the standard library.
     pub mod macros {
         pub use crate::pure;
         pub use std::{
@@ -107,8 +107,8 @@ pub mod __private {
         };
     }
 
-    /// Called by a method with `#[rcv]` or `#[every]` that is not inside a `#[handlers]` block; its
-    /// `must_use` message is the warning that the user sees.
+    /// Derived code calls this function in a method with `#[rcv]` or `#[every]` that is not inside a
+    /// `#[handlers]` block. The user sees its `must_use` message as a warning.
     #[must_use = "write `#[handlers]` above the impl block: without it `#[rcv]` and `#[every]` do nothing (more: beehive::guide::errors::derives)"]
     pub fn is_no_handler() -> bool {
         true

@@ -5,24 +5,24 @@ pub use beehive_protocol::limits::{ENCODED_BYTES_MAX, RECORD_BYTES_MAX, SHAPE_DE
 
 use std::time::Duration;
 
-/// Maximum number of cells that one message may map to. A handler that needs more should use `.whole()`.
-/// A message that maps to more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
+/// Maximum number of cells that one message may map to. A message that maps to more ends with an error of the
+/// kind [`Limit`](crate::ErrorKind::Limit). A handler that needs more cells should use `.whole()`.
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 
-/// Maximum number of loop iterations in the map of one message, all loops together. A message whose map takes
-/// more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
+/// Maximum number of loop iterations in the map of one message, counted over all its loops. A message whose map
+/// takes more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
 pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
 
-/// Number of steps that a panic in a branch of a map counts as. A map may thus continue after 128 such
-/// panics.
+/// Number of steps that a map is charged for a panic in one of its branches. A map may thus continue after fewer
+/// than 128 such panics.
 pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
 
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
-/// assertions. With them, and under test, every dropped message is verified.
+/// assertions. In a build with debug assertions, and under test, the hive verifies every dropped message.
 pub const DROPS_PER_VERIFICATION: u32 = 256;
 
-/// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets than
-/// this is still sent as one proposal.
+/// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets is
+/// still sent as one proposal.
 pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 
 /// Maximum number of merges that messages of one sender wait for at the same time. Further merges start when
@@ -30,7 +30,7 @@ pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 pub const MERGES_PER_SENDER_MAX: usize = 64;
 
 /// Maximum number of blocked messages of one sender that are checked when a merge may have finished. Messages
-/// behind them wait longer, and cost no time until then.
+/// behind them wait longer, but take no time until then.
 pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
 /// Maximum number of messages that one transaction may emit, timers included.
@@ -82,29 +82,30 @@ pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 /// Maximum length of the rendered message in a report of a stuck handler, in bytes.
 pub const STUCK_WORDS_BYTES_MAX: usize = 256;
 
-/// Size, in bytes, at which the log entry that collects what bees do is appended before their turn ends. A run that is
-/// larger has an entry of its own.
+/// Maximum size, in bytes, of the open entry, which collects what bees do during a turn. A run that does not fit
+/// makes the log append the open entry and start another one. A larger run gets an entry of its own.
 pub const TURN_BYTES_MAX: usize = 1 << 20;
 
-/// Maximum size of what the bees of a hive have handled without effect and no log entry says yet, in bytes. If there
-/// is more, it is logged at once, and not only after 100 ms.
+/// Maximum size, in bytes, of the pending notes about messages that bees have handled without effect. When a log's
+/// notes exceed it, they are logged at once rather than after 100 ms.
 pub const CONSUMED_BYTES_MAX: usize = 256 << 10;
 
-/// Size, in bytes, of the parts in which a bee moves to another log. A single row or message may be larger.
+/// Maximum size, in bytes, of each part in which a bee's state is copied to another log. A single row or message
+/// that is larger is a part of its own.
 pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;
 
-/// Time after which a move is given up if the log that the bee moves to has not committed a copy of it. The bee handles
-/// nothing meanwhile.
+/// Time after which the move of a bee is abandoned if the destination log has not committed a copy of the bee. The
+/// bee handles no messages during that time.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
-/// Number of runs of acknowledged messages that wait for an entry of the log. More are written at once.
+/// Number of pending runs of acknowledged messages at which they are logged at once rather than later.
 pub const ACKED_RUNS_MAX: usize = 1024;
 
-/// Maximum length of the text that an encoded message is rendered as, in bytes.
+/// Maximum length, in bytes, of the text as which an encoded message is rendered.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;
 
-/// Maximum distance, in sequence numbers, between the oldest message of one outside sender that is not known
-/// to be committed and its newest. Further messages wait at the sender, except those sent with
+/// Maximum distance, in sequence numbers, between the oldest message of an outside sender that is not known to be
+/// committed and the sender's newest message. Further messages wait at the sender, except those sent with
 /// [`Io::flush_control`](crate::Io::flush_control).
 pub const LANE_WINDOW_MAX: u64 = 4_096;
 
@@ -115,42 +116,42 @@ pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
 /// Maximum number of cells that one log record of a sweep starts to visit.
 pub const SWEEP_STEP_MAX: usize = 1_024;
 
-/// Maximum number of cells of one sweep whose visit has started and is not committed.
+/// Maximum number of cells of one sweep whose visits have started but are not committed.
 pub const SWEEP_WINDOW_MAX: usize = 4_096;
 
-/// Maximum number of threads that blocking or spinning handlers of one app may hold before its other cells
-/// have to wait. That many handlers can wait for external resources at the same time, and two such apps still
-/// leave threads for the others.
+/// Maximum number of threads that blocking or spinning handlers of one app may hold before the app's other cells
+/// have to wait. This many handlers can wait for external resources at the same time, and two such apps can share
+/// [`HELD_THREADS_MAX`].
 pub const HELD_THREADS_PER_APP_MAX: usize = 128;
 
-/// Maximum number of threads that blocking handlers of all apps may hold together. Beyond it, an app that
-/// holds none still gets one. This is half of tokio's default for blocking threads; the rest is for runners,
-/// journals and files.
+/// Maximum number of threads that blocking handlers of all apps may hold together. When it is reached, an app that
+/// holds no thread still gets one. This is half of tokio's default number of blocking threads; the rest is for
+/// runners, journals and files.
 pub const HELD_THREADS_MAX: usize = 256;
 
 /// Maximum number of messages that one worker handles before it yields to the scheduler.
 pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 
-/// Maximum number of steps of a hive on a virtual clock without the clock advancing; more is treated as a
-/// cycle. For tests.
+/// For tests: maximum number of steps that a hive on a virtual clock takes before the clock advances. More steps
+/// are treated as a cycle.
 pub const STEPS_AT_ONE_MOMENT_MAX: usize = 1_000_000;
 
-/// Number of senders that a bee counts separately in its traffic counters; all others are counted together.
+/// Number of senders whose traffic a bee counts separately. It counts all other senders together.
 pub const PEERS_PER_BEE_MAX: usize = 16;
 
 /// Sampling interval of handler timing: one run of a bee is timed per this many messages.
 pub const MESSAGES_PER_TIMED_RUN: u64 = 64;
 
-/// Maximum number of changes to an app's dictionaries that wait to be published while nobody reads its views.
-/// The thread that exceeds it publishes them.
+/// Maximum number of changes to an app's dictionaries that wait to be published while nobody reads the app's
+/// views. The thread whose change exceeds it publishes them all.
 pub const VIEW_CHANGES_PENDING_MAX: usize = 4_096;
 
-/// How long a publisher waits for the readers of an old version. After that it leaves the old copy to them
-/// and makes a new one.
+/// How long changes stay pending for the readers of an old version. After that, the publisher leaves the old copy
+/// to these readers and makes a new one.
 pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 
-/// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies
-/// in use. When it is reached nothing is published, so views become older, until a reader releases a copy.
+/// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies in
+/// use. When it is reached, nothing is published, and views become older, until a reader releases a copy.
 pub const VIEW_COPIES_HELD_MAX: usize = 4;
 
 /// Default maximum age of a view that a handler reads. A dictionary may set its own with `#[shared(max_age =

@@ -26,13 +26,13 @@ pub struct DictMeta<K> {
     key_name: &'static str,
     /// Seed for place hashes: a hash of the key type. Equal keys of the same key type get the same place.
     type_seed: u64,
-    /// Seed for cell hashes: a hash of the app and of the key type (fused) or the field name. Equal keys in
-    /// the same group are one cell.
+    /// Seed for cell hashes: a hash of the app and of either the key type, if it is fused, or the field name.
+    /// Equal keys in the same group are one cell.
     group_seed: u64,
     /// Limit on the rows of a cell, if any.
     pub(crate) rows: Option<RowLimit>,
-    /// Whether the field has `#[shared]`. Without it, the dictionary has views only if a handler of its app
-    /// reads them.
+    /// Whether the field has `#[shared]`. A dictionary without it has views only if a handler of its app reads
+    /// them.
     shared: bool,
     /// Maximum age of a view that a handler reads.
     pub(crate) max_age: Duration,
@@ -73,7 +73,7 @@ pub struct DictInfo {
     pub(crate) shared: bool,
     /// Whether the number of rows of a cell is limited.
     pub(crate) limited: bool,
-    /// The compiler's identity of the key type, which distinguishes two types that use the same stable name.
+    /// The compiler's id of the key type, which distinguishes two types that use the same stable name.
     pub(crate) key_type: std::any::TypeId,
 }
 
@@ -82,8 +82,8 @@ impl<K: Key> DictMeta<K> {
     pub const fn new(app: &'static str, name: &'static str, index: u32, volatile: bool) -> Self {
         let app_seed = CellHasher::name(0, app);
         let group = if K::FUSED { K::NAME } else { name };
-        // The two hash domains differ, so a field named like a key type does not get fused with it by
-        // accident.
+        // Fused and unfused groups are hashed in different domains, so that a field whose name equals that of a
+        // key type is not fused by accident.
         let group_seed = CellHasher::name(app_seed ^ K::FUSED as u64, group);
 
         DictMeta {
@@ -209,7 +209,7 @@ impl<K> DictMeta<K> {
     }
 }
 
-/// Compile-time stand-in for a field that is not a dictionary. Using it names no cell.
+/// Compile-time stand-in for a field that is not a dictionary. An access to it maps to no cell.
 pub struct PlainField;
 
 impl PlainField {
@@ -273,7 +273,7 @@ impl<T, E> TryLike for Result<T, E> {
     }
 }
 
-/// Number of cells up to which a scan finds a duplicate as fast as a hash table.
+/// Number of cells up to which a linear scan finds a duplicate as fast as a hash table does.
 const SCANNED_MAX: usize = 16;
 
 /// Collects the cells of one message. Reused for the next message after [`Mapper::clear`].
@@ -288,7 +288,7 @@ pub struct Mapper {
     exceeded: Option<MapLimit>,
     effect: bool,
     seed: u64,
-    /// Bit mask of the dictionaries whose group is one cell.
+    /// Bit mask of the dictionaries whose whole group is one cell.
     whole: u64,
     origin: HiveId,
     place: Option<PlaceId>,
@@ -357,7 +357,8 @@ impl Whole for PlainField {
     }
 }
 
-/// Ends a map that exceeds a limit. Unwinds without the panic hook: the message ends with the error.
+/// Ends a map that exceeds a limit. Unwinds without calling the panic hook, because the message ends with an
+/// error that names the limit.
 #[cold]
 fn exceed(limit: MapLimit) -> ! {
     std::panic::resume_unwind(Box::new(limit))
@@ -387,7 +388,7 @@ impl Mapper {
         }
     }
 
-    /// Same as [`Mapper::new`], and also records the cells as text, as they are before fusion.
+    /// Same as [`Mapper::new`], but also records the cells, as they are before fusion, as text.
     pub fn describing(seed: u64, whole: u64, origin: HiveId) -> Self {
         Mapper { describe: Some(Vec::new()), ..Mapper::new(seed, whole, origin) }
     }
@@ -425,9 +426,9 @@ impl Mapper {
         }
     }
 
-    /// Runs a map. If it exceeds a limit, the outcome is that limit. If it panics, the outcome consists of
-    /// the cells that it named before the panic: the handler either returns before that point, or panics
-    /// there, too.
+    /// Runs a map. If the map exceeds a limit, the outcome is that limit. If the map panics, the outcome is the
+    /// cells that it named before the panic. These are enough, because the handler either returns before that
+    /// point or panics there, too.
     #[inline(always)]
     pub(crate) fn run(&mut self, map: impl FnOnce(&mut Mapper)) {
         if let Err(panic) = panics::catch_in_map(|| map(self)) {
@@ -443,16 +444,16 @@ impl Mapper {
                 self.exceeded = Some(*limit)
             }
             Err(panic) => {
-                // dropping the payload of a panic may panic
+                // Dropping the payload of a panic may panic.
                 panics::harmless(|| drop(panic));
-                // a handler that names no cell before it panics runs, too
+                // The handler must run even if its map named no cell before it panicked.
                 self.effect()
             }
         }
     }
 
-    /// Runs a part of a map that the handler might not run. A panic ends only this part: if the handler
-    /// reaches the same point, it panics, too. Each panic counts as
+    /// Runs a part of a map whose counterpart in the handler might not run. A panic ends only this part: if the
+    /// handler reaches the same point, it panics, too. Each panic counts as
     /// [`STEPS_PER_PANIC`](limits::STEPS_PER_PANIC) steps.
     #[inline(always)]
     pub fn branch(&mut self, part: impl FnOnce(&mut Mapper)) {
@@ -514,7 +515,7 @@ impl Mapper {
         dict.add_whole(self)
     }
 
-    /// Marks the message as having an effect that a map cannot reproduce, so that it is not dropped.
+    /// Notes that the handler has an effect that a map cannot reproduce, so that the message is not dropped.
     #[inline(always)]
     pub fn effect(&mut self) {
         self.effect = true
@@ -572,7 +573,7 @@ impl Mapper {
     }
 }
 
-/// Extends a bit mask of dictionaries to all that share a cell with one of them.
+/// Adds to a bit mask of dictionaries all dictionaries that share cells with one of them.
 pub(crate) fn close_over_fusion(mask: u64, dicts: &[DictInfo]) -> u64 {
     dicts.iter().filter(|d| mask & (1 << d.index) != 0).fold(mask, |whole, d| {
         dicts.iter().filter(|o| o.group_seed == d.group_seed).fold(whole, |w, o| w | 1 << o.index)

@@ -19,8 +19,8 @@ pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
 
-/// Stand-in for [`Value`] in `#[derive(App)]`: a type that is not a value is reported once, not once for each
-/// missing trait.
+/// Stand-in for [`Value`] in `#[derive(App)]`, with which the compiler reports a type that is not a value once
+/// rather than once for each missing trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
@@ -66,7 +66,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait MessageError: Send + Sync + 'static {
-    /// Encodes the error. The methods are not supertraits, for the same reason as in [`Reply`].
+    /// Encodes the error. This is a method rather than a supertrait for the same reason as in [`Reply`].
     #[doc(hidden)]
     fn encoded(&self) -> Vec<u8>;
     /// Renders the error for the log and for people.
@@ -93,12 +93,12 @@ impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> 
 }
 
 /// Checks that the reply type `R` of a message is neither a `Result` nor an `Option` of one. Derived code calls
-/// `ReplyCheck::<R>::check()`: the associated function of a `Result` takes precedence over that of
-/// [`ReplyOtherwise`], even if `R` is an alias, and its bound never holds.
+/// `ReplyCheck::<R>::check()`. If `R` is such a type, even through an alias, the call resolves to an associated
+/// function whose bound never holds. For all other types it resolves to [`ReplyOtherwise::check`].
 pub struct ReplyCheck<R>(PhantomData<R>);
 
 impl<T, E> ReplyCheck<Result<T, E>> {
-    /// Never holds, so calling it is an error at the reply type.
+    /// The bound never holds, so a call is a compile error at the reply type.
     pub fn check()
     where
         AResult: PlainReply<T, E>,
@@ -107,7 +107,7 @@ impl<T, E> ReplyCheck<Result<T, E>> {
 }
 
 impl<T, E> ReplyCheck<Option<Result<T, E>>> {
-    /// Never holds either: `Some(Err(..))` would keep the changes as well.
+    /// The bound never holds here either: a handler that answers `Some(Err(..))` would also keep its changes.
     pub fn check()
     where
         AResult: PlainReply<Option<T>, E>,
@@ -125,7 +125,7 @@ impl<R> ReplyOtherwise for ReplyCheck<R> {}
 /// Stand-in for a reply type that is a `Result`.
 pub struct AResult;
 
-/// Never implemented: reports that a reply type is a `Result<T, E>`.
+/// A trait that is never implemented. Its error message says that a reply type is a `Result<T, E>`.
 #[diagnostic::on_unimplemented(
     message = "the reply of this message is a `Result`, so a handler that returns `Err` would keep its changes",
     label = "a `Result`",
@@ -135,7 +135,7 @@ pub struct AResult;
 )]
 pub trait PlainReply<T, E> {}
 
-/// A field of a message, for `#[derive(Message)]`.
+/// `#[derive(Message)]` uses this bound to check the type of each field of a message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a message",
     label = "not encoded",
@@ -152,8 +152,9 @@ pub trait MessagePart<const N: usize> {
     type Part: Encoded;
 }
 
-/// Same as `Encoded`, for derived code that must not report an error of its own: the compiler accepts a bound
-/// with a lifetime parameter as one that may hold.
+/// Same as [`Encoded`], for derived code that must not cause a compile error of its own. If a type is not
+/// encoded, the compiler rejects the bound `T: Encoded` where it is written, but accepts one with a lifetime
+/// parameter.
 pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 
@@ -180,19 +181,19 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Code that compiles only if the reply type is acceptable. It is never called.
     #[doc(hidden)]
     const CHECKED: fn() = || {};
-    /// Whether this is the visit of one cell in a sweep.
+    /// Whether the message is a sweep's visit to one cell.
     #[doc(hidden)]
     const OF_A_SWEEP: bool = false;
-    /// Whether this is a periodic tick.
+    /// Whether the message is a periodic tick.
     #[doc(hidden)]
     const IS_TICK: bool = false;
 }
 
-/// An error as text, with its cause: the error of a handler whose message names no error type, or a failure
-/// of the platform.
+/// An error as a text and a kind. A handler returns it if its message declares no error type, and the platform
+/// returns it for failures of its own.
 ///
-/// Converts from any error or text, so `?` works on all of them. It crosses process boundaries as its text
-/// and kind. To let requesters tell errors apart, name an error type: `#[message(reply = T, error = E)]`.
+/// Any error or text converts into it, so `?` works on all of them. Between processes, only its text and kind
+/// are sent. To let requesters tell errors apart, declare an error type: `#[message(reply = T, error = E)]`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: ErrorKind,
@@ -212,7 +213,7 @@ pub enum ErrorKind {
     Aborted,
     /// The handler touched a cell outside its map. The cause is a wrong hand-written map or a false `pure!`.
     Unmapped,
-    /// A limit of the platform was exceeded; the text names it.
+    /// A limit of the platform was exceeded. The text names the limit.
     Limit,
     /// A view that the handler read was older than its dictionary allows. The transaction was rolled back; a
     /// retry later, or on another hive, may succeed.
@@ -268,15 +269,15 @@ impl std::fmt::Debug for Error {
     }
 }
 
-// `Error` does not implement `std::error::Error`: this conversion would then overlap with `impl From<T> for
-// T`.
+// `Error` does not implement `std::error::Error`, because this conversion would then overlap with
+// `impl From<T> for T`.
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
         Error::new(error.into().to_string())
     }
 }
 
-/// An error that a handler may return for a message whose errors are of type `F`: one that converts into it.
+/// An error type that converts into `F`. A handler may return such errors for a message whose error type is `F`.
 #[diagnostic::on_unimplemented(
     message = "the error of this message is `{F}`, and `{Self}` does not convert into it",
     label = "not a `{F}`",
@@ -351,7 +352,7 @@ impl<F, E: Fails<F>> Done<F> for Result<(), E> {
     }
 }
 
-/// The answer type of a message that needs no answer; only `()`.
+/// The answer type of a message that needs no answer. Only `()` implements this trait.
 #[diagnostic::on_unimplemented(
     message = "this handler returns no answer, but its message is answered with `{Self}`",
     label = "no `-> {Self}`",
@@ -362,15 +363,16 @@ impl<F, E: Fails<F>> Done<F> for Result<(), E> {
 pub trait NoAnswer {}
 impl NoAnswer for () {}
 
-/// Checks that a handler whose return type names an answer does return one. The macro sees the name only: an alias of
-/// `()` or `Result<()>` looks like an answer, and the apps behind the handler would never get the message.
+/// Checks that a handler whose return type looks like an answer does return one. The macro sees only the name of
+/// the type: an alias of `()` or `Result<()>` looks like an answer, and the apps that follow in the chain would
+/// never get the message.
 ///
-/// As in [`ReplyCheck`], an associated function that exists for some types only takes precedence over that of
-/// [`AnswerOtherwise`].
+/// As in [`ReplyCheck`], a call resolves to the associated function of the rejected types if the type is one of
+/// them, and to [`AnswerOtherwise::check`] otherwise.
 pub struct AnswerCheck<R, F, T>(PhantomData<(R, F, T)>);
 
 impl<R, F, T> AnswerCheck<R, F, T> {
-    /// Takes the type from what a handler has returned.
+    /// Infers `T` from the value that a handler returned.
     #[inline(always)]
     pub fn of(_: &T) -> AnswerCheck<R, F, T> {
         AnswerCheck(PhantomData)
@@ -378,7 +380,7 @@ impl<R, F, T> AnswerCheck<R, F, T> {
 }
 
 impl<F> AnswerCheck<(), F, ()> {
-    /// Never holds, so calling it is an error at the return type.
+    /// The bound never holds, so a call is a compile error at the return type.
     pub fn check(self)
     where
         (): AnswerByName<F>,
@@ -387,7 +389,7 @@ impl<F> AnswerCheck<(), F, ()> {
 }
 
 impl<F, E> AnswerCheck<(), F, Result<(), E>> {
-    /// Never holds either.
+    /// The bound never holds here either.
     pub fn check(self)
     where
         Result<(), E>: AnswerByName<F>,
@@ -403,7 +405,8 @@ pub trait AnswerOtherwise: Sized {
 }
 impl<R, F, T> AnswerOtherwise for AnswerCheck<R, F, T> {}
 
-/// Never implemented: reports that the name of a return type hides that the handler returns no answer.
+/// A trait that is never implemented. Its error message says that a handler returns no answer, although the name
+/// of its return type suggests one.
 #[diagnostic::on_unimplemented(
     message = "this handler returns no answer, but the name of its return type hides that it is `{Self}`",
     label = "another name of `{Self}`",
@@ -412,7 +415,7 @@ impl<R, F, T> AnswerOtherwise for AnswerCheck<R, F, T> {}
 )]
 pub trait AnswerByName<F> {}
 
-/// The visit of one cell by a message that goes to every cell of a dictionary.
+/// A sweep's visit to one cell: the message that the sweep delivers to every cell of a dictionary, with the key.
 pub struct Each<K, M: Message> {
     /// The cell's key.
     pub key: K,

@@ -21,8 +21,8 @@ thread_local! {
     static IN_MAP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Same as [`catch`], for a map. The panic hook reports nothing: the handler may never reach the point where
-/// its map panics, and if it does, it panics, too.
+/// Same as [`catch`], for a map. The panic hook does not report a panic of the map, because the handler may never
+/// reach the point at which the map panicked. If it does, the handler panics as well, and the hook reports that.
 #[inline(always)]
 pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     IN_MAP.set(true);
@@ -31,10 +31,11 @@ pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + 
     result
 }
 
-/// Wraps the panic hook of the process, once, in a hook that passes on all panics except those of maps.
+/// Wraps the panic hook of the process in a hook that passes on all panics except those of maps. Later calls do
+/// nothing.
 pub(crate) fn keep_maps_quiet() {
     static WRAPPED: Once = Once::new();
-    // the hook of a panicking thread cannot be taken
+    // `take_hook` would panic.
     if std::thread::panicking() {
         return;
     }
@@ -49,8 +50,8 @@ pub(crate) fn keep_maps_quiet() {
     })
 }
 
-/// The payload with which the platform ends a transaction by unwinding. Code of an app cannot name this type,
-/// so a panic of an app is never mistaken for it, even if its payload is an [`Error`].
+/// The payload with which the platform unwinds to end a transaction. Code of an app cannot name this type, so the
+/// platform never mistakes a panic of an app for its own unwinding, even if the panic's payload is an [`Error`].
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) Error);
 
@@ -76,8 +77,8 @@ fn say(panic: Box<dyn Any + Send>) {
     let _ = catch(AssertUnwindSafe(|| drop(panic)));
 }
 
-/// Repeats `work` until it returns without a panic. For work that drops values of an app: each call must
-/// resume after the value that panicked.
+/// Calls `work` until it returns without a panic. This is meant for work that drops values of an app. Each call
+/// must resume after the value that panicked.
 #[inline(always)]
 pub(crate) fn to_the_end(mut work: impl FnMut()) {
     while let Err(panic) = catch(AssertUnwindSafe(&mut work)) {
@@ -85,7 +86,7 @@ pub(crate) fn to_the_end(mut work: impl FnMut()) {
     }
 }
 
-/// Runs `work` on values of an app. Returns `None` if it panics; the panic is logged.
+/// Runs `work`, which calls code of an app. If it panics, logs the panic and returns `None`.
 #[inline(always)]
 pub(crate) fn harmless<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch(AssertUnwindSafe(work)).map_err(say).ok()

@@ -33,8 +33,8 @@ pub struct HandlerReport {
     pub note: &'static str,
 }
 
-/// Renders the report of one app: the copies that it asks for, if it asks for more than there are, and one row
-/// per handler, with its notes below.
+/// Renders the report of one app: the replication, if the app asks for more copies than there are, and one row
+/// for each handler, with its notes below.
 pub(crate) fn table(app: &str, replication: u32, handlers: &[HandlerReport]) -> String {
     let row = |r: &HandlerReport| {
         [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]

@@ -11,14 +11,14 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The services that a hive needs from the machine it runs on.
 pub trait Platform: Send + Sync + 'static {
-    /// Returns the current time. Never runs backwards.
+    /// Returns the current time, which never runs backwards.
     fn now(&self) -> Time;
     /// Returns a future that completes after `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<()>;
     /// Spawns an asynchronous task.
     fn spawn(&self, task: BoxFuture<()>);
-    /// Checks whether the caller is a task of this platform's runtime, so that a task it spawns starts on the
-    /// same thread at the caller's next `.await`.
+    /// Returns whether the caller is a task of this platform's runtime. If so, a task that the caller spawns
+    /// starts on the same thread at the caller's next `.await`.
     fn spawns_here(&self) -> bool {
         false
     }
@@ -72,8 +72,8 @@ impl TokioPlatform {
 
 impl Drop for TokioPlatform {
     fn drop(&mut self) {
-        // The last handle may be dropped by one of the runtime's own tasks, which must not block until all
-        // tasks have ended.
+        // One of the runtime's own tasks may drop the last handle. It must not wait for all tasks to end,
+        // because it is one of them.
         if let Some(runtime) = self.own.take() {
             runtime.shutdown_background()
         }
@@ -83,7 +83,7 @@ impl Drop for TokioPlatform {
 impl Platform for TokioPlatform {
     #[expect(clippy::disallowed_methods, reason = "the real platform reads the clock")]
     fn now(&self) -> Time {
-        // Monotonic: the wall clock is read only once, at the start.
+        // This is monotonic, because the wall clock is read only once, at the start.
         self.start_time + self.start.elapsed()
     }
 
@@ -100,7 +100,7 @@ impl Platform for TokioPlatform {
     }
 
     fn spawns_here(&self) -> bool {
-        // Outside a task, for example in `block_on`, the thread polls only its own future.
+        // Outside a task, for example in `block_on`, the thread polls only its own future, not spawned tasks.
         tokio::task::try_id().is_some()
             && tokio::runtime::Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id())
     }

@@ -82,7 +82,7 @@ impl<K: Ord + Clone, C> Cells<K, C> {
     where
         K: Borrow<Q>,
     {
-        // An invalid range is empty, where the standard library panics.
+        // An invalid range is treated as empty; the standard library would panic.
         let range = (!is_void(&range)).then(|| self.order.range(range));
         let none: btree_map::Range<'_, K, CellId> = Default::default();
         range.unwrap_or(none).filter_map(|at| self.at(at))

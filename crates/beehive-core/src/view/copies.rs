@@ -1,4 +1,4 @@
-//! The content of a version: for each dictionary with views, its cells and the values derived from them.
+//! The content of a version: the cells of each dictionary with views, and the values derived from them.
 
 use crate::cell::CellId;
 use crate::key::Key;
@@ -12,7 +12,7 @@ use crate::view::pair::{Copied, Log};
 use std::any::Any;
 use std::sync::Arc;
 
-/// The copied cells of one dictionary, kept in sync by changes. All copies share the values.
+/// The copied cells of one dictionary, which changes keep in sync. All copies share the values.
 pub trait Mirror: Default + Clone + Send + Sync + 'static {
     /// The new value of one row, or of one cell without rows.
     type Change: Send + 'static;
@@ -188,9 +188,9 @@ pub(crate) trait AnyChanges: Send {
     fn len(&self) -> usize;
     fn append(&mut self, later: &mut dyn AnyChanges);
     fn clear(&mut self);
-    /// Confirms the changes collected so far.
+    /// Keeps the changes collected so far when [`AnyChanges::forget`] is called.
     fn keep(&mut self);
-    /// Discards the changes collected since [`AnyChanges::keep`].
+    /// Discards the changes collected since the last [`AnyChanges::keep`].
     fn forget(&mut self);
     fn another(&self) -> Box<dyn AnyChanges>;
 }
@@ -249,7 +249,7 @@ impl<M: Mirror> AnyChanges for ChangesOf<M> {
     }
 }
 
-/// Changes of all dictionaries of an app that have views, in order per dictionary.
+/// Changes of all dictionaries of an app that have views. The changes of each dictionary are in order.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) columns: Vec<Option<Box<dyn AnyChanges>>>,
@@ -260,17 +260,18 @@ impl Changes {
         self.columns.iter_mut().flatten()
     }
 
-    /// Confirms the changes collected so far.
+    /// Keeps the changes collected so far when [`Changes::forget`] is called.
     pub(crate) fn keep(&mut self) {
         self.each().for_each(|column| column.keep())
     }
 
-    /// Discards the changes collected since [`Changes::keep`].
+    /// Discards the changes collected since the last [`Changes::keep`].
     pub(crate) fn forget(&mut self) {
         self.each().for_each(|column| column.forget())
     }
 
-    /// Returns the changes of dictionary `index`, created if missing; `None` if the type does not match.
+    /// Returns the changes of dictionary `index`, which it creates if necessary. Returns `None` if the type does
+    /// not match.
     #[inline]
     pub(crate) fn of<M: Mirror>(&mut self, index: u32) -> Option<&mut Vec<M::Change>> {
         let index = index as usize;

@@ -1,4 +1,4 @@
-//! Memoized values that handlers derived from a view, shared by all readers until the dictionary changes.
+//! Memoized values that handlers derive from a view. All readers share them until the dictionary changes.
 
 use crate::hash::HashMap;
 use parking_lot::RwLock;
@@ -13,8 +13,8 @@ pub(crate) struct Derived(RwLock<HashMap<TypeId, Place>>);
 
 impl Derived {
     /// Returns the value that the function of type `F` derives from the cells; `compute` calls that function.
-    /// Concurrent callers wait for the one that computes. If the function panics, the next caller tries
-    /// again.
+    /// While one caller computes the value, concurrent callers wait for it. If the function panics, the next
+    /// caller tries again.
     pub(crate) fn get_or<T: Send + Sync + 'static, F: 'static>(&self, compute: impl Fn() -> T) -> Arc<T> {
         let function = TypeId::of::<F>();
         let known = self.0.read().get(&function).cloned();

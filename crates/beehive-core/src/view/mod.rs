@@ -1,10 +1,10 @@
 //! Views: read-only copies of the committed state of an app's dictionaries, for handlers of any bee and for
 //! programs that embed the hive.
 //!
-//! Only dictionaries with views are copied. For those, a bee collects the changes of a run of transactions
-//! and hands them over once they are committed, taking one lock per run. The changes stay pending until a
-//! reader arrives or many of them have accumulated: a reader that pins a version first publishes the pending
-//! changes. An unused view thus costs its writers one push, and a view in use is as fresh as possible.
+//! Only dictionaries with views are copied. For those, a bee collects the changes of a run of transactions and
+//! hands them over once they are committed, which takes one lock per run. The changes stay pending until a reader
+//! arrives or too many of them have accumulated. A reader publishes the pending changes before it pins a version.
+//! A change to an unused view thus costs its writer one push, and a view in use is as fresh as possible.
 //!
 //! A transaction reads one version of all dictionaries of its app: the version that its first read pins. The
 //! transactions of one run of a bee share that version and release it at the end of the run.
@@ -63,8 +63,8 @@ pub(crate) struct Views {
     /// Bit mask of the dictionaries.
     mask: u64,
     seed: u64,
-    /// For tests: a reader sees only what was committed before its own time, so that the result does not
-    /// depend on how cells are spread over bees.
+    /// For tests: whether a reader sees only changes that were committed at an earlier time than its own. Results
+    /// then do not depend on how cells are spread over bees.
     by_moment: bool,
     pair: Pair<Copies>,
     /// Number of reads rejected because the version was too old.
@@ -119,7 +119,7 @@ impl Views {
         }))
     }
 
-    /// Collects the changes of a transaction before it commits. Clones values, and so runs the app's code.
+    /// Collects the changes of a transaction before it commits. This clones values, which runs code of the app.
     #[inline]
     pub(crate) fn note<S: State>(&self, state: &mut S, changes: &mut Changes) {
         struct Note<'a> {
@@ -166,7 +166,7 @@ impl Views {
                     return;
                 }
 
-                // Decoding does not fail in practice: this process encoded the record.
+                // Decoding should not fail, because this process encoded the record.
                 match (column.change_of(self.seed, self.op), self.changes.of::<C::Mirror>(index)) {
                     (Ok(change), Some(changes)) => changes.push(change),
                     (Err(error), _) => tracing::error!(%error, "cannot apply a committed change to a view"),
@@ -192,7 +192,7 @@ impl Views {
         self.hand_over(&mut changes, now)
     }
 
-    /// Hands over the whole content of a bee that was restored from a log.
+    /// Hands over the entire content of a bee that was restored from a log.
     pub(crate) fn restored<S: State>(&self, state: &mut S, now: Time) {
         struct All<'a> {
             mask: u64,
@@ -229,8 +229,9 @@ impl Views {
             self.pair.try_publish(now)
         }
 
-        // Read before the version: a publication in between makes the version newer than `age` says, never
-        // older.
+        // `waiting_since` must be loaded before `current`. A publisher stores the new version before it clears
+        // `waiting_since` (`Release`), so a reader that sees it cleared (`Acquire`) also gets that version. If
+        // a publication falls between the two loads, the version is newer than `age` says, but never older.
         let since = self.pair.waiting_since();
         let age = since.map_or(0, |since| now.saturating_sub(since));
         Pinned::new(self.pair.current(), std::time::Duration::from_nanos(age), self.seed)
@@ -257,8 +258,8 @@ pub(crate) struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
-    /// Starts a run. `changes` is an empty buffer, kept from an earlier run. Collects nothing if `views`
-    /// is `None`.
+    /// Starts a run. `changes` is an empty buffer, reused from an earlier run. If `views` is `None`, the run
+    /// collects nothing.
     pub(crate) fn begin(views: Option<&'a Arc<Views>>, changes: Changes, now: Time) -> Self {
         Collected { views, now, changes }
     }

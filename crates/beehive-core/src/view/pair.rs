@@ -1,18 +1,19 @@
-//! A pair of copies: readers use one while the writer updates the other, and a publication swaps them.
-//! (Similar to the `left-right` crate, but with bounded patience for slow readers.)
+//! A pair of copies: readers use one copy while the writer updates the other, and a publication swaps them. This
+//! is similar to the `left-right` crate, but the writer does not wait for slow readers without bound.
 //!
-//! Committed changes are handed over as a log. A publisher applies the log to the copy that has no readers,
-//! and makes that copy the current version. The previous version then lacks this log, and is brought up to
-//! date at the next publication. Readers hold a version as long as they read, and never wait. A publisher
-//! does not wait either: while the copy that it needs is still being read, changes stay pending. If that
-//! takes longer than `patience`, or too many changes are pending, the publisher makes another copy and leaves
-//! the old one to its readers. At most `held` copies are left to readers. Beyond that nothing is published:
-//! changes go into one copy that nobody sees, and readers see from the age how stale their version is.
+//! Committed changes are handed over as a log. A publisher applies the log to the copy that has no readers, and
+//! makes that copy the current version. The previous version then lacks this log, and is brought up to date at the
+//! next publication. Readers hold a version as long as they read, and never wait. A publisher does not wait
+//! either: while readers still hold the copy that it needs, changes stay pending. If that takes longer than
+//! `patience`, or if too many changes are pending, the publisher makes another copy and leaves the old one to its
+//! readers. At most `held` copies are left to readers. When that limit is reached, nothing is published: the
+//! writer applies changes to one copy that nobody sees, and readers can tell from the age how stale their version
+//! is.
 
 use super::sync::{Arc, AtomicU64, Mutex, Ordering, Weak};
 
-/// Data that exists in several copies, kept in sync by logs of changes. No method unwinds, even if the drop
-/// of a value panics.
+/// Data that exists in several copies, which logs of changes keep in sync. No method unwinds, even if the drop of
+/// a value panics.
 pub(crate) trait Copied {
     /// An ordered log of changes.
     type Log: Log;
@@ -20,7 +21,7 @@ pub(crate) trait Copied {
     fn duplicate(&self) -> Self;
     /// Applies the changes of `log`.
     fn apply(&mut self, log: &Self::Log);
-    /// Applies `log`, the changes that lead from `current` to the new version.
+    /// Applies `log`, which contains the changes that lead from `current` to the new version.
     fn follow(&mut self, current: &Self, log: &Self::Log);
 }
 
@@ -54,8 +55,8 @@ pub(crate) struct Pair<C: Copied> {
     bounds: Bounds,
     current: Mutex<Arc<Version<C>>>,
     writer: Mutex<Writer<C>>,
-    /// Time at which the oldest change missing from the current version was handed over, plus one; 0 if none
-    /// is missing.
+    /// Time at which the oldest change missing from the current version was handed over, plus one. It is 0 if no
+    /// change is missing.
     waiting_since: AtomicU64,
 }
 
@@ -64,11 +65,12 @@ struct Writer<C: Copied> {
     behind: C::Log,
     /// Changes that neither copy has.
     waiting: C::Log,
-    /// The previous version, to be updated once its last reader has released it.
+    /// The previous version, which is updated once its last reader has released it.
     retired: Option<Arc<Version<C>>>,
-    /// A copy with all changes, kept when it could not be published and the pending log had grown too long.
+    /// A copy with all changes. It exists only after the pending log has grown too long at a time when no copy
+    /// could be published.
     ahead: Option<C>,
-    /// Copies left to readers.
+    /// Copies that were left to their readers.
     held: Vec<Weak<Version<C>>>,
     published_at: u64,
 }
@@ -90,8 +92,9 @@ impl<C: Copied> Pair<C> {
         }
     }
 
-    /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes handed
-    /// over before `now` are published first, so that a version has all changes of a moment or none of them.
+    /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes that were
+    /// handed over at an earlier time are published first, so that a version has either all changes of a moment or
+    /// none of them.
     pub(crate) fn hand_over(&self, changes: &mut C::Log, now: u64, by_moment: bool) {
         let mut writer = self.writer.lock();
         if by_moment && self.waiting_since().is_some_and(|since| since < now) {
@@ -147,7 +150,7 @@ impl<C: Copied> Pair<C> {
         1 + usize::from(writer.retired.is_some()) + usize::from(writer.ahead.is_some()) + writer.held.len()
     }
 
-    /// Returns the number of changes pending as a log.
+    /// Returns the number of changes in the pending log.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.writer.lock().waiting.len()
@@ -210,7 +213,7 @@ impl<C: Copied> Pair<C> {
                 std::mem::swap(&mut writer.behind, &mut writer.waiting);
                 writer.retired = Some(current)
             }
-            // No log holds the changes that the previous version lacks, so it cannot be updated.
+            // `ahead` was updated without a log, so the previous version cannot be brought up to date.
             false => {
                 writer.behind.clear();
                 writer.held.push(Arc::downgrade(&current))

@@ -1,4 +1,5 @@
-//! The version that transactions on this thread read: pinned by the first read of a run, released at its end.
+//! The version that transactions on this thread read. The first read of a run pins it, and the end of the run
+//! releases it.
 
 use crate::message::{Error, ErrorKind};
 use crate::panics::Refusal;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// A pinned version.
 pub(crate) struct Pinned {
     version: Arc<Version<Copies>>,
-    /// Upper bound on the staleness: every change that the version lacks is younger than this.
+    /// Upper bound on the staleness. Every change that the version lacks is at most this old.
     pub(crate) age: Duration,
     pub(crate) seed: u64,
 }
@@ -25,7 +26,7 @@ impl Pinned {
         Pinned { version, age, seed }
     }
 
-    /// Returns a version of one dictionary, for reading state that does not belong to a hive.
+    /// Returns a version that contains one dictionary, for reading state that does not belong to a hive.
     fn of<M: Mirror>(index: u32, mirror: M) -> Self {
         let mut columns: Vec<Option<Column>> = Vec::new();
         columns.resize_with(index as usize, || None);
@@ -66,7 +67,7 @@ thread_local! {
     static OPEN: RefCell<Option<Open>> = const { RefCell::new(None) };
 }
 
-/// Allows reads of views on this thread until it is dropped; the drop restores the previous permission.
+/// Guard that allows reads of views on this thread. Its drop restores the state before [`open`].
 pub(crate) struct Opened(Option<Open>);
 
 /// Allows this thread to read views at time `now`.
@@ -79,18 +80,17 @@ pub(crate) fn open(views: &Arc<Views>, now: Time) -> Opened {
 impl Drop for Opened {
     #[inline]
     fn drop(&mut self) {
-        // Dropped outside the borrow of the thread-local: dropping runs code of the app, which may read views
-        // itself.
+        // Drop the old value outside the borrow of the thread-local, because the drop may run code of the app,
+        // which may itself read views.
         let over = OPEN.with_borrow_mut(|slot| std::mem::replace(slot, self.0.take()));
         drop(over)
     }
 }
 
-/// Returns the version of this transaction, for a read of dictionary `index` whose maximum age is `age_max`.
-/// `own` copies the content of the dictionary itself, for state without a hive.
+/// Returns the version that this transaction reads, for a read of dictionary `index`, whose maximum age is
+/// `age_max`. For state that does not belong to a hive, `own` copies the content of the dictionary itself.
 ///
-/// Unwinds if there is no such version: it is too old, the dictionary has no views, or no transaction is
-/// running.
+/// Unwinds if the version is too old, if the dictionary has no views, or if no transaction is running.
 #[inline]
 pub(crate) fn pinned<M: Mirror>(
     name: &'static str,
@@ -144,6 +144,6 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         }
     };
 
-    // Unwinds without the panic hook: this is not a panic but the result of the transaction.
+    // Unwind without calling the panic hook, because this is not a panic but the result of the transaction.
     std::panic::resume_unwind(Box::new(Refusal(error)))
 }

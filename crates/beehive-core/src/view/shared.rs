@@ -1,4 +1,4 @@
-//! The types that `.shared()` returns: a dictionary as it was when the transaction first read a view.
+//! The types that `.shared()` returns: a dictionary as of the version that the transaction's first read pinned.
 
 use crate::key::{Key, KeyEncoding};
 use crate::mapper::DictMeta;
@@ -23,12 +23,13 @@ const fn assert_captures_nothing<F>() {
     assert!(size_of::<F>() == 0, "{}", CAPTURES)
 }
 
-/// A view of a [`Dict`](crate::Dict): all its cells on this hive, whichever bees own them, read-only.
+/// A read-only view of a [`Dict`](crate::Dict). It contains all cells of the dictionary on this hive, whichever
+/// bees own them.
 ///
-/// It contains committed state, possibly slightly stale, and none of the changes of the current transaction.
-/// All views that a transaction reads, of all dictionaries of the app, belong to one version. Later
-/// transactions, of this bee and on this hive, never see an earlier version. Any change that the view lacks
-/// is younger than the `max_age` of the dictionary: otherwise the transaction fails with
+/// The view contains committed state, which may be slightly stale, and none of the changes of the current
+/// transaction. All views that a transaction reads, of all dictionaries of the app, belong to one version. Later
+/// transactions of any bee on this hive never see an earlier version. A change that the view lacks is never older
+/// than the `max_age` of the dictionary; if it were, the transaction would fail with
 /// [`ErrorKind::Stale`](crate::ErrorKind).
 pub struct SharedDict<K: 'static, V> {
     pinned: Rc<Pinned>,
@@ -65,7 +66,7 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.get(key).is_some()
     }
 
-    /// Iterates over keys and values, in key order.
+    /// Iterates over the keys and their values, in key order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.cells().into_iter().flat_map(|cells| cells.0.iter()).map(|(key, value)| (key, &**value))
     }
@@ -102,9 +103,9 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.len() == 0
     }
 
-    /// Returns a value that `compute` derives from this dictionary, such as a graph, a prefix tree or a sum.
-    /// The value is computed on first use and shared by all callers until the dictionary changes. It is
-    /// identified by the type of the function, so the function must not capture anything:
+    /// Returns a value that `compute` derives from this dictionary, such as a graph, a prefix tree or a sum. The
+    /// value is computed on first use, and all callers share it until the dictionary changes. The type of the
+    /// function identifies the value, so the function must not capture anything:
     ///
     /// ```
     /// # extern crate beehive_core as beehive;
@@ -169,8 +170,8 @@ impl<K: Key, V: Value> SharedDict<K, V> {
     }
 }
 
-/// A view of a [`Table`](crate::Table): all its cells on this hive, whichever bees own them, read-only. It
-/// gives the same guarantees as a [`SharedDict`].
+/// A read-only view of a [`Table`](crate::Table). It contains all cells of the table on this hive, whichever bees
+/// own them, and gives the same guarantees as a [`SharedDict`].
 pub struct SharedTable<K: 'static, R, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,
@@ -187,14 +188,14 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         self.pinned.column(self.meta.index)?.cells()
     }
 
-    /// Returns the rows of cell `key`; empty if there is no such cell.
+    /// Returns the rows of cell `key`. The result is empty if there is no such cell.
     #[inline]
     pub fn at(&self, key: K) -> SharedRows<'_, R, V> {
         let id = self.meta.cell(self.pinned.seed, &key);
         SharedRows(self.cells().and_then(|cells| cells.cells.find(id, &key)))
     }
 
-    /// Iterates over cell key, row key and value of all rows, in order.
+    /// Iterates over all rows, in order. Yields the cell key, the row key and the value of each row.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &R, &V)> {
         let cells = self.cells().into_iter().flat_map(|cells| cells.cells.iter());
         cells.flat_map(|(key, rows)| rows.iter().map(move |(row, value)| (key, row, &**value)))

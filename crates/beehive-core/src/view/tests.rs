@@ -1,4 +1,4 @@
-//! The pair of copies against a model: a list of all states that have existed.
+//! Compares the pair of copies with a model, which is a list of all states that have existed.
 
 use super::copies::{Changes, Column, Copies, Mirror};
 use super::pair::{Bounds, Copied, Log, Pair, Version};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 type State = BTreeMap<u8, u16>;
 
-/// Checks in `follow` that the log leads from the current version to this copy. [`super::derived::Derived`]
-/// relies on that to keep derived values.
+/// A copy whose `follow` checks that the log leads from the current version to this copy. The values in
+/// [`super::derived::Derived`] stay valid only if it does.
 #[derive(Clone, Default)]
 struct Copy(State);
 
@@ -101,14 +101,14 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
                 prop_assert!(version.number >= number);
 
                 number = version.number;
-                // The newest state that matches, and never one before a state that was already seen.
+                // The content must equal a past state, and not one from before a state that was already seen.
                 let at = states.iter().rposition(|state| *state == version.content.0);
-                let at = at.ok_or_else(|| TestCaseError::fail("a version that never was"))?;
+                let at = at.ok_or_else(|| TestCaseError::fail("the version equals no past state"))?;
 
                 prop_assert!(at >= seen || states[seen..].contains(&version.content.0));
                 seen = seen.max((seen..states.len()).find(|s| states[*s] == version.content.0).unwrap_or(at));
-                // The age is no understatement: everything handed over before `since` is in one of the states
-                // from `before` on.
+                // The age must not be understated: the version must contain everything that was handed over
+                // before `since`, so its content must equal one of the states from `before` on.
                 match since {
                     None => prop_assert_eq!(&version.content.0, &states[states.len() - 1]),
                     Some(since) => {
@@ -134,7 +134,7 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
     }
 
     pins.clear();
-    // Copies that readers have released can be written again.
+    // Copies that readers have released can be updated and reused.
     pair.publish(now);
     prop_assert_eq!(&pair.current().content.0, &states[states.len() - 1]);
     prop_assert!(pair.waiting_since().is_none());
@@ -172,7 +172,7 @@ fn changes_do_not_pile_up_where_nobody_looks_and_where_somebody_looks_for_long()
         assert!(pair.waiting() <= BOUNDS.waiting);
     }
 
-    assert!(pair.current().number > 10, "those who hand over publish");
+    assert!(pair.current().number > 10, "a hand-over that exceeds the limit publishes");
     // No time passes while these versions are held.
     let (_one, _two) = (pair.current(), {
         pair.hand_over(&mut Sets(vec![(1, Some(100))]), 1, false);
@@ -182,7 +182,7 @@ fn changes_do_not_pile_up_where_nobody_looks_and_where_somebody_looks_for_long()
 
     for round in 0..100 {
         pair.hand_over(&mut Sets(vec![(2, Some(round))]), 1, false);
-        assert!(pair.waiting() <= BOUNDS.waiting, "{} wait", pair.waiting());
+        assert!(pair.waiting() <= BOUNDS.waiting, "{} pending changes", pair.waiting());
     }
 }
 
@@ -219,13 +219,13 @@ fn readers_that_hold_on_get_copies_of_their_own_up_to_a_limit() {
     assert!(held_back < 20, "nothing is published any more: {held_back}");
     assert!(pair.waiting_since().is_some_and(|since| now - since > 100 * BOUNDS.patience));
 
-    // Changes written meanwhile are not lost: they are published once the readers have gone.
+    // The changes written in the meantime are not lost: they are published once the readers have gone.
     pins.clear();
     pair.publish(now);
     assert_eq!(pair.current().content.0[&1], 199);
 }
 
-/// A value whose drop panics, as an app's may.
+/// A value whose drop may panic, as the drop of an app's value may.
 #[derive(Clone)]
 struct Bad(Arc<Bomb>);
 struct Bomb(bool);
@@ -256,7 +256,8 @@ fn a_panic_on_replacement_stops_nothing() {
     }
 
     assert!(pair.waiting_since().is_none());
-    // The values of the last two rounds do not panic, neither those in the current version nor those pending.
+    // The values of the last two rounds do not panic, so neither the current version nor the pending changes
+    // contain one that does.
     let current = pair.current();
     let bombs: &Bombs = current.content.columns[0].as_ref().unwrap().cells().unwrap();
 
