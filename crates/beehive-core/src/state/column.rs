@@ -1,4 +1,5 @@
-//! `Column`: a dictionary as its bee uses it, with commit, rollback, redo, export, import and merge.
+//! `Column`: the interface through which a bee commits, rolls back, logs, exports, imports and merges a
+//! dictionary.
 
 use crate::cell::CellId;
 use crate::mapper::DictInfo;
@@ -10,13 +11,13 @@ use std::any::Any;
 
 /// A dictionary field of an app.
 pub trait Column: Send + Sync {
-    /// A savepoint: a point in a transaction that the dictionary can be rolled back to.
+    /// A savepoint: a point in a transaction to which the dictionary can be rolled back.
     type Mark: Send + 'static;
-    /// The type that views of the dictionary are made of.
+    /// The type of the copies from which views of the dictionary read.
     type Mirror: Mirror;
     /// Returns the description of the field.
     fn info(&self) -> DictInfo;
-    /// Keeps the changes of the transaction, and frees the memory of cells left empty.
+    /// Keeps the changes of the transaction, and frees the memory of cells that are now empty.
     fn commit(&mut self);
     /// Undoes the changes of the transaction.
     fn rollback(&mut self);
@@ -52,13 +53,13 @@ pub trait Column: Send + Sync {
     fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any));
     /// Returns the shape of its encoded cells.
     fn shape(&self) -> Shape;
-    /// Appends every cell as text: dictionary and key, and the content.
+    /// Appends every cell as text: its dictionary and key, and its content.
     fn in_words(&self, out: &mut Vec<(String, String)>);
     /// Removes all cells and pending changes.
     fn clear(&mut self);
-    /// Passes its undo buffer on to `other`, unless `other` has one. The buffer is not part of the state:
-    /// bees lend one to each other, so that idle bees need none of their own. Called between transactions
-    /// only.
+    /// Passes the undo buffer on to `other`, unless `other` has one. The buffer is not part of the state. Bees
+    /// pass it to one another, so that an idle bee does not need one of its own. Called only between
+    /// transactions.
     fn lend(&mut self, _other: &mut Self)
     where
         Self: Sized,
@@ -92,7 +93,7 @@ pub trait State: Sized + Send + Sync + 'static {
     fn fresh(&self) -> Self;
     /// Whether the app has settings.
     const HAS_SETTINGS: bool;
-    /// Takes over the settings of `other`, and leaves the dictionaries unchanged.
+    /// Adopts the settings of `other`, and leaves the dictionaries unchanged.
     fn configure_as(&mut self, other: &Self);
     /// Calls `visitor` for every dictionary.
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
@@ -139,7 +140,7 @@ pub(crate) trait Columns: State {
         self.visit(&mut Rollback)
     }
 
-    /// Whether any dictionary limits its rows. Known at compile time.
+    /// Whether any dictionary limits the number of its rows.
     const LIMITED: bool = any_limited(Self::DICTS);
 
     /// Evicts excess rows from all dictionaries, in the order of the fields.
@@ -224,7 +225,8 @@ pub(crate) trait Columns: State {
         empty.0
     }
 
-    /// Returns all cells in encoded form. Those of volatile dictionaries are included only for a move.
+    /// Returns all cells in encoded form. With `volatile`, which a move of the bee sets, this includes the cells
+    /// of volatile dictionaries.
     fn export(&mut self, volatile: bool) -> Vec<CellImage> {
         struct Export {
             out: Vec<CellImage>,

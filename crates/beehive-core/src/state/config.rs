@@ -1,4 +1,4 @@
-//! Typed settings of an app: read-only in handlers and equal on all hives.
+//! Typed settings of an app, which handlers can only read, and which are the same on all hives.
 
 use crate::state::names;
 use serde::de::DeserializeOwned;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The settings of an app, from the table `[apps.<name>]` of the configuration.
 ///
-/// It dereferences to `T`. Settings may change what a handler does, but never which cells it touches: a
-/// reload would then move cells. Cloning is cheap.
+/// `Config<T>` dereferences to `T` and is cheap to clone. Settings may change what a handler does, but never which
+/// cells it touches, because a reload would then have to move cells.
 #[derive(Debug)]
 pub struct Config<T>(Arc<T>);
 
@@ -58,7 +58,7 @@ impl ConfigSource {
         ConfigSource { app, table }
     }
 
-    /// Returns an error unless the table is empty. For an app without settings.
+    /// Returns an error unless the table is empty. Used for an app without settings.
     pub fn none(&self) -> Result<(), ConfigError> {
         match self.table.keys().next() {
             None => Ok(()),
@@ -69,7 +69,7 @@ impl ConfigSource {
         }
     }
 
-    /// Parses the settings. Missing keys take their defaults.
+    /// Parses the settings. If `T` has defaults, missing keys take them.
     pub fn config<T: DeserializeOwned>(&self) -> Result<Config<T>, ConfigError> {
         toml::Value::Table(self.table.clone()).try_into().map(|settings| Config(Arc::new(settings))).map_err(
             |error| ConfigError {

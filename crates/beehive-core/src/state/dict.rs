@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 /// A dictionary of an app, in which every key is a cell of its own.
 ///
-/// A handler accesses cells by key, and only those that its derived map names. `whole()` makes one bee own
-/// all of them. A failed transaction undoes every change.
+/// A handler accesses cells by key, and may access only those that its derived map names. `whole()` makes one
+/// bee own all cells. A transaction that fails undoes all its changes.
 ///
-/// A dictionary cannot be passed to a function, because the function might touch any cell. Use a method of
-/// the `#[handlers]` block instead, or pass the function the content of one cell.
+/// A dictionary cannot be passed to a function, because the function might touch any cell. Use a method of the
+/// `#[handlers]` block instead, or pass only the content of one cell to the function.
 ///
 /// ```compile_fail,E0277
 /// # extern crate beehive_core as beehive;
@@ -102,8 +102,8 @@ impl<K: Key, V: Value> Dict<K, V> {
         self.get(key).is_some()
     }
 
-    /// Returns the value of `key` for modification. The value is cloned once per transaction, so keep growing
-    /// collections in a [`Table`](crate::Table).
+    /// Returns the value of `key` for modification. This clones the value once per transaction, so keep a
+    /// collection that grows in a [`Table`](crate::Table) instead.
     #[inline]
     pub fn get_mut<Q: KeyEncoding + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
@@ -125,7 +125,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     fn put_at(&mut self, id: CellId, key: K, value: V) -> Option<V> {
         match self.cells.find_mut(id, &key) {
             Some(slot) => {
-                // Log before anything changes: `clone` may panic.
+                // Log the old value before anything changes, because `clone` may panic.
                 log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
                 Some(std::mem::replace(&mut slot.content, value))
             }
@@ -173,17 +173,18 @@ impl<K: Key, V: Value> Dict<K, V> {
         change(self.entry(key).or_default())
     }
 
-    /// Returns all cells of the dictionary, owned by one bee.
+    /// Returns all cells of the dictionary. One bee owns them all.
     ///
-    /// Every handler of the app that touches this dictionary then runs on that bee: the dictionary is
-    /// *centralized*.
+    /// A handler that calls this makes the dictionary *centralized*: every handler of the app that touches the
+    /// dictionary runs on that bee.
     pub fn whole(&mut self) -> WholeDict<'_, K, V> {
         guard::check_whole(self.meta);
         WholeDict { dict: self }
     }
 
-    /// Returns a view of all cells, whichever bees own them: read-only, committed, possibly slightly stale,
-    /// and not part of the handler's map. Decide by the view, then confirm at the cell.
+    /// Returns a read-only view of all cells, whichever bees own them. The view contains committed state, which may
+    /// be slightly stale, and its cells are not part of the handler's map. Use the view to find a cell, then confirm
+    /// the decision at the cell itself.
     ///
     /// A volatile dictionary has no view, because its changes are not logged:
     ///
@@ -254,8 +255,8 @@ impl<'a, K: Key, V: Value> Entry<'a, K, V> {
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let Entry { dict, id, key } = self;
-        // Two look-ups, because the borrow checker does not allow returning the borrow of the first one from
-        // this branch only.
+        // Look the cell up twice, because the borrow checker does not allow one branch to return the borrow of
+        // the first look-up.
         if dict.cells.find(id, &key).is_some() {
             let slot = dict.cells.find_mut(id, &key).expect("found a moment ago");
             log(&mut dict.undo, id, &slot.key, || Some(slot.content.clone()));
@@ -292,7 +293,7 @@ pub struct WholeDict<'a, K: 'static, V> {
 }
 
 impl<K: Key, V: Value> WholeDict<'_, K, V> {
-    /// Iterates over keys and values, in key order.
+    /// Iterates over the keys and their values, in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.dict.cells.sorted().into_iter().map(|s| (&s.key, &s.content))
     }
@@ -370,7 +371,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
 impl<K: Key, V: Value> Dict<K, V> {
     fn put_back(&mut self, entry: Undo<K, V>) {
         let Undo { id, key, old } = entry;
-        // Dropped at the end of the function: the drop may panic.
+        // Drop the value at the end of the function, because its drop may panic.
         let _undone = self.cells.remove(id, &key);
         if let Some(old) = old {
             self.cells.insert(id, key, old);
@@ -432,7 +433,7 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
 
     fn redo(&self, out: &mut Vec<Op>) {
         let undo = self.undo.entries();
-        // almost every transaction changes one cell, once: it needs no set
+        // Almost every transaction changes one cell once, and so needs no set.
         let mut known = BTreeSet::new();
         for entry in undo {
             if undo.len() > 1 && !known.insert((entry.id, &entry.key)) {
@@ -440,7 +441,7 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
             }
 
             let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
-            // the first entry of a cell has the value from before the transaction
+            // The first entry of a cell contains the value from before the transaction.
             let is_as_before = match (&value, &entry.old) {
                 (Some(value), Some(old)) => encodes_as(old, value),
                 (value, old) => value.is_none() && old.is_none(),

@@ -1,8 +1,8 @@
-//! The strict guard: checks that the transaction on this thread touches only mapped cells, with the same hash
-//! that finds the cell.
+//! The strict guard checks that the transaction on this thread touches only mapped cells. It reuses the hash with
+//! which the dictionary finds the cell.
 //!
-//! The guard is a thread-local of plain words, so a dictionary needs no pointer to it and a check is a
-//! comparison. A transaction never leaves its thread, because handlers are synchronous.
+//! The guard is a thread-local of plain words, so a dictionary needs no pointer to it, and a check costs a few
+//! comparisons. A transaction never leaves its thread, because handlers are synchronous.
 
 use crate::cell::CellId;
 use crate::key::KeyEncoding;
@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// No transaction is running: every access is an error.
+    /// No transaction is running, so every access is an error.
     Closed,
     /// Only the mapped cells are accessible.
     Strict,
@@ -21,11 +21,11 @@ enum Mode {
 
 struct Guard {
     mode: Cell<Mode>,
-    /// The first three mapped cells; 0 means none.
+    /// The first three mapped cells. 0 means none.
     first: [Cell<u64>; 3],
     has_more: Cell<bool>,
     seed: Cell<u64>,
-    /// Bit mask of the dictionaries whose group is one cell.
+    /// Bit mask of the dictionaries whose whole group is one cell.
     whole: Cell<u64>,
     violated: Cell<bool>,
 }
@@ -60,12 +60,12 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// The guard of a run of transactions over the same cells. Dropping it, also during a panic, closes the
-/// guard. If another guard was open on this thread, because a handler called a hive directly (which is
-/// discouraged), the drop restores that guard.
+/// The open guard of a run of transactions over the same cells. Its drop closes the guard, also during a panic.
+/// If another guard was open on this thread because a handler called a hive directly (which is discouraged), the
+/// drop restores that guard.
 pub(crate) struct Held(Option<Box<Outer>>);
 
-/// The saved state of an open guard that is suspended by a nested one.
+/// The saved state of an open guard while a nested guard replaces it.
 struct Outer {
     mode: Mode,
     first: [u64; 3],
@@ -108,7 +108,7 @@ impl Outer {
 }
 
 impl Held {
-    /// Opens the guard: transactions on this thread may touch exactly `cells`.
+    /// Opens the guard, so that transactions on this thread may touch exactly `cells`.
     #[inline]
     pub(crate) fn strict(seed: u64, whole: u64, cells: &[CellId]) -> Held {
         GUARD.with(|guard| {
@@ -154,8 +154,8 @@ impl Held {
         ACCESSES.with_borrow_mut(std::mem::take)
     }
 
-    /// Returns the violation of the transaction that just ended, if any, even if its handler caught the
-    /// unwind.
+    /// Returns the violation of the transaction that just ended, if there was one, even if its handler caught the
+    /// unwinding.
     #[inline(always)]
     pub(crate) fn violation(&self) -> Option<Violation> {
         GUARD
@@ -186,7 +186,7 @@ pub(crate) fn is_recording() -> bool {
     GUARD.with(|guard| guard.mode.get() == Mode::Record)
 }
 
-/// Returns the cluster's seed of the current transaction.
+/// Returns the cluster's hash seed, as set for the current transaction.
 #[inline(always)]
 pub(crate) fn seed() -> u64 {
     GUARD.with(|guard| guard.seed.get())
@@ -252,6 +252,6 @@ fn violate(guard: &Guard, cell: String) -> ! {
     let violation = Violation { cell };
     guard.violated.set(true);
     VIOLATION.with_borrow_mut(|v| *v = Some(violation.clone()));
-    // Unwinds without the panic hook: the violation is reported where the transaction ends.
+    // Unwind without calling the panic hook, because the end of the transaction reports the violation.
     std::panic::resume_unwind(Box::new(violation))
 }

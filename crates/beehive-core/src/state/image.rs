@@ -10,7 +10,7 @@ use crate::limits;
 use beehive_protocol::codec::try_encode;
 use serde::Serialize;
 
-/// Returns a value as text: as JSON, or its encoding if JSON cannot represent it.
+/// Renders a value as JSON or, if JSON cannot represent it, as the bytes of its encoding.
 pub(crate) fn words<T: Serialize + ?Sized>(value: &T) -> String {
     let bytes = || try_encode(value, limits::ENCODED_BYTES_MAX).map(|bytes| format!("{bytes:02x?}"));
     serde_json::to_string(value).unwrap_or_else(|_| bytes().unwrap_or_else(|why| format!("({why})")))

@@ -1,4 +1,4 @@
-//! The state of an app: typed dictionaries that undo, guard and describe their changes.
+//! The state of an app: typed dictionaries, which guard accesses and can undo and log their changes.
 
 pub(crate) mod column;
 pub(crate) mod config;

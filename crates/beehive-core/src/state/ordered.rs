@@ -1,6 +1,6 @@
-//! An ordered map whose point access stays fast as it grows. Stores the rows of a table.
+//! An ordered map whose point access stays fast as it grows. It stores the rows of a table.
 //!
-//! A small map is a sorted vector. A large one is a hash table, plus an ordered set of its keys for
+//! A small map is a sorted vector. A large one is a hash table with an ordered set of its keys, which is used for
 //! iteration. No observable behavior depends on the hash.
 
 use hashbrown::DefaultHashBuilder;
@@ -14,7 +14,7 @@ use std::ops::{Bound, RangeBounds};
 /// Maximum number of entries of a sorted vector.
 const FEW: usize = 16;
 
-/// Number of entries at which a hash table becomes a vector again. Smaller than [`FEW`], so that a map whose
+/// Number of entries at which a hash table becomes a vector again. It is smaller than [`FEW`], so that a map whose
 /// size oscillates around one value is not rebuilt each time.
 const FEW_AGAIN: usize = FEW / 4;
 
@@ -123,7 +123,7 @@ impl<K: Hash + Ord + Clone, V> Ordered<K, V> {
         K: Borrow<Q>,
     {
         if is_void(&range) {
-            return Iter::Few([].iter()); // The standard library panics here; a mistake in a handler should not cost it a message.
+            return Iter::Few([].iter()); // The standard library panics here, but a bad range must not fail the transaction.
         }
 
         match self {
@@ -208,7 +208,7 @@ fn find<K: Borrow<Q>, Q: Ord + ?Sized, V>(few: &[(K, V)], key: &Q) -> Result<usi
     few.binary_search_by(|(k, _)| k.borrow().cmp(key))
 }
 
-/// Checks whether a range is empty by its bounds, including the cases in which the standard library panics.
+/// Checks whether the bounds of a range make it empty, including the cases in which the standard library panics.
 pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
@@ -219,7 +219,7 @@ pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     }
 }
 
-/// Iterator over entries, in key order.
+/// Iterator over the entries, in key order.
 pub(crate) enum Iter<'a, K, V> {
     Few(std::slice::Iter<'a, (K, V)>),
     All(btree_set::Iter<'a, K>, &'a Many<K, V>),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// In both of its forms, and across the conversions, the map behaves like a `BTreeMap`.
+        /// The map behaves like a `BTreeMap` in both of its forms and across conversions between them.
         #[test]
         fn is_an_ordered_map(steps in prop::collection::vec(step(), 0..400)) {
             let mut map: Ordered<u8, u32> = Ordered::default();

@@ -1,4 +1,4 @@
-//! `Rows`: the content of one cell of a `Table`. Ordered, with undo per row.
+//! `Rows`: the content of one cell of a `Table`. Rows are ordered, and each row is undone separately.
 
 use crate::message::Value;
 use crate::state::image::{encode, encodes_as};
@@ -10,8 +10,8 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::ops::RangeBounds;
 
-/// The key of a row inside a cell. `Ord`, because rows are iterated in order; `Hash`, because one of many
-/// rows is found by hash.
+/// The key of a row inside a cell. It must be `Ord`, because rows are iterated in order, and `Hash`, because a row of
+/// a large cell is found by its hash.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
@@ -24,8 +24,8 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
-/// Once the cell is mapped, its rows may be used freely. A change costs an undo entry for its own row only,
-/// however large the cell is.
+/// Once the cell is mapped, a handler may use all its rows. However large the cell is, a change needs an undo entry
+/// for the changed row only.
 #[derive(Debug)]
 pub struct Rows<R, V> {
     rows: Ordered<R, V>,
@@ -70,7 +70,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     pub fn insert(&mut self, row: R, value: V) -> Option<V> {
         match self.rows.get_mut(&row) {
             Some(slot) => {
-                // Log before anything changes: `clone` may panic.
+                // Log the old value before anything changes, because `clone` may panic.
                 log(&mut self.undo, &row, || Some(slot.clone()));
                 Some(std::mem::replace(slot, value))
             }
@@ -164,7 +164,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.take_if(|_, _| true);
     }
 
-    // ---- called by the table on its cells ----
+    // ---- methods that the table calls on its cells ----
 
     pub(crate) fn evict_first(&mut self, count: usize) {
         let rows: Vec<R> = self.rows.iter().take(count).map(|(row, _)| row.clone()).collect();
@@ -212,11 +212,11 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.undo.release(mark)
     }
 
-    /// Iterates over the changed rows: the encoded key and, if the row still exists, the encoded value. Leaves
-    /// out the rows whose value is the same as before the transaction.
+    /// Iterates over the changed rows. Yields the encoded key and, if the row still exists, the encoded value.
+    /// Omits rows whose value is the same as before the transaction.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
         let undo = self.undo.entries();
-        // A row appears again in the undo log if it was also changed inside a nested savepoint.
+        // A row occurs more than once in the undo log if it changed again after a savepoint.
         #[expect(clippy::disallowed_types, reason = "seeded, because rows come from outside; never iterated")]
         let mut known = hashbrown::HashSet::<_>::with_capacity(undo.len());
         let first = undo.iter().filter(move |(row, _)| known.insert(row));
@@ -273,7 +273,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let RowEntry { rows, row } = self;
         match rows.rows.get_mut(&row) {
-            // Looked up again below: the borrow checker does not allow returning this borrow.
+            // The row is looked up again below, because the borrow checker does not allow returning this borrow.
             Some(slot) => log(&mut rows.undo, &row, || Some(slot.clone())),
             None => {
                 log(&mut rows.undo, &row, || None);

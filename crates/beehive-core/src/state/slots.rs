@@ -1,5 +1,4 @@
-//! Storage for the cells of one dictionary in one bee. Most bees own one cell, so that case needs no hash
-//! table.
+//! Storage for the cells of one dictionary in one bee. Most bees own a single cell, which needs no hash table.
 
 use crate::cell::CellId;
 use hashbrown::HashTable;
@@ -104,7 +103,7 @@ impl<K: Ord, C> Slots<K, C> {
         self.len() == 0
     }
 
-    /// Returns all cells in key order, because the order of a hash table would depend on the cells' history.
+    /// Returns all cells in key order. The order of a hash table would depend on the history of the cells.
     pub(crate) fn sorted(&self) -> Vec<&Slot<K, C>> {
         match self {
             Slots::None => Vec::new(),

@@ -16,13 +16,13 @@ use crate::view::{Mirror, SharedTable, TableChange, TableMirror};
 use std::any::Any;
 use std::sync::Arc;
 
-/// A dictionary of an app whose cells hold rows. `at(key)` names the cell; the rows inside it may be used
-/// freely and are ordered.
+/// A dictionary of an app whose cells hold ordered rows. `at(key)` selects a cell, and a handler may then use all
+/// rows of that cell.
 pub struct Table<K: 'static, R, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, Rows<R, V>>,
-    /// Cells accessed in this transaction. Not maintained while the table has only one cell, which is then
-    /// the only candidate.
+    /// Cells accessed in this transaction. The list is not maintained while the table has only one cell, because
+    /// no other cell can have been accessed.
     touched: Vec<(CellId, K)>,
 }
 
@@ -35,8 +35,8 @@ impl<K, R, V> Table<K, R, V> {
 }
 
 impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
-    /// Returns the rows of cell `key`. Reading creates nothing: a cell without rows is removed at the end of
-    /// the transaction.
+    /// Returns the rows of cell `key`. A read does not leave an empty cell behind, because the end of the
+    /// transaction removes cells without rows.
     #[inline]
     pub fn at(&mut self, key: K) -> &mut Rows<R, V> {
         let id = guard::check(self.meta, &key);
@@ -52,10 +52,10 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
             Slots::Many(_) => false,
         };
 
-        // A cell may be recorded twice: the operations at the end of the transaction are idempotent.
+        // A cell may be recorded twice, because the operations at the end of the transaction are idempotent.
         if !alone && !touched.last().is_some_and(|(i, k)| *i == id && *k == key) {
             if let Slots::One(first) = cells {
-                // From here on there are several cells, and the first may have been accessed before.
+                // From now on, the table has several cells. The first one may have been accessed before.
                 touched.push((first.id, first.key.clone()));
             }
             touched.push((id, key.clone()));
@@ -69,14 +69,15 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         &mut cells.insert(id, key, Rows::default()).content
     }
 
-    /// Returns all cells of the table, owned by one bee.
+    /// Returns all cells of the table. One bee owns them all; see [`Dict::whole`](crate::Dict::whole).
     pub fn whole(&mut self) -> WholeTable<'_, K, R, V> {
         guard::check_whole(self.meta);
         WholeTable { table: self }
     }
 
-    /// Returns a view of all cells, whichever bees own them: read-only, committed, possibly slightly stale,
-    /// and not part of the handler's map. Decide by the view, then confirm at the cell.
+    /// Returns a read-only view of all cells, whichever bees own them. The view contains committed state, which may
+    /// be slightly stale, and its cells are not part of the handler's map. Use the view to find a cell, then confirm
+    /// the decision at the cell itself.
     ///
     /// # Panics
     /// Panics if called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older
@@ -120,8 +121,8 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         }
     }
 
-    /// Calls `f` for each cell that the transaction may have changed, then removes the cells that are empty
-    /// and forgets the accesses.
+    /// Calls `f` for each cell that the transaction may have changed. Then removes the cells that are empty, and
+    /// clears the list of accessed cells.
     #[inline(always)]
     fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         if let Slots::One(slot) = &mut self.cells {
@@ -134,7 +135,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         }
 
         let Table { cells, touched, .. } = self;
-        // Stays recorded until it is processed: dropping its content may panic.
+        // Keep the cell in the list until it is processed, because dropping its content may panic.
         while let Some((id, key)) = touched.last() {
             if let Some(slot) = cells.find_mut(*id, key) {
                 f(slot);
@@ -159,7 +160,7 @@ impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {
         self.table.reach(id, key)
     }
 
-    /// Iterates over cell key, row key and value of all rows, in order.
+    /// Iterates over all rows, in order. Yields the cell key, the row key and the value of each row.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &R, &V)> {
         self.table.cells.sorted().into_iter().flat_map(|s| s.content.iter().map(|(r, v)| (&s.key, r, v)))
     }
@@ -180,8 +181,8 @@ fn change<K: Clone, R: Clone, V: Clone, C>(
 }
 
 impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
-    /// Savepoints of the cells accessed so far, sorted by cell. A cell that is first accessed later has not
-    /// changed before the savepoint.
+    /// Savepoints of the cells accessed so far, sorted by cell. A cell that is first accessed after the savepoint has
+    /// no changes from before it.
     type Mark = Vec<(CellId, K, Mark)>;
     type Mirror = TableMirror<K, R, V>;
 
@@ -228,7 +229,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     fn mark(&mut self) -> Self::Mark {
         let mut marks = Vec::new();
         self.for_reached(|slot| marks.push((slot.id, slot.key.clone(), slot.content.mark())));
-        // If a cell has two entries, the one made first is kept.
+        // If a cell has two savepoints, keep the first.
         marks.sort_by(|(a, k, _), (b, l, _)| (a, k).cmp(&(b, l)));
         marks.dedup_by(|(a, k, _), (b, l, _)| a == b && k == l);
         marks

@@ -1,4 +1,4 @@
-//! The undo log of a transaction: rolls changes back completely, or to a savepoint.
+//! The undo log of a transaction, which rolls back all changes or those since a savepoint.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::HashTable;
@@ -6,18 +6,18 @@ use hashbrown::hash_table::HashTable;
 /// Number of entries up to which the log is searched linearly. A longer log is searched by hash.
 const SEARCHED: usize = 8;
 
-/// Maximum capacity, in entries, of a log that is passed on to another bee. A larger log is dropped, so that
-/// its memory is freed.
+/// Maximum capacity, in entries, of a log that is passed on to another bee. A larger log is dropped to free its
+/// memory.
 const KEPT: usize = 1024;
 
-/// Previous values in the order of the changes. Rollback runs from the end, so an item may occur twice.
+/// Previous values, in the order of the changes. Rollback starts at the end, so an item may occur twice.
 #[derive(Debug)]
 pub(crate) struct UndoLog<T> {
     entries: Vec<T>,
     /// Index of the first entry after the innermost savepoint. An item that was changed before the savepoint
-    /// is logged again if it changes after it.
+    /// is logged again when it changes after the savepoint.
     from: u32,
-    /// Hash index of the entries after `from`, if there are many.
+    /// Hash index of the entries from `from` on, if there are many.
     index: Option<Box<Index>>,
 }
 
@@ -31,7 +31,7 @@ struct Index {
     upto: u32,
 }
 
-/// A savepoint: a position in a log that it can be rolled back to.
+/// A savepoint: a position in a log to which the log can be rolled back.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     len: u32,
@@ -46,10 +46,10 @@ impl<T> Default for UndoLog<T> {
 }
 
 impl<T> UndoLog<T> {
-    /// Records the previous state of an item before it is changed, unless an entry since the last savepoint
-    /// already does.
+    /// Records the previous state of an item before it changes, unless an entry since the last savepoint already
+    /// records it.
     ///
-    /// `hash_of` hashes the item of an entry; `hash` hashes the item to be recorded.
+    /// `hash_of` hashes the item of an entry, and `hash` the item to be recorded.
     #[inline]
     pub(crate) fn note(
         &mut self,
@@ -116,7 +116,7 @@ impl<T> UndoLog<T> {
         }
 
         match std::mem::needs_drop::<T>() {
-            // One by one: if two entries panic in one `clear`, the process aborts.
+            // Drop entries one by one: if two drops panicked during one `Vec::clear`, the process would abort.
             true => while self.entries.pop().is_some() {},
             false => self.entries.clear(),
         }
@@ -151,7 +151,7 @@ impl<T> UndoLog<T> {
     }
 }
 
-/// An undo log that a bee borrows for a run of transactions. Between runs it takes one word.
+/// An undo log that a bee borrows for a run of transactions. Between runs, it takes up only one word.
 #[derive(Debug)]
 pub(crate) struct LentLog<T>(Option<Box<UndoLog<T>>>);
 
@@ -215,8 +215,8 @@ impl<T> LentLog<T> {
         }
     }
 
-    /// Passes the log on to `other`, unless `other` has one; a log that has grown too large is dropped
-    /// instead. A log with entries stays, because the entries belong to this dictionary.
+    /// Passes the log on to `other`. If `other` has a log or this one has grown too large, drops it instead. A log
+    /// with entries stays here, because its entries belong to this dictionary.
     #[inline(always)]
     pub(crate) fn lend(&mut self, other: &mut Self) {
         if self.is_empty() {
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     fn note(log: &mut UndoLog<(u64, u32)>, key: u64, old: u32) {
-        // Few hash values, so that collisions occur and entries must be compared.
+        // Use few hash values, so that collisions occur and entries must be compared.
         log.note(|(k, _)| *k == key, |_, (k, _)| k % 3, |_| key % 3, || (key, old))
     }
 
@@ -250,7 +250,7 @@ mod tests {
         }
 
         assert_eq!(log.entries().len(), 40);
-        assert!(log.entries().iter().all(|(_, old)| *old == 0), "as it was before the first change");
+        assert!(log.entries().iter().all(|(_, old)| *old == 0), "not the value before the first change");
 
         log.clear();
         note(&mut log, 1, 9);
@@ -327,6 +327,6 @@ mod tests {
         log.release(&mark);
         assert_eq!(undone, 20);
         (0..21).for_each(|key| note(&mut log, key, 5));
-        assert_eq!(log.entries().len(), 21, "twenty are noted from before the part");
+        assert_eq!(log.entries().len(), 21, "twenty of the items were logged before the savepoint");
     }
 }
