@@ -1,6 +1,7 @@
-//! Iteration over all cells of a dictionary, which is rejected: each cell may belong to another bee.
+//! Methods that iterate over all cells of a dictionary, which is rejected because each cell may belong to another
+//! bee.
 //!
-//! The methods exist so that the compiler error can list the alternatives. No method here can be called.
+//! The methods exist so that the compiler error can list the alternatives. None of them can be called.
 
 use crate::key::Key;
 use crate::message::Value;
@@ -9,7 +10,8 @@ use crate::state::rows::RowKey;
 use crate::state::table::Table;
 use std::iter::{Empty, empty};
 
-/// A dictionary whose cells all belong to one bee. None does, except through `whole()`.
+/// A dictionary whose cells all belong to one bee. No dictionary implements this trait; `whole()` returns a type with
+/// methods of its own.
 #[diagnostic::on_unimplemented(
     message = "this needs all cells of a dictionary, and each may belong to another bee",
     label = "needs all cells of the dictionary",
@@ -72,8 +74,8 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     }
 }
 
-/// The analysis rejects a loop over a dictionary. With these impls the compiler does not report a second
-/// error that the dictionary is not an iterator. They never run.
+/// Implements `IntoIterator` for dictionaries. The analysis already rejects a loop over a dictionary, and these impls
+/// keep the compiler from also reporting that a dictionary is not an iterator. They never run.
 macro_rules! refuse_loops {
     ($(<$($parameter:ident),*> $of:ty => $($item:ty),+;)*) => { $(
         #[doc(hidden)]

@@ -1,10 +1,10 @@
-//! Fallbacks for derived code where a type lacks a derive, so that the compiler reports the missing derive
-//! and nothing else.
+//! Fallback methods to which derived code resolves if a type lacks a derive, so that the compiler reports only the
+//! missing derive.
 //!
-//! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all
-//! types have their derives, nothing in this file is chosen. If one is missing, the error is reported once,
-//! at the field or parameter where the type is written, and the remaining uses resolve to these methods. They
-//! never run, because the program does not compile.
+//! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all types
+//! have their derives, the compiler chooses no method of the fallback traits. If a derive is missing, the compiler
+//! reports it once, at the field or parameter where the type is written, and all other uses resolve to the fallbacks.
+//! They never run, because the program does not compile.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::Registrar;
@@ -16,8 +16,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// Body of a fallback; the missing derive is reported elsewhere. This is a `panic!` rather than a constant,
-/// because optimized builds also evaluate constants in functions that are never called.
+/// The body of a fallback. It is a `panic!` rather than a failing constant, because optimized builds also evaluate
+/// constants in functions that are never called.
 macro_rules! unbuildable {
     () => {
         panic!("this code was derived from a type that lacks a derive")
@@ -25,8 +25,8 @@ macro_rules! unbuildable {
 }
 pub(crate) use unbuildable;
 
-/// An unknown type. Its number `N` could not be computed, because of an error that is already reported. The
-/// compiler therefore treats the type as erroneous, and reports no further errors about it.
+/// An unknown type. Derived code names it with a number `N` whose computation fails with an error that the compiler
+/// has already reported. The compiler then treats the type as erroneous, and reports no further errors about it.
 pub type Unknown<const N: usize> = <Sound<N> as As<()>>::Type;
 
 /// Proof that the number `N` could be computed.
@@ -79,7 +79,7 @@ impl Whole for Undeclared {
     }
 }
 
-/// A dictionary and the key of an access that takes its key by reference.
+/// An access that takes its key by reference: the dictionary and the key.
 pub struct At<'a, D, B>(pub &'a D, pub &'a B);
 
 /// A borrowed key.
@@ -112,12 +112,12 @@ impl<D: Keyed<B::Key>, B: Borrowed> At<'_, D, B> {
     }
 }
 
-/// For a reference to a smart pointer or reference to a key: in the handler's `get(key)` the compiler
-/// dereferences it automatically.
+/// Finds the cell if the argument is a reference to a pointer to the key, such as `&Box<K>` or `&&K`. In the
+/// handler's `get(key)`, the compiler dereferences such an argument automatically.
 ///
-/// Resolution order: the key itself, through one pointer, through two, and then [`CellOtherwise`]. Each later
-/// step takes `self` in a form that method resolution tries later: by value, by shared reference, by mutable
-/// reference.
+/// Method resolution tries the key itself first, then a key behind one pointer, then a key behind two pointers, and
+/// then [`CellOtherwise`]. To fix this order, each method takes `self` in a form that the compiler tries later than
+/// the previous one: by value, by shared reference, by mutable reference.
 pub trait CellThrough: Sized {
     /// Adds the cell.
     fn cell(self, mapper: &mut Mapper);
@@ -133,7 +133,7 @@ where
     }
 }
 
-/// Same as [`CellThrough`], through two pointers.
+/// Same as [`CellThrough`], for a key behind two pointers.
 pub trait CellThroughTwo {
     /// Adds the cell.
     fn cell(&self, mapper: &mut Mapper);
@@ -149,7 +149,7 @@ where
     }
 }
 
-/// A dictionary and the key of an access that takes its key by value.
+/// An access that takes its key by value: the dictionary and the key.
 pub struct AtValue<'a, D, Q>(pub &'a D, pub &'a Q);
 
 impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
@@ -160,8 +160,8 @@ impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
     }
 }
 
-/// For a key whose type differs from the key type of its dictionary, or that is not borrowed. The error is
-/// reported at the access itself.
+/// Fallback for a key that is not borrowed or whose type is not the key type of the dictionary. The compiler reports
+/// the error at the access itself.
 pub trait CellOtherwise {
     /// Never called, because the program does not compile.
     fn cell(&mut self, _: &mut Mapper) {
@@ -205,7 +205,7 @@ impl<A: Handles<Each<K, Tick<N>>> + Handlers, K: Key, const N: u32> Registration
     }
 }
 
-/// For handlers whose message or key lacks a derive. The error is reported at the handler.
+/// Fallback for a handler whose message or key lacks a derive. The compiler reports the error at the handler.
 pub trait RegistrationOtherwise: Sized {
     /// Never called, because the program does not compile.
     fn rcv(self) {
@@ -222,7 +222,7 @@ pub trait RegistrationOtherwise: Sized {
 }
 impl<A: Handlers, K, M> RegistrationOtherwise for Registration<'_, '_, A, K, M> {}
 
-/// A field of an app to be visited.
+/// A field of an app that a visitor visits.
 pub struct Field<'a, C>(pub &'a mut C);
 
 impl<C: Column> Field<'_, C> {
@@ -239,7 +239,8 @@ impl<C: Column> Field<'_, C> {
     }
 }
 
-/// For fields whose key or value type lacks a derive. The error is reported at the type of the field.
+/// Fallback for a field whose key or value type lacks a derive. The compiler reports the error at the type of the
+/// field.
 pub trait FieldOtherwise<C>: Sized {
     /// Never called, because the program does not compile.
     fn visit<V: Visitor>(self, _: u32, _: &mut V) {
@@ -268,7 +269,7 @@ impl<T: KeyEncoding> KeyPart<'_, T> {
     }
 }
 
-/// For keys with a field that cannot be part of a key. The error is reported at the field.
+/// Fallback for a key with a field that cannot be part of a key. The compiler reports the error at the field.
 pub trait KeyPartOtherwise: Sized {
     /// Never called, because the program does not compile.
     fn feed(self, _: &mut CellHasher) {
@@ -281,7 +282,7 @@ pub trait KeyPartOtherwise: Sized {
 }
 impl<T> KeyPartOtherwise for KeyPart<'_, T> {}
 
-/// For messages and keys with a field that cannot be encoded. The error is reported at the field.
+/// Fallback for a message or key with a field that cannot be encoded. The compiler reports the error at the field.
 pub trait MirrorOtherwise {
     /// Never called, because the program does not compile.
     fn write<T, S: serde::Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {

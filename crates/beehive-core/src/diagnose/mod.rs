@@ -1,12 +1,11 @@
-//! Items that exist only to shape compiler errors. No program that compiles runs any of them.
+//! Items that exist to improve compiler errors.
 //!
-//! - [`fallbacks`]: what derived code resolves to if a type lacks a derive, so that rustc reports the missing
-//!   derive once.
-//! - [`row_derives`]: what derived code checks the keys of rows with.
+//! - [`fallbacks`]: methods to which derived code resolves if a type lacks a derive, so that rustc reports the missing
+//!   derive only once.
+//! - [`row_derives`]: the check of the types of row keys.
 //! - `unusable`: stand-ins for the methods of dictionaries whose key or value type lacks a derive.
-//! - `renamed`: methods of `HashMap` that a dictionary has under another name; the error names the right
-//!   method.
-//! - `all_cells`: iteration over all cells of a dictionary, which is rejected; the error lists the
+//! - `renamed`: methods of `HashMap` that dictionaries have under another name. The error names the right method.
+//! - `all_cells`: methods that iterate over all cells of a dictionary, which is rejected. The error lists the
 //!   alternatives.
 
 mod all_cells;

@@ -1,5 +1,5 @@
-//! Methods of standard-library maps that dictionaries have under another name: the compiler error names the
-//! right one. No method here can be called.
+//! Methods of standard-library maps that dictionaries have under another name. A call is a compiler error that names
+//! the right method.
 
 use crate::diagnose::fallbacks::unbuildable;
 use crate::key::Key;
@@ -9,7 +9,7 @@ use crate::state::rows::RowKey;
 use crate::state::table::Table;
 use std::ops::{Index, IndexMut};
 
-/// Implemented by no dictionary: a `Dict` has `put` instead.
+/// No dictionary implements this trait. A `Dict` has `put` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `insert`",
     label = "a `Dict` has `put` instead",
@@ -18,7 +18,7 @@ use std::ops::{Index, IndexMut};
 )]
 pub trait HasInsert {}
 
-/// Implemented by no dictionary: a `Dict` has `contains` instead.
+/// No dictionary implements this trait. A `Dict` has `contains` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary has no `contains_key`",
     label = "a `Dict` has `contains` instead",
@@ -27,7 +27,7 @@ pub trait HasInsert {}
 )]
 pub trait HasContainsKey {}
 
-/// Implemented by no dictionary: a `Dict` has `get` instead.
+/// No dictionary implements this trait. A `Dict` has `get` instead.
 #[diagnostic::on_unimplemented(
     message = "a dictionary cannot be indexed with `[..]`",
     label = "a `Dict` has `get` instead",

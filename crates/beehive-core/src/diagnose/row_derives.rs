@@ -1,8 +1,8 @@
-//! How `#[derive(App)]` reports that a type cannot be the key of rows: one error, whatever it lacks.
+//! Makes `#[derive(App)]` report a type that cannot be the key of rows with a single error, whatever the type lacks.
 //!
-//! A bound on [`RowKey`] would be reported once for each missing trait. Instead the derived code calls
-//! `(&&&RowDerives::of(&app.table)).row_key()`. The compiler takes the first of the three impls below that fits, and
-//! only then looks at the bound of the method, which is what it reports.
+//! If derived code had the bound [`RowKey`], the compiler would report each missing trait separately. Instead, it calls
+//! `(&&&RowDerives::of(&app.table)).row_key()`. The compiler chooses the first of the three impls below that fits, and
+//! only then checks the bound of its method. That bound is the one that it reports.
 
 use crate::state::{RowKey, Table};
 use serde::Serialize;
@@ -15,20 +15,21 @@ use std::marker::PhantomData;
 pub struct RowDerives<R>(PhantomData<R>);
 
 impl<R> RowDerives<R> {
-    /// Returns the value that the derived code calls the check on.
+    /// Returns the value on which the derived code calls the check.
     pub fn of<K, V>(_: &Table<K, R, V>) -> RowDerives<R> {
         RowDerives(PhantomData)
     }
 }
 
-/// The type is a row key.
+/// Implemented if the type is a row key.
 pub trait RowWithAll {
     /// Accepts the type.
     fn row_key(&self) {}
 }
 impl<R: RowKey> RowWithAll for &&RowDerives<R> {}
 
-/// Nothing but `Hash` is missing. It is forgotten most often, because a cell's key does without it.
+/// Implemented if the type lacks at most `Hash`. This derive is forgotten most often, because the key of a cell does
+/// not need it.
 pub trait RowWithoutHash<R> {
     /// Reports the missing `Hash`.
     fn row_key(&self)
@@ -42,9 +43,9 @@ impl<R: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowW
 {
 }
 
-/// Anything else is missing.
+/// Implemented for all types.
 pub trait RowOtherwise<R> {
-    /// Reports that the type is no row key.
+    /// Reports that the type is not a row key.
     fn row_key(&self)
     where
         R: StoredRow,

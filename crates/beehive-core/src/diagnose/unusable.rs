@@ -1,8 +1,8 @@
-//! Stand-ins for the methods of dictionaries whose key or value type lacks a derive, so that only the missing
-//! derive is reported.
+//! Stand-ins for the methods of dictionaries whose key or value type lacks a derive, so that the compiler reports only
+//! the missing derive.
 //!
-//! The methods of `Dict`, `Table` and `Rows` take precedence wherever the types have all derives. No code in
-//! this file ever runs.
+//! If the types have all derives, the methods of `Dict`, `Table` and `Rows` take precedence. No code in this file ever
+//! runs.
 
 use crate::diagnose::fallbacks::unbuildable;
 use crate::state::dict::Dict;

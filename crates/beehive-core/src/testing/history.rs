@@ -1,4 +1,4 @@
-//! `History`: checks that many bees on many cores did what a single bee would have done.
+//! `History`: checks that many bees on many cores produced the same results as a single bee.
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hive::Builder;
@@ -19,21 +19,18 @@ use tokio::sync::oneshot;
 /// Records the execution history of a hive and executes it again, in the same order, with all cells in one
 /// bee.
 ///
-/// A [`Kit`](crate::testing::Kit) runs a scenario several times with the cells distributed differently, and
-/// compares the runs. A history makes the same comparison for a hive that runs as in production, on all cores
-/// and with senders that race: a single bee with all cells that executes the same transactions in commit
-/// order must do the same. [`History::compare`] checks that
+/// A [`Kit`](crate::testing::Kit) runs a scenario several times with different distributions of cells, and compares
+/// the runs. A history makes this comparison for a hive that runs as in production, on all cores and with senders
+/// that race: a single bee with all cells that executes the same transactions in commit order must produce the same
+/// results. [`History::compare`] checks that
 ///
-/// - each transaction, run again on one instance of its app that has all cells, returns the same answer or
-///   error, sends the same messages in the same order, and leaves the same content in the rows that it
-///   changed;
-/// - every message that was handed over to a handler is handled exactly once, and not before it was handed
-///   over;
+/// - each transaction, when it runs again on one instance of its app that has all cells, returns the same answer or
+///   error, sends the same messages in the same order, and leaves the same content in the rows that it changed;
+/// - every message that was handed over to a handler is handled exactly once, and not before it was handed over;
 /// - messages of one sender to one cell are handled in the order in which they were sent;
 /// - the final state of all cells is that of the single bee.
 ///
-/// It finds bugs in the platform, and handlers that depend on something outside their message and their
-/// cells.
+/// This finds bugs in the platform, and handlers that depend on something other than their message and their cells.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -77,19 +74,19 @@ use tokio::sync::oneshot;
 #[derive(Clone, Default)]
 pub struct History(Arc<Events>);
 
-/// Counts of what a recorded hive did.
+/// Statistics of a recorded hive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistorySummary {
-    /// Transactions that committed.
+    /// Number of transactions that committed.
     pub committed: usize,
-    /// Transactions that failed.
+    /// Number of transactions that failed.
     pub failed: usize,
-    /// Bees that ran at least one transaction.
+    /// Number of bees that ran at least one transaction.
     pub bees: usize,
-    /// Messages that the committed transactions sent.
+    /// Number of messages that the committed transactions sent.
     pub sent: usize,
-    /// Cells of all apps in the final state.
+    /// Number of cells of all apps in the final state.
     pub cells: usize,
 }
 
@@ -106,7 +103,7 @@ pub enum Deviation {
         /// The outcome with a single bee.
         alone: String,
     },
-    /// A message of a sender was handled after a later one of the same sender to the same cell.
+    /// A message was handled after a later message of the same sender to the same cell.
     Overtaken {
         /// The app, the handler, and the message as text.
         what: String,
@@ -139,9 +136,9 @@ impl std::fmt::Display for Deviation {
         match self {
             Deviation::Otherwise { what, on_the_hive, alone } => write!(
                 f,
-                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: the handler looks at something \
-                 that is neither in its message nor in its cells nor in its context, or what a failed transaction did was \
-                 not undone"
+                "{what}\n  on the hive: {on_the_hive}\n  with a single bee: {alone}\nhelp: either the outcome of the handler \
+                 depends on something that is not in its message, its cells or its context, or a failed transaction was \
+                 not rolled back completely"
             ),
             Deviation::Overtaken { what } => {
                 write!(f, "{what}: handled after a later message of the same sender to the same cell")
@@ -154,15 +151,14 @@ impl std::fmt::Display for Deviation {
             }
             Deviation::State { app, on_the_hive, alone } => write!(
                 f,
-                "in the end, a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
+                "the final state of a cell of `{app}` differs\n  on the hive: {on_the_hive}\n  with a single bee: {alone}"
             ),
         }
     }
 }
 impl std::error::Error for Deviation {}
 
-/// A fault that a hive might have. [`History::tamper`] inserts it into the record, to test the history
-/// itself.
+/// A simulated fault of a hive. [`History::tamper`] inserts it into the record to test the history itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -182,14 +178,14 @@ impl History {
         History::default()
     }
 
-    /// Configures `builder` so that its hive records what it executes in this history. Call it again for each
-    /// later incarnation of a hive that is restored from its log.
+    /// Configures `builder` so that its hive records in this history what it executes. If the hive is restored from
+    /// its log later, call this again for each new incarnation.
     pub fn record(&self, builder: Builder) -> Builder {
         builder.probe(Arc::new(Recorder::new(&self.0)))
     }
 
-    /// Ends the current incarnation: the hive that was recorded last has crashed or is about to, and `log` is
-    /// the content of its colony's log. Transactions whose entries are missing from the log count as never
+    /// Ends the current incarnation. Call this after a crash of the hive that was recorded last, or just before one,
+    /// with the content of its colony's log. Transactions whose entries are missing from the log count as never
     /// executed, and volatile dictionaries are empty in the next incarnation.
     ///
     /// # Panics
@@ -198,7 +194,8 @@ impl History {
         self.died_with([log])
     }
 
-    /// Like [`History::died`], for a hive with several logs, in the order in which the builder got them.
+    /// Same as [`History::died`], for a hive with several logs. `logs` is in the order in which the builder got the
+    /// logs.
     ///
     /// # Panics
     /// Panics if an entry of a log cannot be decoded.
@@ -213,9 +210,12 @@ impl History {
         self.0.end_life(numbers)
     }
 
-    /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and
-    /// compares. The hive must still be running, because its cells are compared too. If messages arrive in
-    /// the meantime, waits until they are handled. Cancel-safe.
+    /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and compares the
+    /// results. The hive must still be running, because its cells are compared too. If messages arrive in the
+    /// meantime, this waits until they are handled. The future is cancel-safe.
+    ///
+    /// # Errors
+    /// Returns the first deviation.
     pub async fn compare(&self, hive: &Hive) -> Result<HistorySummary, Deviation> {
         let inner = hive.inner();
         let apps = inner.apps.read().clone();
@@ -224,8 +224,8 @@ impl History {
             let before = self.0.len();
 
             let images: Option<Vec<_>> = apps.iter().map(|app| app.images()).collect();
-            // a bee may not have put its body back yet, or a timer may have fired. Then the events and the
-            // cells may not be those of one moment, so both are read again
+            // A bee may not have put its body back yet, or a timer may have fired. In that case, the events and the
+            // cells may be from different moments, so read both again.
             if let Some(images) = images
                 && self.0.len() == before
                 && inner.in_flight.count() == 0
@@ -242,13 +242,13 @@ impl History {
         again.finish(images)
     }
 
-    /// Does the same as [`History::compare`] and fails the test if there is a deviation.
+    /// Same as [`History::compare`], but fails the test if there is a deviation.
     ///
     /// # Panics
-    /// Panics with the deviation's text and the caller's line if there is one.
+    /// Panics if there is a deviation. The message contains its text and the caller's line.
     #[track_caller]
     pub fn check(&self, hive: &Hive) -> impl Future<Output = HistorySummary> {
-        // the panic comes from a poll of the future, which has another caller
+        // The panic happens in a poll of the future, which has a different caller, so take the location here.
         let caller = Location::caller();
         async move {
             match self.compare(hive).await {
@@ -258,7 +258,7 @@ impl History {
         }
     }
 
-    /// Inserts a fault into the record. Returns `false` if no recorded transaction can have that fault.
+    /// Inserts a fault into the record. Returns `false` if the fault fits no recorded transaction.
     #[doc(hidden)]
     pub fn tamper(&self, fault: Fault) -> bool {
         let mut done = false;
@@ -277,7 +277,7 @@ fn ran(note: &(Moment, Event)) -> Option<&Ran> {
     }
 }
 
-/// Inserts a fault. Returns `None` if no event can have it.
+/// Inserts a fault. Returns `None` if the fault fits no event.
 fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
     let half = notes.len() / 2;
     let changes = |ran: &Ran| matches!(&ran.left, Left::Committed { changed, .. } if !changed.is_empty());
@@ -287,7 +287,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
             let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
 
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
-                // failed transactions change nothing, so the fault is visible only in their order
+                // Choose failed transactions: they change nothing, so only their order can reveal the fault.
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
                 let key = (ran.sender?, ran.given.app, *ran.cells.first()?);
                 let before = last.insert(key, at)?;
@@ -330,16 +330,16 @@ struct Again<'a> {
     alone: Vec<Replica>,
     /// The incarnation of the event that was executed last.
     life: u32,
-    /// Messages that were handed over and not handled yet: their positions in the order of hand-over, with
-    /// their senders.
+    /// Messages that were handed over but have not been handled yet, each with its position in the order of hand-over
+    /// and its sender.
     due: BTreeMap<Given, VecDeque<(u64, Option<Sender>)>>,
-    /// Position of the last message of a sender to a cell of an app that was handled.
+    /// For each sender and each cell of an app, the position of the last message that was handled.
     last: BTreeMap<(Sender, u16, CellId), u64>,
-    /// Number of messages that were handed over so far.
+    /// Number of messages that have been handed over so far.
     places: u64,
-    /// The visits of sweeps that were executed.
+    /// The visits of sweeps that have been executed.
     turns: BTreeSet<Given>,
-    /// Messages that were postponed, and thereby gave up their place in the sender's order.
+    /// Messages that were postponed, and thereby lost their place in the order of their sender.
     postponed: BTreeSet<Given>,
     /// The bees that ran a transaction on the hive.
     bees: BTreeSet<(u16, BeeId)>,
@@ -362,10 +362,10 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Executes one event again, and compares.
+    /// Executes one event again, and compares the result.
     fn step(&mut self, moment: Moment, note: Event) -> Result<(), Deviation> {
         if std::mem::replace(&mut self.life, moment.life) != moment.life {
-            // messages in flight were lost in the crash, or are resent and then handed over again
+            // Messages in flight were either lost in the crash, or are resent and then handed over again.
             self.due.clear();
             self.last.clear();
             self.alone.iter_mut().for_each(|alone| alone.forget_volatile(None))
@@ -390,7 +390,7 @@ impl<'a> Again<'a> {
         Ok(())
     }
 
-    /// Takes the oldest hand-over of a message, if there is one.
+    /// Removes and returns the oldest hand-over of a message, if there is one.
     fn take_due(&mut self, given: &Given) -> Option<(u64, Option<Sender>)> {
         let waiting = self.due.get_mut(given)?;
         let first = waiting.pop_front();
@@ -411,8 +411,8 @@ impl<'a> Again<'a> {
         format!("{}, given {}", self.handler(&ran.given), ran.words())
     }
 
-    /// Checks that the message was handed over, and that no later message of its sender was handled before it
-    /// at any of its cells.
+    /// Checks that the message was handed over, and that none of its cells has already handled a later message of the
+    /// same sender.
     fn is_due(&mut self, ran: &Ran) -> Result<(), Deviation> {
         if ran.of_a_sweep {
             return match self.turns.insert(ran.given.clone()) {
@@ -420,7 +420,7 @@ impl<'a> Again<'a> {
                 false => Err(Deviation::NotDue { what: self.what(ran) }),
             };
         }
-        // a stateless handler runs without a hand-over
+        // A stateless handler runs without a hand-over.
         if ran.cells.is_empty() {
             return Ok(());
         }
@@ -454,8 +454,8 @@ impl<'a> Again<'a> {
             }
             Left::Failed(error) => {
                 self.seen.failed += 1;
-                // whether a limit was exceeded depends on what else the hive held at that moment, which a
-                // single bee cannot know
+                // Whether a limit was exceeded depends on what else the hive held at that moment, which a single bee
+                // cannot reproduce.
                 if error.kind() == ErrorKind::Limit {
                     return Ok(());
                 }
@@ -527,9 +527,9 @@ pub struct Shaking {
     ended: oneshot::Receiver<()>,
 }
 
-/// Disturbs a hive every few milliseconds, until [`Shaking::end`]: encodes and decodes the state of all bees
-/// ([`Hive::reimport`]), moves a bee chosen at random to another log if its app has several, and, in the first `merges`
-/// rounds, merges two bees chosen at random.
+/// Disturbs a hive every few milliseconds until [`Shaking::end`] is called. In each round, it encodes and decodes the
+/// state of all bees ([`Hive::reimport`]), and moves a random bee to another log if its app has several. In the first
+/// `merges` rounds, it also merges two random bees.
 pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
     let (end, hive, (told, ended)) = (Arc::<AtomicBool>::default(), hive.clone(), oneshot::channel());
     let (until, platform) = (end.clone(), hive.inner().platform.clone());
@@ -571,8 +571,8 @@ impl Shaking {
 /// Pause between two rounds of [`shake`].
 const BETWEEN_SHAKES: Duration = Duration::from_millis(2);
 
-/// Merges the bees of two cells of one app, as a message that needs both cells would. `chance` selects them.
-/// The merge must not be observable. It completes even if this future is dropped.
+/// Merges the bees of two cells of one app, as a message that needs both cells would. `chance` selects the cells. The
+/// merge must not be observable. It completes even if this future is dropped.
 pub async fn merge_two(hive: &Hive, chance: u64) {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();
@@ -587,7 +587,7 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
         uniting.await;
         let _ = merged.send(());
     }));
-    // fails if the platform has dropped the task with its hive
+    // This fails if the hive is gone and the platform has dropped the task.
     let _ = done.await;
 }
 
@@ -605,6 +605,6 @@ pub async fn move_one(hive: &Hive, chance: u64) -> bool {
     inner.platform.spawn(Box::pin(async move {
         let _ = moved.send(moving.await);
     }));
-    // fails if the platform has dropped the task with its hive
+    // This fails if the hive is gone and the platform has dropped the task.
     done.await.unwrap_or(false)
 }

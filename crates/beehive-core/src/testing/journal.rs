@@ -1,5 +1,5 @@
-//! A journal for tests that misbehaves as much as a real one may: it commits late and in batches, and refuses
-//! entries at random.
+//! A journal for tests that behaves as badly as a real one may: it commits late and in batches, and refuses entries
+//! at random.
 
 use crate::hive::consensus::journal::{CrashMarker, Entry, EntryNumber, Journal, JournalEvents};
 use parking_lot::Mutex;
@@ -15,7 +15,8 @@ struct State {
     last: EntryNumber,
     events: Option<Arc<dyn JournalEvents>>,
     random: u64,
-    /// Entries that are left of the current block of `refuse_one_in`, and whether one of it was refused.
+    /// Number of entries left in the current block of `refuse_one_in` entries, and whether an entry of the block has
+    /// been refused.
     block: (u64, bool),
     /// Number of rounds in which the journal goes on to refuse everything that arrives.
     deposed: u64,
@@ -23,8 +24,9 @@ struct State {
 }
 
 impl State {
-    /// Decides whether the next entry is refused. Each block of `one_in` entries has exactly one refusal, at a
-    /// random place: a test that appends that many entries sees one for certain, however fast it runs.
+    /// Decides whether the next entry is refused. Exactly one entry of each block of `one_in` entries is refused, and
+    /// its position is random. A test that appends this many entries is therefore certain to see a refusal, however
+    /// fast it runs.
     fn refuses(&mut self, one_in: u64) -> bool {
         if one_in == 0 {
             return false;
@@ -50,7 +52,7 @@ impl State {
 /// A journal in memory that keeps its log as encoded entries.
 pub struct TestJournal {
     state: Mutex<State>,
-    /// One entry in this many is refused; 0 means none.
+    /// One entry in this many is refused. 0 means that none is.
     refuse_one_in: AtomicU64,
     /// One refusal in this many deposes the journal; 0 means none.
     depose_one_in: AtomicU64,
@@ -60,8 +62,8 @@ pub struct TestJournal {
 }
 
 impl TestJournal {
-    /// Starts a journal that continues after entry number `last`, refuses one of every `refuse_one_in` entries
-    /// (0: none), and takes its random choices from `seed`.
+    /// Starts a journal that continues after entry number `last`, refuses one of every `refuse_one_in` entries (none
+    /// if this is 0), and derives its random choices from `seed`.
     #[expect(clippy::disallowed_methods, reason = "it commits late in real time, on a thread of its own")]
     pub fn start(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
         let journal = Arc::new(TestJournal {
@@ -88,7 +90,8 @@ impl TestJournal {
     fn commit_some(&self) {
         let (events, last, refused) = {
             let mut state = self.state.lock();
-            // Checked under the lock: once `stop` or `stall` has returned, nothing more is committed.
+            // Check under the lock. `stop` and `stall` set the flags under the same lock, so after they have
+            // returned, this thread commits nothing more.
             if self.stopped.load(Ordering::Acquire) || self.stalled.load(Ordering::Acquire) {
                 return;
             }
@@ -108,8 +111,8 @@ impl TestJournal {
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
                 if entry.after != state.last {
-                    // This entry was executed on top of a refused one, so `aborted` has already reported it
-                    // as dead.
+                    // This entry was executed on top of a refused one, so `aborted` has already reported that it does
+                    // not take effect.
                     continue;
                 }
 
@@ -136,7 +139,7 @@ impl TestJournal {
         }
     }
 
-    /// Sets the crash marker that the previous incarnation is supposed to have left. Call it before the hive
+    /// Sets the crash marker, as if the previous incarnation of the hive had left it. Call this before the hive
     /// starts.
     pub fn leave(&self, mark: Option<CrashMarker>) {
         self.state.lock().mark = mark
@@ -148,18 +151,18 @@ impl TestJournal {
         self.depose_one_in.store(one_in, Ordering::Relaxed)
     }
 
-    /// Refuses no further entries.
+    /// Accepts all further entries.
     pub fn accept_all(&self) {
         self.refuse_one_in.store(0, Ordering::Relaxed)
     }
 
-    /// Commits nothing more, as if the process had died here.
+    /// Stops committing for good, as if the process had crashed here.
     pub fn stop(&self) {
         let _no_commit_under_way = self.state.lock();
         self.stopped.store(true, Ordering::Release)
     }
 
-    /// Suspends commits, or resumes them. Simulates a disk that is temporarily full, or a lost quorum.
+    /// Suspends or resumes commits. This simulates a disk that is full for a while, or a lost quorum.
     pub fn stall(&self, stalled: bool) {
         let _no_commit_under_way = self.state.lock();
         self.stalled.store(stalled, Ordering::Release)

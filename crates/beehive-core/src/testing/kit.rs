@@ -34,26 +34,27 @@ const STEP_WORDS_BYTES_MAX: usize = 200;
 pub(crate) struct Step {
     /// The action of the test.
     pub(crate) what: String,
-    /// The answers to it.
+    /// The answers to this action.
     pub(crate) answers: Vec<String>,
-    /// The messages that apps sent: name, encoding, text. Sorted, because there is no order between different
-    /// cells.
+    /// The messages that apps sent: name, encoding and text. They are sorted, because there is no order between
+    /// different cells.
     pub(crate) sent: Vec<(&'static str, Vec<u8>, String)>,
 }
 
-/// Apps on a hive that runs in the test's own thread. Nothing runs unless the test makes it run, time stands
-/// still until the test moves it, and two runs of a test are identical. Created by [`Kit::of`].
+/// Apps on a hive that runs in the test's own thread. Nothing runs unless the test makes it run, time stands still
+/// until the test advances it, and two runs of a test are identical. Created by [`Kit::of`].
 ///
-/// The hive is the one that runs in production, with its guards, transactions, merges, timers and sweeps.
-/// Only the platform below it differs: a [`VirtualPlatform`].
+/// The hive is the same as in production, with its guards, transactions, merges, timers and sweeps. Only the platform
+/// below it differs: it is a [`VirtualPlatform`].
 ///
-/// Views (`.shared()`) are frozen during a step: a handler sees what was committed before the step began or,
-/// while time advances, before the moment at which it runs. Its view therefore does not depend on how cells
-/// are distributed over bees.
+/// Views (`.shared()`) are frozen during a step: a handler sees the state that was committed before the step began
+/// or, while time advances, before the moment at which the handler runs. Its view therefore does not depend on how
+/// cells are distributed over bees.
 ///
-/// If a handler panics, or touches a cell that its map does not name, the current step fails the test, unless
-/// [`Setup::failures_allowed`] is set. A handler that returns an error does not fail the test: an error is an
-/// answer. The panic names the line of the step in the test, the step, and the message with its content as JSON:
+/// If a handler panics or touches a cell that its map does not name, the current step fails the test, unless
+/// [`Setup::failures_allowed`] is set. A handler that returns an error does not fail the test, because an error is an
+/// answer. The panic message contains the line of the step in the test, the step, and the message with its content as
+/// JSON:
 ///
 /// ```text
 /// thread 'prices' panicked at tests/prices.rs:31:9:
@@ -68,7 +69,7 @@ pub struct Kit {
     seed: u64,
     failures_allowed: bool,
     failures_seen: u64,
-    /// Source of random merges; `None` if bees do not merge at random.
+    /// Source of random merges. It is `None` if bees do not merge at random.
     merging: Option<Chance>,
     /// Messages that apps sent and that the test has not fetched yet.
     sent: Vec<Sent>,
@@ -76,7 +77,7 @@ pub struct Kit {
     steps: Option<Vec<Step>>,
     /// Number of steps that have begun.
     steps_begun: u64,
-    /// The current or latest step, for the message of a panic.
+    /// Description of the current or latest step, for panic messages.
     step: String,
     /// Number of messages that [`Kit::add`] has added to the next step.
     added: u64,
@@ -124,8 +125,7 @@ impl Kit {
         self.emit_all([message])
     }
 
-    /// Emits several messages from outside at the same time. Those to different cells may be handled in any
-    /// order.
+    /// Emits several messages from outside at the same time. Messages to different cells may be handled in any order.
     #[track_caller]
     pub fn emit_all<M: Message>(&mut self, messages: impl IntoIterator<Item = M>) -> &mut Self {
         let mut first = None;
@@ -146,7 +146,7 @@ impl Kit {
         self.hand_over();
         let mut answers = Vec::new();
         while let Some(mail) = self.io.try_receive() {
-            // Not an answer: a message sent to this address, which the recorder already has.
+            // If this is not an answer, it is a message sent to this address, which the probe has already recorded.
             let Ok(of_messages) = mail.into_answers::<M>() else { continue };
             if self.steps.is_some() {
                 answers.extend(of_messages.into_iter().map(|answer| match answer {
@@ -162,15 +162,19 @@ impl Kit {
         self
     }
 
-    /// Adds a message to those that the next emit hands over at the same time. For messages of several types.
+    /// Adds a message that the next emit hands over together with its own. Use this to emit messages of several types
+    /// at the same time.
     pub fn add<M: Message>(&mut self, message: M) -> &mut Self {
         self.io.emit(message);
         self.added += 1;
         self
     }
 
-    /// Sends a request from outside and runs everything until it is answered. Advances time if necessary, by
-    /// at most five seconds.
+    /// Sends a request from outside, and runs everything until it is answered. Advances time if necessary, by at most
+    /// five seconds.
+    ///
+    /// # Errors
+    /// Returns an error if the request has no answer.
     #[track_caller]
     pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.name_step(|| format!("request {} {}", M::NAME, words(&message)));
@@ -187,8 +191,8 @@ impl Kit {
         answer
     }
 
-    /// Advances time by `duration`. Ticks, timers set with `after`, and sweeps that become due on the way run
-    /// at their time, in order.
+    /// Advances time by `duration`. Ticks, timers set with `after`, and sweeps that become due in that time run in
+    /// order, each at its own time.
     #[track_caller]
     pub fn advance(&mut self, duration: Duration) -> &mut Self {
         self.name_step(|| format!("advance by {duration:?}"));
@@ -221,8 +225,8 @@ impl Kit {
         self.platform.now()
     }
 
-    /// Returns the messages of type `T` that apps have sent to any receiver since the last call, in the order
-    /// in which they were sent. A delayed message appears when it is due.
+    /// Returns the messages of type `T` that apps have sent to any receiver since the last call, in the order in which
+    /// they were sent. A delayed message appears once it is due.
     pub fn sent<T: Message>(&mut self) -> Vec<Shared<T>> {
         self.sent.extract_if(.., |sent| sent.is::<T>()).filter_map(|sent| sent.as_message()).collect()
     }
@@ -261,7 +265,7 @@ impl Kit {
         self.state_copy::<A>().look(look)
     }
 
-    /// Returns the number of bees of app `A`. A sharded app has several; no handler may rely on the number.
+    /// Returns the number of bees of app `A`. A sharded app has several, but no handler may rely on their number.
     ///
     /// # Panics
     /// Panics if the app is not part of this test.
@@ -280,7 +284,7 @@ impl Kit {
         self.hive.dead_letters()
     }
 
-    /// Returns the hive, for operations that this kit does not offer. Work that the test gives to it directly
+    /// Returns the hive, for operations that this kit does not offer. Work that the test gives to the hive directly
     /// runs with the next step.
     pub fn hive(&self) -> &Hive {
         &self.hive
@@ -325,7 +329,7 @@ impl Kit {
         }
     }
 
-    /// Begins the next step, which the message of a panic describes as `what`.
+    /// Begins the next step. Panic messages describe it as `what`.
     fn name_step(&mut self, what: impl FnOnce() -> String) {
         self.steps_begun += 1;
         self.step = format!("step {} ({})", self.steps_begun, what());
@@ -379,7 +383,7 @@ impl Kit {
             return;
         }
 
-        // the first one: the others may be its consequences
+        // Report the first failure, because the others may be its consequences.
         if let Some(letter) = self.hive.dead_letters().iter().find(|letter| letter.number > before) {
             let DeadLetter { handler, app, message, words, error, .. } = letter;
             let more = failures - before - 1;
@@ -388,7 +392,7 @@ impl Kit {
         }
     }
 
-    /// Returns the recorded steps, and every cell of every app in the final state.
+    /// Returns the recorded steps, and all cells of every app in the final state.
     pub(crate) fn into_account(mut self) -> (Vec<Step>, Vec<(&'static str, Vec<CellWords>)>) {
         let apps = self.hive.inner().apps.read().clone();
         let state = apps

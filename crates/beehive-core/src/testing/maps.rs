@@ -1,5 +1,5 @@
-//! The oracle for derived maps: compares the cells that a map names with those that the handler touches when
-//! every access is allowed.
+//! The test oracle for derived maps. It compares the cells that a map names with those that the handler touches
+//! when every access is allowed.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, HiveId, Outcome};
@@ -22,7 +22,7 @@ const SEED: u64 = 0x6265_6568_6976_6500;
 /// The result of a map for one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
-    /// Whether the message is dropped, runs without cells, or goes to the owner of its cells.
+    /// Whether the message is dropped, is handled without cells, or goes to the owner of its cells.
     pub outcome: Outcome,
     /// The cells as text, before fusion: `d[1]`, `w[*]`.
     pub words: Vec<String>,
@@ -48,9 +48,9 @@ fn context() -> Ctx {
     Ctx::new(Outputs::new(Types::new(Arc::new(IoBees::default()))))
 }
 
-/// Runs the handler on `app` with every access allowed, rolls it back, and returns the cells it touched, in
-/// the notation of [`describe`]. If the handler fails or panics, the result contains the accesses made
-/// before.
+/// Runs the handler on `app` with every access allowed, rolls its changes back, and returns the cells that it
+/// touched, in the notation of [`describe`]. If the handler fails or panics, the result contains the cells that it
+/// touched before.
 pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let held = Held::record(SEED, whole);
@@ -73,7 +73,7 @@ pub enum Delivered {
     Unmapped(Violation),
 }
 
-/// Runs the handler as a transaction that may touch exactly the cells its map names.
+/// Runs the handler as a transaction that may touch exactly the cells that its map names.
 pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mapped = describe::<A, M>(message);
@@ -105,7 +105,7 @@ pub fn mapper<A: Handlers>() -> Mapper {
     Mapper::new(SEED, close_over_fusion(A::MONOLITHIC, A::DICTS), HiveId(0))
 }
 
-/// Runs the map of `A` in the same way as the hive.
+/// Runs the map of `A` for `message` with the given mapper.
 #[inline]
 pub fn map_into<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.clear();

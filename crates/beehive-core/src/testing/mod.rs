@@ -1,9 +1,9 @@
-//! Test tools for apps: a hive on a virtual clock, and re-runs of a scenario with its cells distributed
-//! differently over bees.
+//! Test tools for apps: a hive on a virtual clock, and re-runs of a scenario with different distributions of cells
+//! over bees.
 //!
-//! A [`Kit`] runs one or several apps in the test's own thread, on the same hive as in production. Only the
-//! platform below it differs: time stands still until [`Kit::advance`] moves it, and randomness is derived
-//! from a seed.
+//! A [`Kit`] runs one or several apps in the test's own thread, on the same hive code as in production. Only the
+//! platform below the hive differs: time stands still until [`Kit::advance`] moves it, and randomness comes from a
+//! seed.
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -16,7 +16,7 @@
 //! #[derive(Message, PartialEq, Debug)]
 //! struct Missed(u64);
 //!
-//! /// Reports everybody who has been silent for two ticks.
+//! /// Reports every sender that has been silent for two ticks.
 //! #[derive(App)]
 //! struct Watch {
 //!     silent: Dict<u64, u32>,
@@ -49,13 +49,13 @@
 //!
 //! # What a single run does not show
 //!
-//! A hive handles messages of one sender to one cell in order, and makes no promise about messages of
-//! different senders. A test that sends one message after another always sees the same order, so an app that
-//! relies on that order passes. [`Setup::check`] runs a scenario with one bee for all cells, with one bee per
-//! cell, and with bees that merge at random while they work. It compares the answers, the messages sent, and
-//! the final state.
+//! A hive handles the messages of one sender to one cell in order, but guarantees no order between messages of
+//! different senders. A test that sends one message after another always sees the same order, so an app that relies
+//! on that order passes. [`Setup::check`] runs a scenario with one bee for all cells, with one bee per cell, and with
+//! bees that merge at random while they work. It compares the answers, the messages sent, and the final state.
 //!
-//! In this example a room's temperature is what was *reported last*, but the reports of two sensors race:
+//! In this example, the app keeps the temperature of a room that was *reported last*, but the reports of two sensors
+//! race:
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -99,8 +99,8 @@
 //! assert_eq!(found.spread_out, ["room[7] = [1,20]"]);
 //! ```
 //!
-//! The number of the reading is in the message, so the handler can keep the latest reading instead of the
-//! last to arrive:
+//! The message contains the number of the reading, so the handler can keep the reading with the highest number
+//! rather than the one that arrives last:
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -137,11 +137,11 @@
 //!
 //! # A hive on all cores
 //!
-//! A [`History`] records the execution of a hive that runs as in production, and checks whether a single bee
-//! would have done the same.
+//! A [`History`] records the execution of a hive that runs as in production, and checks whether a single bee would
+//! have produced the same results.
 //!
-//! The module [`maps`] compares what a map names with what its handler touches. [`TestJournal`] is a journal
-//! that commits late, refuses entries and stops.
+//! The module [`maps`] compares the cells that a map names with those that its handler touches. [`TestJournal`] is a
+//! journal that commits late, refuses entries and stops.
 
 mod history;
 mod hooks;

@@ -1,5 +1,5 @@
-//! A single-threaded platform whose time stands still until a test moves it, so that every run of a test is
-//! the same.
+//! A single-threaded platform whose time stands still until a test advances it, so that every run of a test is the
+//! same.
 
 use crate::limits;
 use crate::seams::{BoxFuture, Platform};
@@ -39,15 +39,15 @@ impl Chance {
     }
 }
 
-/// The reason why the platform cannot complete a run.
+/// Why the platform cannot complete a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stuck {
-    /// The jobs keep making other jobs ready.
+    /// Jobs keep making other jobs ready.
     Busy {
-        /// Number of jobs that were run without time advancing.
+        /// Number of jobs that ran while time stood still.
         steps: usize,
     },
-    /// Nothing can complete the future.
+    /// The future is pending, and nothing is left that could wake it.
     Deadlock,
 }
 
@@ -89,13 +89,13 @@ impl Wake for Task {
 struct Machine {
     now: AtomicU64,
     ready: Mutex<VecDeque<Job>>,
-    /// All spawned tasks that have not ended, for [`VirtualPlatform::clear`]: pending tasks may keep one another
-    /// alive in cycles.
+    /// All spawned tasks that have not ended. [`VirtualPlatform::clear`] needs them, because pending tasks may keep
+    /// one another alive in reference cycles.
     tasks: Mutex<BTreeMap<u64, Arc<Task>>>,
     spawned: AtomicU64,
     sleepers: Mutex<BTreeMap<(Time, u64), Waker>>,
     random: Mutex<Chance>,
-    /// Source of the random order of ready jobs; `None` runs them in the order in which they became ready.
+    /// Source of the random order of ready jobs. If it is `None`, jobs run in the order in which they became ready.
     order: Option<Mutex<Chance>>,
 }
 
@@ -127,10 +127,10 @@ impl Drop for Sleep {
     }
 }
 
-/// A [`Platform`] for tests. It runs in the caller's thread, its time moves only on request, and its
-/// randomness is derived from a seed.
+/// A [`Platform`] for tests. It runs in the caller's thread, its time advances only on request, and its randomness is
+/// derived from a seed.
 ///
-/// Nothing runs by itself: [`Kit`](crate::testing::Kit) drives it.
+/// Nothing runs by itself. A [`Kit`](crate::testing::Kit) drives the platform.
 #[derive(Clone)]
 pub struct VirtualPlatform(Arc<Machine>);
 
@@ -208,7 +208,7 @@ impl VirtualPlatform {
         Ok(())
     }
 
-    /// Advances time by `duration`. Jobs that become due on the way run at their time, in order.
+    /// Advances time by `duration`. Jobs that become due in that time run in order, each at its own time.
     ///
     /// # Panics
     /// See [`VirtualPlatform::run_until_idle`].
@@ -231,7 +231,7 @@ impl VirtualPlatform {
         self.try_run_until_idle()
     }
 
-    /// Advances time to the next wake-up, if that is not after `end`, and wakes the sleeper.
+    /// Advances time to the next wake-up, unless that is after `end`, and wakes the sleeper. Returns whether it did.
     fn move_to_next(&self, end: Time) -> bool {
         let mut sleepers = self.0.sleepers.lock();
         let Some(first) = sleepers.first_entry() else { return false };
@@ -251,7 +251,8 @@ impl VirtualPlatform {
     /// advances to the next wake-up.
     ///
     /// # Panics
-    /// Panics if the future waits for something that can never happen.
+    /// Panics if the future waits for something that can never happen, or after
+    /// [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps without time advancing.
     #[track_caller]
     pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
         match self.try_drive(future) {
@@ -262,7 +263,7 @@ impl VirtualPlatform {
 
     /// Same as [`VirtualPlatform::drive`], with an error instead of a panic.
     pub(crate) fn try_drive<T>(&self, future: impl Future<Output = T>) -> Result<T, Stuck> {
-        // The test may run inside a tokio runtime, whose cooperative budget would not be renewed here.
+        // The test may run inside a tokio runtime, whose cooperative budget would not be refilled in this loop.
         let mut future = pin!(tokio::task::coop::unconstrained(future));
         let mut steps = 0;
 
@@ -286,7 +287,7 @@ impl VirtualPlatform {
         }
     }
 
-    /// Returns a future that yields `turns` times to the other ready jobs before it completes.
+    /// Returns a future that yields to the other ready jobs `turns` times before it completes.
     pub(crate) fn let_others_go_first(&self, turns: usize) -> BoxFuture<()> {
         let mut left = turns;
         Box::pin(std::future::poll_fn(move |context| {
@@ -342,7 +343,7 @@ impl Platform for VirtualPlatform {
         self.0.ready.lock().push_back(Job::Once(task))
     }
 
-    /// Does nothing: handlers take no time here, so no watchdog is needed.
+    /// Does nothing. Handlers take no time on this platform, so no watchdog is needed.
     fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {}
 
     fn random(&self) -> u64 {

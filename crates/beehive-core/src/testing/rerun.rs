@@ -1,4 +1,4 @@
-//! Runs a scenario with the cells distributed differently over bees. All observable results must be the same.
+//! Runs a scenario with several distributions of cells over bees. All observable results must be the same.
 
 use crate::testing::hooks::inspect::CellWords;
 use crate::testing::kit::{Kit, Step};
@@ -8,16 +8,16 @@ use crate::testing::spread::Spread;
 /// Maximum number of lines of each side that a [`Difference`] shows.
 const SHOWN: usize = 8;
 
-/// The outcome of a scenario depends on how cells are distributed over bees.
+/// A proof that the outcome of a scenario depends on how cells are distributed over bees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The distribution of the run that differs from the run with one bee for all cells.
     pub spread: Spread,
     /// Position of the first difference: the step of the scenario, or the app whose final state differs.
     pub at: String,
-    /// Lines found only in the run with one bee for all cells.
+    /// Lines that occur only in the run with one bee for all cells.
     pub together: Vec<String>,
-    /// Lines found only in the other run.
+    /// Lines that occur only in the other run.
     pub spread_out: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl std::error::Error for Difference {}
 
 type State = Vec<(&'static str, Vec<CellWords>)>;
 
-/// Prints the run in which the scenario failed, if it panics.
+/// A guard that prints in which run the scenario failed, if it panics.
 struct InRun(Spread);
 
 impl Drop for InRun {
@@ -91,7 +91,7 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
     for (at, (a, b)) in one.iter().zip(other).enumerate() {
         let step = || format!("step {} ({})", at + 1, a.what);
         if a.what != b.what {
-            let why = "the scenario itself took another path";
+            let why = "the scenario itself took other steps";
             return Some((format!("{}: {why}", step()), vec![a.what.clone()], vec![b.what.clone()]));
         }
 
@@ -110,7 +110,7 @@ fn of_steps(one: &[Step], other: &[Step]) -> Option<Found> {
 
     if one.len() != other.len() {
         let rest = |steps: &[Step], from: usize| steps.iter().skip(from).map(|s| s.what.clone()).collect();
-        let why = "the scenario itself took another path".to_string();
+        let why = "the scenario itself took other steps".to_string();
         return Some((why, rest(one, other.len()), rest(other, one.len())));
     }
 
@@ -126,7 +126,7 @@ fn of_state(one: &State, other: &State) -> Option<Found> {
     })
 }
 
-/// Returns the multiset differences of two lists, in both directions.
+/// Returns the lines that only `one` contains and those that only `other` contains. The lists are multisets.
 fn apart(one: &[String], other: &[String]) -> (Vec<String>, Vec<String>) {
     let without = |from: &[String], what: &[String]| {
         let mut left = what.to_vec();

@@ -53,7 +53,7 @@ impl Setup {
         self
     }
 
-    /// Lets the test continue when a handler panics or breaks a rule. For tests of such failures.
+    /// Lets the test continue when a handler panics or touches a cell outside its map. Use this to test such failures.
     pub fn failures_allowed(mut self) -> Self {
         self.failures_allowed = true;
         self
@@ -119,12 +119,15 @@ impl Setup {
         Ok(Kit::new(hive, platform, outbox, self, merging, compared))
     }
 
-    /// Runs `scenario` several times from the beginning, each time with the cells distributed differently:
-    /// one bee for all cells, one bee per cell, and bees that merge at random while they work. The answers,
-    /// the messages sent by apps, and the final state must be the same as with one bee.
+    /// Runs `scenario` several times from the beginning, each time with a different distribution of cells: one bee
+    /// for all cells, one bee per cell, and bees that merge at random while they work. The answers, the messages
+    /// that apps send, and the final state must always be the same as with one bee.
     ///
-    /// A difference means that a handler's outcome depends on more than its message, its cells, and the order
-    /// of messages from one sender. The usual cause is a dependency on which of two senders comes first.
+    /// A difference means that a handler's outcome depends on more than its message, its cells, and the order of
+    /// messages from one sender. Usually, the outcome depends on which of two senders comes first.
+    ///
+    /// # Errors
+    /// Returns the first difference.
     pub fn compare(&self, scenario: impl Fn(&mut Kit)) -> Result<(), Difference> {
         rerun::compare(self, scenario)
     }

@@ -1,4 +1,4 @@
-//! How the cells of a test's apps are distributed over bees.
+//! The distribution of the cells of a test's apps over bees.
 
 use crate::cell::CellId;
 use crate::hive::consensus::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Spread {
-    /// One bee per cell; cells that a message needs together are merged. This is what a hive does by default.
+    /// One bee per cell. Bees merge if a message needs several of their cells. This is what a hive does by default.
     Apart,
-    /// One bee for all cells of an app, as if the program ran alone.
+    /// One bee for all cells of an app, as if the app ran on one thread.
     Together,
-    /// One bee per cell at first. Then bees merge or pause at random, even while they have messages, and
-    /// ready tasks run in random order.
+    /// One bee per cell at first. Then bees merge or pause at random, even while they have messages, and ready
+    /// tasks run in random order.
     Merging {
         /// Seed of the random choices.
         seed: u64,

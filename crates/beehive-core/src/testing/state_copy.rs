@@ -1,4 +1,4 @@
-//! A copy of the state of an app at one moment, for inspection in a test.
+//! A copy of the state of an app at one moment, which a test can inspect.
 
 use crate::app::Handlers;
 use crate::mapper::close_over_fusion;
@@ -6,7 +6,7 @@ use crate::state::CellImage;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 
-/// All cells of an app at the moment of the copy, in one instance that is independent of the hive.
+/// All cells of an app, as they were at the moment of the copy, in one instance that is independent of the hive.
 pub struct StateCopy<A> {
     app: A,
     seed: u64,
@@ -17,7 +17,7 @@ impl<A: Handlers> StateCopy<A> {
     pub(crate) fn new(empty: &A, seed: u64, images: &[CellImage]) -> Self {
         let mut app = empty.fresh();
         for image in images {
-            // Encoded by this process a moment ago.
+            // This should not fail, because this process has just encoded the cell.
             if let Err(error) = app.import(seed, image) {
                 panic!("a cell of `{}` was encoded but cannot be decoded: {error}", A::NAME)
             }
@@ -35,7 +35,7 @@ impl<A: Handlers> StateCopy<A> {
         result
     }
 
-    /// Returns every cell as text, in order: `macs[4]` and its content.
+    /// Returns every cell as text, in order: its name, such as `macs[4]`, and its content.
     pub fn cells(&mut self) -> Vec<(String, String)> {
         let mut cells = self.app.in_words();
         cells.sort_unstable();

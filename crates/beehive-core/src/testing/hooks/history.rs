@@ -1,10 +1,9 @@
-//! `Recorder`: a probe that records what a hive executes, so that a test can execute it again with a single
-//! bee.
+//! `Recorder`: a probe that records what a hive executes, so that a test can execute the same with a single bee.
 //!
-//! The thread that holds a bee's body records a transaction before any effect of it is visible elsewhere. The
-//! events of one bee are therefore in the order of its commits, and each event comes after the events that
-//! caused it. With a journal, an event has the number of the entry that commits it. Transactions whose entry
-//! is not in the log count as never executed.
+//! The thread that holds a bee's body records a transaction before any of its effects is visible elsewhere. The
+//! events of one bee are therefore in the order of its commits, and each event comes after the events that caused
+//! it. With a journal, an event contains the number of the entry that commits it. Transactions whose entry is not in
+//! the log count as never executed.
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
@@ -34,13 +33,13 @@ pub(crate) struct Given {
     pub(crate) handler: usize,
     /// The encoded message.
     pub(crate) bytes: Vec<u8>,
-    /// The seed of `Ctx::rng`, which differs between equal messages.
+    /// The seed of `Ctx::rng`, which distinguishes messages with equal content.
     pub(crate) chance: u64,
 }
 
 impl Given {
     fn of(handler: &Handler, batch: &dyn Messages, index: u32, chance: u64) -> Given {
-        // a message that cannot be encoded fails elsewhere; here it is recorded as empty
+        // A message that cannot be encoded fails elsewhere. Here it is recorded as empty.
         let encode = || batch.encoded(index).unwrap_or_default();
         let bytes = panics::catch(AssertUnwindSafe(encode)).unwrap_or_default();
         Given { app: handler.app, handler: handler.number, bytes, chance }
@@ -55,8 +54,8 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    /// Returns the sender of a batch. `None` if its order is not guaranteed: for messages that a timer sent,
-    /// that a stateless handler sent, or that came in through the `Hive` itself.
+    /// Returns the sender of a batch. Returns `None` if the order of its messages is not guaranteed, because a timer
+    /// or a stateless handler sent them, or because they came in through the `Hive` itself.
     fn of(source: &Source) -> Option<Sender> {
         match (source.sender, source.bee) {
             (Address::Io(hive, id), _) => Some(Sender::Io(hive, id)),
@@ -72,9 +71,9 @@ pub(crate) enum Left {
     Committed {
         /// The encoded answer.
         answer: Option<Vec<u8>>,
-        /// Messages that it sent, in order.
+        /// The messages that it sent, in order.
         sent: Vec<Sent>,
-        /// The rows that it changed, without those of volatile dictionaries, by dictionary, cell and row.
+        /// The rows that it changed, except those of volatile dictionaries, ordered by dictionary, cell and row.
         changed: Vec<Op>,
         /// The time until which the message is postponed.
         postponed: Option<Time>,
@@ -97,7 +96,7 @@ pub(crate) struct Ran {
     pub(crate) sender: Option<Sender>,
     /// The bee that ran the transaction; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
-    /// Whether the message is the visit of a sweep.
+    /// Whether the message is a sweep's visit to a cell.
     pub(crate) of_a_sweep: bool,
     /// The mapped cells.
     pub(crate) cells: CellSet,
@@ -184,11 +183,11 @@ pub(crate) enum Event {
 pub(crate) struct Moment {
     /// The incarnation of the hive, counted from 1.
     pub(crate) life: u32,
-    /// The order in which events were recorded. What causes another event is recorded before it: its effects leave
-    /// only after that.
+    /// The position in which the event was recorded. An event is recorded before its effects leave, so a cause always
+    /// comes before the events that it causes.
     place: u64,
-    /// The entry without which the event did not happen: the one that commits it, or the newest one whose
-    /// changes a run without an entry has read.
+    /// The entry on which the event depends: without it, the event did not happen. This is the entry that commits the
+    /// event or, for a run without an entry, the newest entry whose changes the run has read.
     needs: Option<LoggedIn>,
 }
 
@@ -202,7 +201,7 @@ struct Book {
     events: Vec<(Moment, Event)>,
     /// The entries that are known to be committed, by incarnation.
     committed: BTreeMap<u32, BTreeSet<LoggedIn>>,
-    /// The entries that are in the logs, by incarnation that has ended.
+    /// The entries that are in the logs, for each incarnation that has ended.
     logged: BTreeMap<u32, BTreeSet<LoggedIn>>,
 }
 
@@ -218,8 +217,8 @@ impl Events {
         book.logged.insert(life, logged);
     }
 
-    /// Returns all events that count as executed, in one order. It agrees with the order of each bee, and has
-    /// causes before their effects.
+    /// Returns all events that count as executed, in one order. This order agrees with the order of each bee, and
+    /// puts causes before their effects.
     pub(crate) fn in_order(&self) -> Vec<(Moment, Event)> {
         let book = self.0.lock();
         let happened = |moment: &Moment| {
@@ -245,7 +244,7 @@ impl Events {
 /// Records the events of one incarnation.
 pub(crate) struct Recorder {
     events: Arc<Events>,
-    /// The number of the incarnation; zero until the hive starts.
+    /// The number of the incarnation. It is zero until the hive starts.
     life: AtomicU32,
 }
 
@@ -259,7 +258,7 @@ impl Recorder {
         self.life.load(Ordering::Relaxed)
     }
 
-    /// Adds events. `needs` is the entry without which they did not happen.
+    /// Adds events. `needs` is the entry on which they depend.
     fn add(&self, needs: Option<LoggedIn>, new: impl Iterator<Item = Event>) {
         let mut book = self.events.0.lock();
         let life = self.life();
@@ -287,7 +286,7 @@ impl Probe for Recorder {
     }
 
     fn handed_over(&self, handler: &Handler, batch: &dyn Messages, range: Range<u32>) -> Option<Note> {
-        // a visit of a sweep is not a message that a sender has sent
+        // A sweep's visit is not a message that a sender has sent.
         if handler.is_of_a_sweep {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Operations for tests that do not know the type of an app: inspect its cells, merge and re-encode its bees,
-//! copy it.
+//! Operations for tests that do not know the type of an app. They inspect its cells, merge and re-encode its bees,
+//! and copy the app.
 
 use crate::cell::{CellId, CellSet};
 use crate::context::Ctx;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// One cell of a dictionary as text: its name, such as `macs[4]`, and its content.
 pub(crate) type CellWords = (String, String);
 
-/// The operations of tests on an app.
+/// The operations that tests apply to an app.
 pub(crate) trait Inspect {
     /// Returns the operations that need the type of the app.
     fn access(&self) -> Arc<dyn AppAccess>;
@@ -27,7 +27,7 @@ pub(crate) trait Inspect {
         self.access().owned_cells()
     }
 
-    /// Returns all cells of all bees in encoded form, ordered by dictionary and encoded key. `None` if a bee
+    /// Returns all cells of all bees in encoded form, ordered by dictionary and encoded key. Returns `None` if a bee
     /// is running.
     fn images(&self) -> Option<Vec<CellImage>> {
         let mut images = of_every_bee(&*self.access(), |state| state.export())?;
@@ -35,7 +35,7 @@ pub(crate) trait Inspect {
         Some(images)
     }
 
-    /// Returns all cells of all bees as text, in order. `None` if a bee is running.
+    /// Returns all cells of all bees as text, in order. Returns `None` if a bee is running.
     fn cells_in_words(&self) -> Option<Vec<CellWords>> {
         let mut cells = of_every_bee(&*self.access(), |state| state.in_words())?;
         cells.sort_unstable();
@@ -47,8 +47,8 @@ pub(crate) trait Inspect {
         self.access().hold_up(cell, pause, hive)
     }
 
-    /// Merges the owners of `cells`. Completes when one bee has owned all of them; it may have given some up
-    /// since.
+    /// Merges the owners of `cells`. Completes once one bee has owned all of them. By then, it may have given some
+    /// up again.
     fn unite_cells(&self, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         self.access().unite_cells(cells, hive)
     }
@@ -66,7 +66,7 @@ impl Inspect for Arc<dyn AnyApp> {
     }
 }
 
-/// Collects what `look` returns for the state of every bee. `None` if a bee is running.
+/// Collects what `look` returns for the state of every bee. Returns `None` if a bee is running.
 fn of_every_bee<T>(app: &dyn AppAccess, look: impl Fn(&mut dyn AnyState) -> Vec<T>) -> Option<Vec<T>> {
     let mut all = Vec::new();
     app.look_at_bees(&mut |state| all.append(&mut look(state))).then_some(all)
@@ -76,7 +76,7 @@ fn sort(images: &mut [CellImage]) {
     images.sort_by(|a, b| (a.dict, &a.key).cmp(&(b.dict, &b.key)))
 }
 
-/// An instance of an app outside the hive that has all cells.
+/// An instance of an app outside the hive, which has all cells.
 pub(crate) struct Replica {
     app: Template,
     pub(crate) ctx: Ctx,
@@ -93,13 +93,13 @@ impl Replica {
         &mut *self.app.state
     }
 
-    /// Returns what a handler needs to handle a message whose map names `cells`.
+    /// Returns the arguments for a handler of a message whose map names `cells`.
     pub(crate) fn replay<'a>(&'a mut self, cells: &'a CellSet) -> Replay<'a> {
         let Template { state, seed, whole, .. } = &mut self.app;
         Replay { state: state.as_any_mut(), ctx: &mut self.ctx, cells, seed: *seed, whole: *whole }
     }
 
-    /// Takes a savepoint of the outputs: those of the next transaction come after it.
+    /// Takes a savepoint of the outputs. The outputs of the next transaction come after it.
     pub(crate) fn mark(&mut self) -> Savepoint {
         self.ctx.out.mark()
     }
@@ -111,7 +111,7 @@ impl Replica {
         images
     }
 
-    /// Removes the cells of volatile dictionaries: those in `cells`, or all of them if `cells` is `None`.
+    /// Removes the cells of volatile dictionaries that are in `cells`, or all of them if `cells` is `None`.
     pub(crate) fn forget_volatile(&mut self, cells: Option<&[CellId]>) {
         let Template { state, seed, whole, dicts, .. } = &mut self.app;
         if !dicts.iter().any(|dict| dict.volatile) {
@@ -125,8 +125,8 @@ impl Replica {
             })
         };
 
-        // a cell cannot be removed by its id, so the remaining ones are copied. Only `import` returns the id
-        // of an encoded cell, so this needs a second instance
+        // A cell cannot be removed by its id, so copy the remaining cells to `rest`. Only `import` returns the id of
+        // an encoded cell, which is what `known` is for.
         let mut rest = state.fresh();
         let mut known = state.fresh();
         for image in state.export() {
@@ -141,13 +141,12 @@ impl Replica {
 }
 
 impl Hive {
-    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive. This is
-    /// what a move between hives does, without the network, and must not be observable. Returns the number of
-    /// bees.
+    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive. A move between
+    /// hives does the same over the network. The operation must not be observable. Returns the number of bees.
     ///
     /// # Errors
     ///
-    /// Returns an error if the state of a bee cannot be decoded; that bee keeps the state that it had.
+    /// Returns an error if the state of a bee cannot be decoded. That bee keeps its previous state.
     pub async fn reimport(&self) -> Result<usize, DecodeError> {
         let apps: Vec<Arc<dyn AnyApp>> = self.inner().apps.read().clone();
         let mut count = 0;

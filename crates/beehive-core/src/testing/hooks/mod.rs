@@ -1,4 +1,4 @@
-//! The hooks that tests attach to a hive: probes that record its execution, and access to its bees.
+//! Hooks that tests attach to a hive: probes that record its execution, and operations on its bees.
 
 pub(crate) mod history;
 pub(crate) mod inspect;

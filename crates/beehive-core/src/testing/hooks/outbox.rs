@@ -1,4 +1,4 @@
-//! `Outbox`: a probe that keeps the messages that apps sent, so that a test can inspect them.
+//! `Outbox`: a probe that keeps the messages that apps have sent, so that a test can inspect them.
 
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};
@@ -47,8 +47,8 @@ impl Outbox {
 
 impl Probe for Outbox {
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
-        // messages from outside are not kept: the test knows what it emitted, and a sender that waits for the
-        // answers would wait as long as their batch is held
+        // Do not keep messages from outside. The test knows what it emitted, and a sender that waits for answers
+        // waits until their batch is dropped.
         if !matches!(batch.source().sender, Address::App(_)) {
             return;
         }
