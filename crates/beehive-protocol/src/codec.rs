@@ -1,4 +1,4 @@
-//! The encoding of everything in a log and between hives. No other file knows which library writes the bytes.
+//! The encoding of all data in logs and between hives. Only this file knows which library encodes it.
 
 use crate::limits;
 use bincode::enc::write::Writer;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
 
-/// Why bytes could not be decoded.
+/// The reason why bytes could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// The kind of value, such as "a log entry".
@@ -31,14 +31,14 @@ fn configuration() -> impl bincode::config::Config {
 ///
 /// # Panics
 ///
-/// Panics if the value cannot be encoded: its `Serialize` refuses it (a path that is not UTF-8), or it takes
-/// more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. The panic rolls the transaction back like
-/// any other, so nothing continues as if the value had been logged.
+/// Panics if the value cannot be encoded, either because its `Serialize` fails (as for a path that is not UTF-8), or
+/// because it takes more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. Like any other panic, this one rolls
+/// the transaction back, so no code continues as if the value had been logged.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     must_encode(value, limits::RECORD_BYTES_MAX)
 }
 
-/// Like [`encode`], for a record or the image of a bee: at most
+/// Same as [`encode`], for a record or the image of a bee. The limit is
 /// [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
 ///
 /// # Panics
@@ -58,7 +58,7 @@ fn must<T: ?Sized, R>(_: &T, result: Result<R, String>) -> R {
     })
 }
 
-/// Like [`encode`], with the given limit, and with an error instead of a panic.
+/// Same as [`encode`], with the given limit, and with an error instead of a panic.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<
     in_buffer(value, bytes_max, |bytes| bytes.to_vec())
 }
 
-/// Checks whether [`encode`] encodes a value as `bytes`, without keeping the encoded value.
+/// Checks whether [`encode`] would encode a value as `bytes`, without an allocation for the encoded value.
 ///
 /// # Panics
 ///
@@ -76,7 +76,7 @@ pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
     must(value, in_buffer(value, limits::RECORD_BYTES_MAX, |encoded| encoded == bytes))
 }
 
-/// Appends what [`encode_many`] returns to a buffer, which the caller can use again.
+/// Same as [`encode_many`], but appends the encoded value to a buffer that the caller can reuse.
 ///
 /// # Panics
 ///
@@ -87,17 +87,17 @@ pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) 
     must(values, encoded)
 }
 
-/// Encodes a value into a buffer that the thread keeps, and looks at it there: a buffer that has to grow costs an
-/// allocation each time, several for one value.
+/// Encodes a value into a buffer that the thread keeps, and passes the bytes to `look`. A new buffer would be reallocated
+/// several times while it grew.
 fn in_buffer<T: Serialize + ?Sized, R>(
     value: &T,
     bytes_max: usize,
     look: impl FnOnce(&[u8]) -> R,
 ) -> Result<R, String> {
-    /// A larger buffer is not kept, so that one large value does not hold memory permanently.
+    /// Maximum capacity of the buffer that a thread keeps. Without it, one large value would take up memory permanently.
     const KEPT_BYTES_MAX: usize = 64 << 10;
     thread_local! {
-        // taken while it is in use: the `Serialize` of a value may encode another one
+        // The buffer is taken out while it is in use, because the `Serialize` of a value may encode another value.
         static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
 
@@ -107,7 +107,7 @@ fn in_buffer<T: Serialize + ?Sized, R>(
     let result = encoded.map(|()| look(&buffer));
 
     if buffer.capacity() <= KEPT_BYTES_MAX {
-        // without effect while the thread ends
+        // This has no effect while the thread ends.
         let _ = BUFFER.try_with(|kept| kept.set(buffer));
     }
     result
@@ -121,7 +121,7 @@ fn check(bytes: usize, bytes_max: usize) -> Result<(), String> {
 }
 
 fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
-    /// Appends to the bytes.
+    /// Appends the written bytes to a vector.
     struct Append<'a>(&'a mut Vec<u8>);
     impl Writer for Append<'_> {
         fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
@@ -134,7 +134,7 @@ fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), St
         .map_err(|error| error.to_string())
 }
 
-/// Decodes what [`encode`] encoded. `what` names the kind of value in the error.
+/// Decodes a value that [`encode`] encoded. `what` names the kind of value in the error.
 ///
 /// # Errors
 ///
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use serde::Serializer;
 
-    /// Encodes another value while it is encoded.
+    /// A value whose `Serialize` encodes another value.
     struct Nested(u32);
 
     impl Serialize for Nested {

@@ -1,8 +1,8 @@
-//! Deduplication: the table of the messages that a receiver has handled, so that it ignores resent ones.
+//! Deduplication: a receiver's table of the messages that it has handled, with which it ignores resent messages.
 //!
-//! A sender announces a *floor*, the low-water mark of its lane: it never resends a message below the floor.
-//! The table therefore lists only the messages between the floor and the newest message of each lane.
-//! Messages that arrive in order take one run of numbers, however many they are.
+//! A sender announces a *floor*, the low-water mark of its lane: it never resends a message below the floor. The table
+//! therefore lists only the handled messages from the floor on. However many messages arrive in order, the table stores
+//! them as one run of numbers.
 
 use crate::{LaneId, Part, Seq};
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The deduplication table of a receiver: handled messages, by lane.
 ///
-/// Kafka keeps the same for each producer id. An entry of the table stays true when the table moves to
-/// another bee, so the union of two tables ([`DedupTable::absorb`]) is correct when two bees merge.
+/// Kafka keeps similar state for each producer id. An entry remains valid when the table moves to another bee, so the
+/// union of two tables ([`DedupTable::absorb`]) is correct when two bees merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DedupTable {
     lanes: BTreeMap<LaneId, Line>,
 }
 
-/// The handled messages of one lane: all below `floor`, and those listed, none of which is below it.
+/// The handled messages of one lane: all messages below `floor`, and the listed messages, which are not below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Encoded")]
 struct Line {
     floor: Seq,
-    /// Runs of numbers: the first number, and one past the last. They neither overlap nor touch.
+    /// Runs of numbers: the first number and the number after the last. Runs neither overlap nor touch.
     runs: BTreeMap<Seq, Seq>,
     /// Handled parts of messages.
     parts: BTreeSet<(Seq, Part)>,
@@ -74,7 +74,7 @@ impl Line {
         {
             (first, end) = (*before, end.max(*before_end));
         }
-        // runs that the new one covers or touches become part of it
+        // Merge all runs that the new one covers or touches into it.
         while let Some((next, next_end)) = self.runs.range(first..=end).next() {
             let (next, next_end) = (*next, *next_end);
             end = end.max(next_end);
@@ -136,7 +136,7 @@ impl Line {
         debug_assert!(self.parts.first().is_none_or(|(seq, _)| *seq >= self.floor));
     }
 
-    /// Checks whether no number above the floor is listed.
+    /// Checks whether the line lists no messages.
     fn is_bare(&self) -> bool {
         self.runs.is_empty() && self.parts.is_empty()
     }
@@ -158,7 +158,7 @@ impl DedupTable {
         }
     }
 
-    /// Removes a message, unless it is below the floor: messages below the floor always count as handled.
+    /// Removes a message. This has no effect below the floor, where all messages count as handled.
     pub fn remove(&mut self, lane: LaneId, seq: Seq, part: Part) {
         if let Some(line) = self.lanes.get_mut(&lane) {
             line.remove(seq, part);
@@ -220,12 +220,12 @@ impl DedupTable {
         self.lanes.iter().map(|(lane, line)| (*lane, line.floor))
     }
 
-    /// Returns the lanes that have a handled message above the floor.
+    /// Returns the lanes that have a handled message at or above their floor.
     pub fn lanes_above(&self) -> impl Iterator<Item = LaneId> {
         self.lanes.iter().filter(|(_, line)| !line.is_bare()).map(|(lane, _)| *lane)
     }
 
-    /// Checks whether all handled messages of a lane that are above its floor are below `floor`.
+    /// Checks whether all messages that the table lists for a lane are below `floor`.
     pub fn is_below(&self, lane: LaneId, floor: Seq) -> bool {
         let Some(line) = self.lanes.get(&lane) else { return true };
         line.runs.last_key_value().is_none_or(|(_, end)| *end <= floor)
@@ -237,7 +237,7 @@ impl DedupTable {
         self.lanes.is_empty()
     }
 
-    /// Returns the size of the table: the number of lanes, of runs above their floors, and of parts.
+    /// Returns the size of the table: the total number of lanes, runs and parts.
     pub fn size(&self) -> usize {
         self.lanes.values().map(|line| 1 + line.runs.len() + line.parts.len()).sum()
     }
@@ -344,7 +344,7 @@ mod tests {
                         seen.absorb(other)
                     }
                 }
-                // a message below the floor stays handled
+                // A message below the floor stays handled.
                 let floors = model.floors.clone();
                 model.above.retain(|(l, s, _)| *s >= floors.get(l).copied().unwrap_or(0));
                 check(&seen, &model)?;
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// A damaged table would lack messages that were handled, or list messages that were not.
+    /// A damaged table could lack messages that were handled, or list messages that were not.
     #[test]
     fn a_table_that_breaks_an_invariant_is_not_decoded() {
         type Lane = (Seq, BTreeMap<Seq, Seq>, BTreeSet<(Seq, Part)>);

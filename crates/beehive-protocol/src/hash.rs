@@ -1,5 +1,5 @@
-//! The hash that names cells. `std::hash::Hash` is not used: its byte stream depends on pointer width, byte order and
-//! compiler version, and every hive of a cluster must compute the same id for a cell.
+//! The hash that identifies cells. Every hive of a cluster must compute the same id for a cell. `std::hash::Hash` is not
+//! used, because its byte stream depends on pointer width, byte order and compiler version.
 
 const ADD: u64 = 0x9e37_79b9_7f4a_7c15;
 const MUL: u64 = 0xa076_1d64_78bd_642f;
@@ -11,7 +11,7 @@ const fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Streaming folded-multiply hash of the wyhash family. Its output is part of the protocol and never changes.
+/// A streaming folded-multiply hash of the wyhash family. Its output is part of the protocol and never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct CellHasher(u64);
 
@@ -28,8 +28,8 @@ impl CellHasher {
         self.0 = fold(self.0 ^ word, MUL).rotate_left(23);
     }
 
-    /// Adds a byte string. A short string is added as words, with its length. A longer one is hashed with
-    /// XXH3 first, whose output is fixed by its specification.
+    /// Adds a byte string. A short string is added as words, together with its length. A longer string is first hashed
+    /// with XXH3, whose specification fixes its output.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         if bytes.len() <= 16 {

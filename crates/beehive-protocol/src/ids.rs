@@ -1,6 +1,6 @@
-//! Identifiers: numbers that mean the same on every hive, each with a type of its own.
+//! Identifiers: numbers that mean the same on every hive. Each kind of number has its own type.
 //!
-//! Every type here is encoded as the bare number inside it, so a log does not grow by the types.
+//! Every type here is encoded as the bare number inside it, so the types do not make a log larger.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -8,15 +8,15 @@ use std::fmt::{Display, Formatter};
 
 /// Identity of a cell: a 64-bit hash of (cluster seed, app, dictionary or fused key type, key).
 ///
-/// Two keys whose hashes collide always have the same owner; nothing else follows from a collision.
+/// Two keys whose hashes collide always have the same owner. A collision has no other effect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CellId(pub u64);
 
-/// The cells of one message; up to three without an allocation.
+/// The cells of one message. Up to three cells need no allocation.
 pub type CellSet = SmallVec<[CellId; 3]>;
 
-/// A placement hint: equal for equal keys of equal type, whatever the app.
+/// A placement hint. Equal keys of the same type have the same hint in all apps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PlaceId(pub u64);
@@ -26,12 +26,12 @@ pub struct PlaceId(pub u64);
 #[serde(transparent)]
 pub struct HiveId(pub u32);
 
-/// A bee: one logical thread that exclusively owns a set of cells of one app. The registry uses each id once.
+/// A bee: one logical thread that exclusively owns a set of cells of one app. The registry assigns each id only once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BeeId(pub u64);
 
-/// How often a bee has moved from one log to another. Of two copies of a bee, the one with the higher epoch counts.
+/// How often a bee has moved from one log to another. Of two copies of a bee, the one with the higher epoch is valid.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Epoch(pub u32);
@@ -46,7 +46,7 @@ pub struct AppId(pub u16);
 #[serde(transparent)]
 pub struct HandlerId(pub u16);
 
-/// A lane: the sequence of numbers of one sender's messages. Kafka calls it the producer id.
+/// A lane: one sender's sequence of message numbers. Kafka's equivalent is the producer id.
 ///
 /// A bee's lane is fixed by its app and its id. A sender outside the hive (a socket, a client) gets a lane from its hive.
 /// See [`LaneId::of_bee`], [`LaneId::passing`] and [`LaneId::lasting`] for the layout.
@@ -54,45 +54,44 @@ pub struct HandlerId(pub u16);
 #[serde(transparent)]
 pub struct LaneId(pub u64);
 
-/// The number of a message in its lane. Kafka calls it the sequence number. Consecutive messages of a sender have
-/// consecutive numbers.
+/// The sequence number of a message in its lane. Consecutive messages of a sender have consecutive numbers.
 ///
-/// Also used for a *floor*, the low-water mark of a lane: the sender never resends a message below it.
+/// The type is also used for a *floor*, the low-water mark of a lane: the sender never resends a message below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
 /// Distinguishes the messages that a stateless handler derived from one message.
 ///
-/// A stateless handler writes no record, so the messages that it emits have no numbers of their own in any
-/// lane. They keep the lane and the number of the message from which they were derived, plus a part: a hash
-/// of the handlers on the way (see [`Part::derived`]). [`Part::WHOLE`] stands for the message itself.
+/// A stateless handler writes no record, so the messages that it emits have no numbers of their own in any lane. They
+/// keep the lane and the number of the message from which they were derived. Their part is a hash of the handlers
+/// that derived them (see [`Part::derived`]). [`Part::WHOLE`] stands for the message itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part(pub u64);
 
 /// Number of a log entry. Raft calls it the index.
 ///
-/// A hive uses each number once, in increasing order; a number whose entry was refused is skipped. The
-/// numbers of the entries that took effect therefore increase strictly, with gaps.
+/// A hive uses each number once, in increasing order, and does not reuse the number of a refused entry. The numbers of
+/// the entries that took effect therefore increase strictly, but may have gaps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryNumber(pub u64);
 
-/// Identity of one delivery: sender's lane, number, part, and the app that handles it.
+/// Identity of one delivery: the sender's lane, the number, the part, and the app that handles the message.
 ///
-/// It never changes, whichever hive handles the message and however often it is resent. Receivers deduplicate
-/// by it (see [`DedupTable`](crate::DedupTable)).
+/// It never changes, whichever hive handles the message and however often the message is resent. Receivers use it to
+/// deduplicate messages (see [`DedupTable`](crate::DedupTable)).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MessageId {
     /// The sender's lane.
     pub lane: LaneId,
     /// The number of the message in its lane.
     pub seq: Seq,
-    /// Distinguishes the messages that were derived from message `seq`; [`Part::WHOLE`] stands for message
-    /// `seq` itself.
+    /// Distinguishes the messages that were derived from message `seq`. [`Part::WHOLE`] stands for message `seq`
+    /// itself.
     pub part: Part,
-    /// The app that handles the message. A message that several apps handle has one id for each.
+    /// The app that handles the message. If several apps handle a message, it has one id for each of them.
     pub app: AppId,
 }
 
@@ -163,8 +162,8 @@ impl MessageId {
 }
 
 impl BeeId {
-    /// Returns a hash of the id for a hash table. Ids are assigned consecutively, so their low bits already
-    /// differ; the product spreads the high bits.
+    /// Returns a hash of the id for a hash table. Ids are assigned consecutively, so their low bits already differ. The
+    /// multiplication spreads them over the high bits.
     #[inline]
     pub const fn table_hash(self) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -172,7 +171,7 @@ impl BeeId {
 }
 
 impl AppId {
-    /// Returns the position in a list of the apps.
+    /// Returns the position of the app in a list of all apps.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -180,7 +179,7 @@ impl AppId {
 }
 
 impl HandlerId {
-    /// Returns the position in a list of the app's handlers.
+    /// Returns the position of the handler in a list of the app's handlers.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

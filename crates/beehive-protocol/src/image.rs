@@ -1,9 +1,9 @@
-//! The cells of a bee as bytes: redo operations, images of cells, and the copy that a follower keeps.
+//! The cells of a bee in encoded form: redo operations, images of cells, and the copy that a follower keeps.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One change of a committed transaction: an entry of the redo log. Followers apply it and run no handler.
+/// One change of a committed transaction: an entry of the redo log. A follower applies it without running a handler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Op {
     /// Position of the dictionary in its app.
@@ -12,7 +12,7 @@ pub struct Op {
     pub key: Vec<u8>,
     /// Encoded key of the row. `None` if the dictionary is a `Dict`, whose cells have one value and no rows.
     pub row: Option<Vec<u8>>,
-    /// Encoded new value; `None` if the row or value was removed.
+    /// Encoded new value. `None` if the row or value was removed.
     pub value: Option<Vec<u8>>,
 }
 
@@ -23,7 +23,7 @@ pub struct CellImage {
     pub dict: u32,
     /// Encoded key of the cell.
     pub key: Vec<u8>,
-    /// Encoded rows, key and value. The value of a `Dict` is one row with an empty key.
+    /// Encoded key and value of each row. The value of a `Dict` is a single row with an empty key.
     pub rows: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -36,13 +36,13 @@ impl Op {
     }
 }
 
-/// The rows of one cell: value by key, both encoded.
+/// The encoded rows of one cell: values by key.
 type EncodedRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The committed cells of one bee, encoded. A follower keeps them up to date by applying redo operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedCells {
-    /// Rows by dictionary and encoded key of the cell; no cell is empty.
+    /// Rows by dictionary and encoded key of the cell. No cell is empty.
     cells: BTreeMap<(u32, Vec<u8>), EncodedRows>,
 }
 
@@ -65,8 +65,7 @@ impl EncodedCells {
         }
     }
 
-    /// Returns the dictionary of each cell, in ascending order: a dictionary with several cells appears
-    /// several times.
+    /// Returns the dictionary of each cell, in ascending order. A dictionary with several cells appears several times.
     pub fn dictionaries(&self) -> impl Iterator<Item = u32> {
         self.cells.keys().map(|(dict, _)| *dict)
     }

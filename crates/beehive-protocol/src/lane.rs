@@ -1,17 +1,17 @@
-//! How lane ids are laid out, and how the messages of a batch are numbered.
+//! The layout of lane ids, and the numbering of the messages of a batch.
 //!
 //! ```text
 //!            63                                  17 16            1 0
 //!  bee      | bee id                               | app           |0|
-//!  app      | all ones                            | app           |0|    what the stateless handlers of an app send
+//!  app      | all ones                            | app           |0|    for messages of the app's stateless handlers
 //!  passing  | random number                                    |0 1|    ends with the process
-//!  lasting  | number that the sender keeps                     |1 1|    its sender goes on with it after a crash
+//!  lasting  | number that the sender keeps                     |1 1|    the sender continues it after a crash
 //! ```
 
 use crate::{AppId, BeeId, CellHasher, CellId, HandlerId, LaneId, MessageId, Part, Seq};
 
 impl LaneId {
-    /// Stands for no lane: messages without a lane are neither deduplicated nor resent.
+    /// No lane. Messages without a lane are neither deduplicated nor resent.
     pub const NONE: LaneId = LaneId(0);
 
     /// Returns the lane of a bee.
@@ -20,13 +20,15 @@ impl LaneId {
         LaneId((bee.0 << 17) | ((app.0 as u64) << 1))
     }
 
-    /// Returns the lane on which an app sends what its stateless handlers emit, if a record contains it. No bee has it.
+    /// Returns the lane of the messages that an app's stateless handlers emit, if a record contains those messages. No
+    /// bee uses this lane.
     #[inline]
     pub const fn of_app(app: AppId) -> LaneId {
         LaneId::of_bee(app, BeeId(u64::MAX >> 17))
     }
 
-    /// Returns the app and the bee whose lane it is; `None` for the lane of an app or of a sender outside.
+    /// Returns the app and the bee to which the lane belongs. Returns `None` for the lane of an app or of a sender outside
+    /// the hive.
     pub const fn bee(self) -> Option<(AppId, BeeId)> {
         let bee = self.0 >> 17;
         if self.is_outside() || self.0 == LaneId::NONE.0 || bee == u64::MAX >> 17 {
@@ -35,7 +37,7 @@ impl LaneId {
         Some((AppId((self.0 >> 1) as u16), BeeId(bee)))
     }
 
-    /// Returns the app that sends on the lane; `None` for the lane of a sender outside.
+    /// Returns the app that sends on the lane. Returns `None` for the lane of a sender outside the hive.
     #[inline]
     pub const fn app(self) -> Option<AppId> {
         if self.is_outside() || self.0 == LaneId::NONE.0 {
@@ -44,21 +46,21 @@ impl LaneId {
         Some(AppId((self.0 >> 1) as u16))
     }
 
-    /// Returns a lane for a sender outside the hive, which ends with the process. `number` distinguishes it
-    /// from other lanes; choose it at random.
+    /// Returns a lane for a sender outside the hive. The lane ends with the process. `number` distinguishes it from other
+    /// lanes, and should be random.
     #[inline]
     pub const fn passing(number: u64) -> LaneId {
         LaneId((number << 2) | 1)
     }
 
-    /// Returns a lane for a sender outside the hive that continues its numbers after a crash. `number`
-    /// belongs to this sender alone.
+    /// Returns a lane for a sender outside the hive that continues its numbers after a crash. No other sender may use
+    /// `number`.
     #[inline]
     pub const fn lasting(number: u64) -> LaneId {
         LaneId((number << 2) | 3)
     }
 
-    /// Checks whether the sender is outside the hive: a socket or a client, not a bee.
+    /// Checks whether the sender is outside the hive, such as a socket or a client.
     #[inline]
     pub const fn is_outside(self) -> bool {
         self.0 & 1 == 1
@@ -72,26 +74,26 @@ impl LaneId {
     }
 }
 
-/// A bit that distinguishes a sweep that a handler begins for a message from the messages that the handler
-/// derives from it.
+/// A bit that distinguishes the sweep that a handler begins because of a message from the messages that the handler
+/// derives from that message.
 const SWEEP: u64 = 1 << 24;
 
 impl Part {
-    /// Returns the part of the messages that handler `handler` of app `app` derives from part `self` of a
-    /// message. It depends on nothing else, so it is the same each time that the message is handled.
+    /// Returns the part of the messages that handler `handler` of app `app` derives from part `self` of a message. The
+    /// result depends on nothing else, so it is the same each time the message is handled.
     ///
-    /// The log also records under this part that the handler has consumed the message, because several
-    /// handlers may consume one message.
+    /// The log also uses this part to record that the handler has consumed the message, because several handlers may
+    /// consume one message.
     pub const fn derived(self, app: AppId, handler: HandlerId) -> Part {
         self.hashed(app, handler.0 as u64)
     }
 
-    /// Like [`Part::derived`], for a sweep that the handler begins.
+    /// Same as [`Part::derived`], for a sweep that the handler begins.
     pub const fn sweep(self, app: AppId, handler: HandlerId) -> Part {
         self.hashed(app, handler.0 as u64 | SWEEP)
     }
 
-    /// Returns the part that stands for the visit of a cell by a sweep that has a number of its own.
+    /// Returns the part that stands for the visit to a cell by a sweep that has its own number.
     pub const fn of_visit(cell: CellId) -> Part {
         let mut hasher = CellHasher::new(SWEEP);
         hasher.word(cell.0);
@@ -104,7 +106,7 @@ impl Part {
         Part(hasher.finish())
     }
 
-    /// Returns the part that is greater by `count`; never [`Part::WHOLE`].
+    /// Returns the part that is greater by `count`. Never returns [`Part::WHOLE`].
     const fn plus(self, count: u64) -> Part {
         match self.0.wrapping_add(count) {
             0 => Part(1),
@@ -115,14 +117,14 @@ impl Part {
 
 /// The numbers of a batch's messages, by their index in the batch.
 ///
-/// Either each message has a number of its own in the sender's lane, or all of them are parts of one number,
-/// because a stateless handler derived them from one message.
+/// Either each message has its own number in the sender's lane, or all messages are parts of one number, because a
+/// stateless handler derived them from one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
-    /// The sender's lane; [`LaneId::NONE`] if the messages are never resent.
+    /// The sender's lane, or [`LaneId::NONE`] if the messages are never resent.
     pub lane: LaneId,
     seq: Seq,
-    /// The part of the first message; [`Part::WHOLE`] if each message has a number of its own.
+    /// The part of the first message, or [`Part::WHOLE`] if each message has its own number.
     part: Part,
 }
 
@@ -205,7 +207,7 @@ mod tests {
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 
-    /// Logs contain parts: with a different hash, a message would be handled twice.
+    /// Logs contain parts. If the hash changed, a resent message would not be recognized and would be handled twice.
     #[test]
     fn parts_never_change() {
         let (app, handler) = (AppId(2), HandlerId(3));

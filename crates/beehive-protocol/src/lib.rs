@@ -1,4 +1,4 @@
-//! What every hive of a cluster must agree on, as data and pure functions.
+//! Everything on which the hives of a cluster must agree, as data and pure functions.
 //!
 //! ```text
 //!   handlers ran                                                    a message has cells of
@@ -17,10 +17,10 @@
 //!   below both:  ids, lane (layout of lanes), hash, image (cells as bytes), shape, codec (bytes), limits
 //! ```
 //!
-//! Both state machines are total functions from a state and a command to a state: no threads, no locks, no
-//! clock, no randomness, no I/O. A hive that runs alone feeds them from memory or a file; a cluster feeds
-//! them the commands that Raft has committed. The traits by which a hive reaches its log and the registry are
-//! in `beehive-core` (`Journal`, `Registry`), which depends on this crate.
+//! Both state machines are total functions from a state and a command to a state. They use no threads, locks,
+//! clocks, randomness or I/O. A hive that runs alone takes the commands from memory or a file; a cluster takes those
+//! that Raft has committed. The traits through which a hive reaches its log and the registry (`Journal`, `Registry`)
+//! are in `beehive-core`, which depends on this crate.
 //!
 //! # Words of the field
 //!
@@ -28,24 +28,24 @@
 //! |---|---|
 //! | [`Entry::number`], [`Entry::after`] | index of an entry, index of the previous entry |
 //! | `JournalEvents::released(upto)` | the commit index advanced |
-//! | `JournalEvents::aborted(last)` | the log was truncated behind `last` |
+//! | `JournalEvents::aborted(last)` | the log was truncated after `last` |
 //! | [`LogState`], [`LogState::apply`] | the replicated state machine, and its step |
 //! | [`LaneId`] | producer id |
 //! | [`Seq`] | sequence number |
-//! | *floor* of a lane | low-water mark: the sender sends nothing below it again |
+//! | *floor* of a lane | low-water mark: the sender resends no message below it |
 //! | `Freeze`, `Stage`, `Adopt`, `Drop` of [`Record`] | hand-over of a shard between groups (two-phase: the target's `Adopt` decides) |
-//! | [`DedupTable`] | the state that an idempotent producer has at a broker; a client session table |
+//! | [`DedupTable`] | the state that a Kafka broker keeps for an idempotent producer; Raft's client session table |
 //! | [`Proposal`], [`Decision`] | client command to the registry's group, and its result |
 //! | [`CrashMarker`], [`Suspect`] | quarantine of poison messages |
 //!
 //! # Formats
 //!
-//! Logs outlive programs. `tests/golden.rs` compares the encoding of every record with bytes in `tests/golden_bytes.txt`; a
-//! change there is a change of the format.
+//! A log may be older than the program that reads it. `tests/golden.rs` compares the encoding of every record with the
+//! bytes in `tests/golden_bytes.txt`. A change to that file is a change of the format.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
-// the same inputs give the same state and the same bytes in every run
+// The same inputs must give the same state and the same bytes in every run.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod address;

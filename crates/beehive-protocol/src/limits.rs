@@ -1,19 +1,18 @@
-//! Limits of the protocol: each bounds something that is encoded, decoded or traced.
+//! Limits of the protocol. Each one bounds something that is encoded, decoded or traced.
 
 /// Maximum nesting depth of named types that the tracer follows when it derives a [`Shape`](crate::Shape).
 pub const SHAPE_DEPTH_MAX: usize = 128;
 
-/// Maximum number of levels of a shape. Decoding recurses once for each level, so it refuses bytes with more
-/// levels, and the tracer cuts a deeper shape at this level.
+/// Maximum number of levels of a shape. Decoding recurses once for each level, so the decoder refuses bytes with more
+/// levels, and the tracer cuts a deeper shape off at this level.
 pub const SHAPE_LEVELS_MAX: usize = 256;
 
-/// Maximum number of fields, elements and variants that one shape describes; the tracer leaves the rest
-/// unknown.
+/// Maximum number of fields, elements and variants that one shape describes. The tracer leaves all others unknown.
 pub const SHAPE_STEPS_MAX: usize = 10_000;
 
-/// Maximum size of one encoded record, image of a bee, key, row, value or message, in bytes.
+/// Maximum size, in bytes, of anything that is encoded: a record, an image of a bee, a key, a row, a value or a message.
 pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 
-/// Maximum size of the changes and messages in one record, and so of one value, in bytes. A run that changes
-/// or emits more is recorded message by message; a single message that exceeds the limit fails.
+/// Maximum size, in bytes, of the changes and messages in one record, and therefore of one value. A run that changes or
+/// emits more is recorded message by message. A single message that exceeds the limit fails.
 pub const RECORD_BYTES_MAX: usize = ENCODED_BYTES_MAX / 2;

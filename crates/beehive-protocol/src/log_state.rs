@@ -1,4 +1,4 @@
-//! The state that a log folds to: what a replicated log calls the state machine.
+//! The state to which a log folds: the state machine of the replicated log.
 
 use crate::codec::DecodeError;
 use crate::{
@@ -15,7 +15,7 @@ pub struct BeeImage {
     pub cells: BTreeSet<CellId>,
     /// The contents of the cells.
     pub state: EncodedCells,
-    /// The messages that it has handled and that did not come from the outbox of this log.
+    /// The messages that it has handled, except those that came from the outbox of this log.
     pub seen: DedupTable,
     /// The next free number of its lane.
     pub next_seq: Seq,
@@ -25,23 +25,23 @@ pub struct BeeImage {
     pub heir_of: BTreeSet<LaneId>,
     /// How often the bee has moved from one log to another.
     pub epoch: Epoch,
-    /// Whether the bee is about to move to another log: it handles nothing, and its outbox does not change.
+    /// Whether the bee is about to move to another log. If so, it handles no messages, and its outbox does not change.
     pub is_frozen: bool,
 }
 
-/// What this log has of a bee that is about to move to it.
+/// The staged parts of a bee that is about to move to this log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staged {
-    /// The bee. Its epoch is that after the move.
+    /// The bee, with its epoch after the move.
     pub bee: BeeImage,
-    /// Its outbox, in the order in which the messages were emitted.
+    /// The bee's outbox, in the order in which the messages were emitted.
     pub outbox: Vec<Emit>,
 }
 
 /// An emitted message that has not been handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Position of the message among all messages that the log's records emitted; counts from 1.
+    /// Position of the message among all messages that the log's records emitted, counted from 1.
     pub order: u64,
     /// The message.
     pub emit: Emit,
@@ -52,17 +52,17 @@ pub struct Waiting {
 pub struct Sweep {
     /// The message that visits every cell.
     pub waiting: Waiting,
-    /// The first cell, in the order of [`sweep_order`](crate::sweep_order), that the sweep has not reached;
-    /// `None` if it has reached all.
+    /// The first cell, in the order of [`sweep_order`](crate::sweep_order), that the sweep has not reached. `None` if it
+    /// has reached all cells.
     pub next: Option<CellId>,
-    /// Cells that the sweep has reached and that have not handled it yet.
+    /// Cells that the sweep has reached, but whose visit has not been handled yet.
     pub open: BTreeSet<CellId>,
 }
 
-/// The state that a log folds to: the bees, the messages that still have to be handled, the unfinished
-/// sweeps, and the messages that were handled without a bee.
+/// The state to which a log folds: the bees, the messages that still have to be handled, the unfinished sweeps, and the
+/// messages that were handled without a bee.
 ///
-/// Equal logs give equal states on every hive: [`LogState::apply`] depends on the entry and the state alone.
+/// Equal logs give equal states on every hive, because [`LogState::apply`] depends only on the entry and the state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogState {
     /// Number of the last entry that took effect.
@@ -79,24 +79,24 @@ pub struct LogState {
     pub sweeps: BTreeMap<MessageId, Sweep>,
     /// Number of messages emitted so far.
     pub emitted: u64,
-    /// The floors of the lanes that may continue after a crash, and the messages that were consumed without a
-    /// bee.
+    /// The floors of the lanes that may continue after a crash, and the messages that were consumed without a bee.
     pub seen: DedupTable,
-    /// The newest bee of each app that the log has contained. No later bee may have its id, or a lower one: messages of
-    /// the earlier bee could be taken for those of the later one.
+    /// For each app, the highest id of a bee that the log has contained. A later bee must have a higher id. Otherwise,
+    /// messages of the earlier bee could be taken for messages of the later one.
     pub newest: BTreeMap<AppId, BeeId>,
     /// The next free number of each lane of an app ([`LaneId::of_app`]).
     pub next_seqs: BTreeMap<LaneId, Seq>,
     /// The latest settings, by app.
     pub settings: BTreeMap<AppId, LoggedSettings>,
-    /// How everything in the log is encoded.
+    /// The schema of everything in the log.
     pub shapes: Shapes,
 }
 
 impl LogState {
-    /// Applies an entry; returns whether it took effect.
+    /// Applies an entry. Returns whether it took effect.
     ///
-    /// An entry that was executed on another state (`entry.after` is not the last entry that took effect) is ignored.
+    /// An entry that was executed on another state, so that `entry.after` is not the last entry that took effect, is
+    /// ignored.
     pub fn apply(&mut self, entry: &Entry) -> bool {
         if entry.after != self.last {
             return false;
@@ -107,8 +107,8 @@ impl LogState {
         true
     }
 
-    /// Applies a record as if the next entry contained it. For a hive that starts: it appends such records before all
-    /// others, so their effect holds for everything that it does.
+    /// Applies a record as if the next entry contained it. A hive that starts uses this for the records that it appends
+    /// before all others, so that they are in effect for everything that it does.
     pub fn carry_out(&mut self, record: &Record) {
         match record {
             Record::Turn(works) => works.iter().for_each(|work| self.work(work)),
@@ -116,7 +116,7 @@ impl LogState {
                 let mut consumed = DedupTable::default();
                 for (seq, part) in input.messages() {
                     let id = MessageId { lane: input.lane, seq, part, app: *app };
-                    // a message of a lane that ends with the process is not resent
+                    // A message of a lane that ends with the process is never resent.
                     let may_repeat = input.lane.is_lasting() || !input.lane.is_outside();
                     if !self.take_from_outbox(&id, input) && may_repeat {
                         consumed.insert(input.lane, seq, part.derived(*app, *handler))
@@ -153,7 +153,7 @@ impl LogState {
             Record::Settings { settings } => {
                 for (app, new) in settings {
                     let known = self.settings.entry(*app).or_default();
-                    // two changes that began at the same time may be logged in either order
+                    // Two concurrent changes may be logged in either order.
                     if new.version > known.version {
                         known.clone_from(new)
                     }
@@ -164,7 +164,7 @@ impl LogState {
                 let ids: Vec<MessageId> = all.flat_map(|acked| acked.messages()).collect();
                 ids.iter().for_each(|id| {
                     self.outbox.remove(id);
-                    // a sweep of an app of another log waits here until that log contains it
+                    // A sweep of an app of another log stays here until that log contains it.
                     self.sweeps.remove(id);
                 })
             }
@@ -183,7 +183,7 @@ impl LogState {
         }
     }
 
-    /// Folds an encoded log. Entries without effect are ignored, as [`LogState::apply`] does.
+    /// Folds an encoded log. Like [`LogState::apply`], this ignores entries that do not take effect.
     ///
     /// # Errors
     ///
@@ -198,8 +198,7 @@ impl LogState {
         Ok(state)
     }
 
-    /// Checks whether each cell belongs to at most one bee of its app. This holds for every log that hives
-    /// have written.
+    /// Checks whether each cell belongs to at most one bee of its app. This holds for every log that a hive has written.
     pub fn has_one_owner_per_cell(&self) -> bool {
         let mut owned = BTreeSet::new();
         let mut cells =
@@ -213,9 +212,9 @@ impl LogState {
             || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
     }
 
-    /// Removes a consumed message from the outbox. Returns whether it was there. If it may come again, its receiver
-    /// remembers it instead, and it stays in the outbox until it is acknowledged: the outbox may be in another log, or be
-    /// about to move there.
+    /// Removes a consumed message from the outbox, and returns whether it was there. If the message may arrive again
+    /// (`input.floor` is set), this does nothing: the receiver remembers the message, and the message stays in its outbox
+    /// until it is acknowledged, because that outbox may be in another log or about to move to one.
     fn take_from_outbox(&mut self, id: &MessageId, input: &Input) -> bool {
         input.floor.is_none() && self.outbox.remove(id).is_some()
     }
@@ -224,7 +223,7 @@ impl LogState {
         let newest = self.newest.entry(work.app).or_insert(work.bee);
         *newest = work.bee.max(*newest);
         let bee = self.bees.entry((work.app, work.bee)).or_default();
-        debug_assert!(!bee.is_frozen, "{} handles messages, but is about to move", work.bee);
+        debug_assert!(!bee.is_frozen, "{} handled messages, although it is about to move", work.bee);
         bee.cells.extend(work.cells.iter().copied());
         work.ops.iter().for_each(|op| bee.state.apply(op.clone()));
         bee.next_seq = bee.next_seq.max(work.next_seq);
@@ -234,7 +233,7 @@ impl LogState {
         self.emit(&work.emits)
     }
 
-    /// Notes that a bee has handled messages and visits.
+    /// Records that a bee has handled messages and visits.
     fn consume(&mut self, app: AppId, bee: BeeId, inputs: &[Input], visits: &[Visited]) {
         let mut bee = self.bees.get_mut(&(app, bee));
         for input in inputs {
@@ -269,7 +268,7 @@ impl LogState {
         let Some(gone) = self.bees.remove(&(app, from)) else { return };
         let of_target = self.bees.get_mut(&(app, into)).map(|bee| std::mem::take(&mut bee.heir_of));
 
-        // the target inherits those lanes of the merged bees on which a message is still unhandled
+        // The target inherits those lanes of the merged bees on which a message is still unhandled.
         let lanes = gone.heir_of.into_iter().chain(of_target.into_iter().flatten());
         let lanes = lanes.chain([LaneId::of_bee(app, from)]);
         let lanes = lanes.filter(|lane| self.is_waited_on(*lane)).collect();
@@ -282,8 +281,8 @@ impl LogState {
         target.heir_of = lanes
     }
 
-    /// If the lane may continue after a crash, keeps its floor in the state of the log itself, because the
-    /// bee that knows the floor may cease to exist.
+    /// If the lane may continue after a crash, keeps its floor in the state of the log itself, because the bee that knows
+    /// the floor may cease to exist.
     fn raise_floor(&mut self, input: &Input) {
         if input.lane.is_lasting() {
             self.seen.raise(input.lane, input.floor.unwrap_or_default())
@@ -357,8 +356,8 @@ mod tests {
         })])
     }
 
-    /// A bee inherits the lanes of the bees that merged into it, directly or through other bees, as long as a
-    /// message on such a lane is unhandled.
+    /// A bee inherits the lanes of the bees that merged into it, directly or through other bees, as long as a message on
+    /// such a lane is unhandled.
     #[test]
     fn lanes_are_inherited_while_something_waits_there() {
         let mut state = LogState::default();
@@ -375,17 +374,18 @@ mod tests {
         let heirs = |state: &LogState, bee| state.bees[&(APP, BeeId(bee))].heir_of.clone();
         let lanes = |bees: &[u64]| bees.iter().map(|bee| lane(*bee)).collect::<BTreeSet<_>>();
         assert_eq!(heirs(&apply(fuse(1, 2)), 2), lanes(&[1]));
-        assert_eq!(heirs(&apply(fuse(3, 4)), 4), lanes(&[]), "nothing waits there");
+        assert_eq!(heirs(&apply(fuse(3, 4)), 4), lanes(&[]), "no message is unhandled on that lane");
         assert_eq!(heirs(&apply(fuse(2, 4)), 4), lanes(&[1, 2]));
 
-        // the message of the first bee is handled
+        // The message of the first bee is handled.
         let input = Input { lane: lane(1), floor: None, seq: Seq(0), count: 1, part: Part::WHOLE };
         apply(work(9, Vec::new(), vec![input], AppId(1)));
         apply(work(5, Vec::new(), Vec::new(), APP));
         assert_eq!(heirs(&apply(fuse(5, 4)), 4), lanes(&[2]));
     }
 
-    /// The settings that a hive starts with and those that an operator sets at the same time may be logged in either order.
+    /// If an operator changes settings while a hive starts, the log may contain the new settings and those of the start in
+    /// either order.
     #[test]
     fn the_newest_settings_stay() {
         let of = |version, table: &str| (APP, LoggedSettings { version, table: table.into() });
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(state.settings[&APP], of(2, "a = 2").1);
     }
 
-    /// Each number is used once. An entry whose number was used before comes from a hive that counts wrongly.
+    /// Each number is used once. An entry whose number was used before comes from a hive with a bug.
     #[test]
     #[cfg_attr(debug_assertions, should_panic = "comes after")]
     fn entry_numbers_increase() {

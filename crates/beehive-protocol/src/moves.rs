@@ -1,21 +1,21 @@
-//! How a bee moves from one log to another, as far as the logs are concerned.
+//! The records with which a bee moves from one log to another.
 //!
 //! ```text
 //!   source log                      target log
-//!     Freeze      no work, no acknowledgment takes effect, nothing of its outbox changes
+//!     Freeze      the bee handles no messages, acknowledgments have no effect, the outbox does not change
 //!                                     Stage...    a copy of the bee and of its outbox, in parts
-//!                                     Adopt       the decision: the copy is the bee
-//!     Drop        the frozen bee is forgotten, with its outbox
+//!                                     Adopt       the decision: from now on, the copy is the bee
+//!     Drop        the source log forgets the frozen bee and its outbox
 //!
 //!   or, if the target log commits nothing:
 //!                                     Unstage
-//!     Thaw        the bee goes on where it was
+//!     Thaw        the bee continues in the source log
 //! ```
 //!
-//! The order of the records is that of the time: each is appended when the one before is committed. A crash may leave
-//! any prefix, and [`unfinished_moves`] says how the next process goes on. This is the move of PROTOCOL 1.2 for a hive
-//! that has both logs: there, the registry decides between a hive that adopts and one that thaws. Here one process does
-//! both, so the entry `Adopt` is the decision.
+//! The records are listed in the order of time: each is appended once the previous one is committed. A crash may leave
+//! any prefix of them. [`unfinished_moves`] then returns the records with which the next process finishes the move. This
+//! is the move of PROTOCOL 1.2 for a hive that has both logs. In that section, the registry decides between a hive that
+//! adopts the bee and a hive that thaws it. Here one process does both, so the entry `Adopt` is the decision.
 
 use crate::{AppId, BeeId, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 impl LogState {
     pub(crate) fn freeze(&mut self, app: AppId, bee: BeeId, lanes: &[LaneId]) {
         let image = self.bees.entry((app, bee)).or_default();
-        debug_assert!(!image.is_frozen, "{bee} makes one move at a time");
+        debug_assert!(!image.is_frozen, "{bee} is already about to move");
         image.is_frozen = true;
         let own = LaneId::of_bee(app, bee);
         image.heir_of = lanes.iter().copied().filter(|lane| *lane != own).collect();
@@ -65,7 +65,7 @@ impl LogState {
             !self.bees.contains_key(&(app, bee)),
             "{bee} comes back before its old copy is dropped"
         );
-        debug_assert_eq!(staged.bee.epoch, epoch, "the parts of {bee} are those of another move");
+        debug_assert_eq!(staged.bee.epoch, epoch, "the staged parts of {bee} belong to another move");
         let newest = self.newest.entry(app).or_insert(bee);
         *newest = bee.max(*newest);
         self.bees.insert((app, bee), staged.bee);
@@ -80,7 +80,7 @@ impl LogState {
         let Some(image) = self.bees.remove(&(app, bee)) else { return };
         for lane in image.heir_of.into_iter().chain([LaneId::of_bee(app, bee)]) {
             self.frozen.remove(&lane);
-            // a sweep of this lane has yet to begin: one that runs has the lane of its app
+            // A sweep on this lane has not begun yet: a sweep that runs has the lane of its app.
             for messages in [ids_of(&self.outbox, lane), ids_of(&self.sweeps, lane)] {
                 messages.iter().for_each(|id| {
                     self.outbox.remove(id);
@@ -95,11 +95,11 @@ fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> 
     messages.range(MessageId::all_of(lane)).map(|(id, _)| *id).collect()
 }
 
-/// Returns what finishes the moves that a process has left unfinished: the records, each with the position of its log.
-/// The process that goes on must append them before it appends anything else.
+/// Returns the records that finish the moves that a crashed process left unfinished, each with the position of its log.
+/// The next process must append them before it appends anything else.
 ///
-/// A frozen bee that another log has adopted is dropped; any other stays where it is. What is staged is forgotten. So a
-/// bee that has moved must not end in its new log before the old one has dropped it.
+/// A frozen bee that another log has adopted is dropped. All other frozen bees are thawed, and all staged parts are
+/// forgotten. Therefore a bee that has moved must not end in its new log before the old log has dropped it.
 pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
     let mut records = Vec::new();
     for (log, state) in logs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The records of a log: what bees and hives write down, and the entries that carry them.
+//! The records that bees and hives write to a log, and the entries that contain them.
 
 use crate::codec::{DecodeError, decode, encode_many, encode_many_into};
 use crate::{
@@ -8,32 +8,31 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A message that was emitted and that one app has to handle.
+/// An emitted message that one app has to handle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emit {
-    /// Identity of the message at the app that handles it.
+    /// Identity of the message for the app that handles it.
     pub id: MessageId,
     /// Stable name of the message's type.
     pub name: String,
     /// The encoded message.
     pub bytes: Vec<u8>,
-    /// Earliest time of delivery, for a message that a timer sends; `None` if the message is delivered at
-    /// once.
+    /// Earliest time of delivery if a timer sends the message. `None` if the message is delivered at once.
     pub at: Option<Time>,
     /// Whether the message goes to every cell of a dictionary, one cell after the other.
     pub is_sweep: bool,
-    /// Position of the app in the chain of apps that can answer the message. `None` if the app does not pass
-    /// it on.
+    /// Position of the app in the chain of apps that can answer the message. `None` if the app does not pass the message
+    /// on.
     pub position: Option<u16>,
-    /// The hive where the first message of the causal chain came in from outside.
+    /// The hive at which the first message of the causal chain came in from outside.
     pub origin: HiveId,
     /// The sender, as the handler sees it.
     pub sender: Address,
     /// Number of messages between the first message of the causal chain and this one.
     pub hops: u16,
-    /// The causal chain that the message belongs to: the number of the message from outside that began it.
+    /// The causal chain to which the message belongs: the number of the message from outside that began the chain.
     pub chain: u64,
-    /// Seed of the random numbers that its handler draws.
+    /// Seed of the random numbers that the handler of the message draws.
     pub chance: u64,
 }
 
@@ -45,14 +44,14 @@ impl Emit {
     }
 }
 
-/// Consumed messages of one lane: a run of `count` numbers from `seq` on, or one part of one number.
+/// Messages of one lane that were consumed: either a run of `count` numbers from `seq` on, or one part of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The sender's lane.
     pub lane: LaneId,
-    /// The lane's low-water mark, as its sender announced it: the sender never resends a message below it. The receiver
-    /// remembers the message until the mark has passed it. `None` if the message can only come from the outbox of this
-    /// log: consuming it removes it there, so it never arrives a second time.
+    /// The lane's low-water mark, as the sender announced it: the sender never resends a message below it. The receiver
+    /// remembers the messages until the mark has passed them. `None` if the messages can only come from the outbox of
+    /// this log. The record then removes them from the outbox, so they never arrive again.
     pub floor: Option<Seq>,
     /// The first number.
     pub seq: Seq,
@@ -63,7 +62,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Returns the consumed numbers, each with the part.
+    /// Returns the consumed numbers, each together with the part.
     pub fn messages(&self) -> impl Iterator<Item = (Seq, Part)> {
         (self.seq.0..self.seq.plus(self.count as u64).0).map(|seq| (Seq(seq), self.part))
     }
@@ -78,22 +77,22 @@ pub struct Visited {
     pub cells: Vec<CellId>,
 }
 
-/// Result of a run of transactions of one bee, including that of the stateless handlers that ran as part of it.
+/// The result of a run of transactions of one bee, including the stateless handlers that ran as part of it.
 ///
-/// It is complete: a follower applies it without running a handler.
+/// It is complete, so a follower applies it without running a handler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The app.
     pub app: AppId,
     /// The bee.
     pub bee: BeeId,
-    /// Cells that the bee owns, and whose owner the log does not know yet.
+    /// Cells that the bee owns, but whose owner is not in the log yet.
     pub cells: Vec<CellId>,
     /// Messages that the bee consumed, except those that are never resent.
     pub inputs: Vec<Input>,
     /// Visits of sweeps that the bee handled.
     pub visits: Vec<Visited>,
-    /// Changes of the bee's cells, in order: its redo log.
+    /// Changes to the bee's cells, in order: its redo log.
     pub ops: Vec<Op>,
     /// Messages emitted to journaled apps, in order.
     pub emits: Vec<Emit>,
@@ -103,8 +102,8 @@ pub struct Work {
     pub now: Time,
 }
 
-/// Messages that a bee handled without changing or sending anything. No record of its own says so: several runs, of
-/// several bees, share a [`Record::Consumed`], or the bee's next [`Work`] lists them.
+/// Messages that a bee handled without changing or sending anything. They do not get a record of their own. Either runs
+/// of several bees share one [`Record::Consumed`], or the bee's next [`Work`] lists the messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consumed {
     /// The app.
@@ -118,14 +117,14 @@ pub struct Consumed {
 }
 
 impl Consumed {
-    /// Adds what the same bee handled later.
+    /// Adds messages and visits that the same bee handled later.
     pub fn absorb(&mut self, later: Consumed) {
-        debug_assert_eq!((self.app, self.bee), (later.app, later.bee), "each bee has its own");
+        debug_assert_eq!((self.app, self.bee), (later.app, later.bee), "the two are of different bees");
         self.inputs.extend(later.inputs);
         self.visits.extend(later.visits)
     }
 
-    /// Estimate of the number of bytes that it takes in a record.
+    /// Returns an estimate of the bytes that this takes in a record.
     pub fn size(&self) -> usize {
         const FIXED_FIELDS: usize = 64;
         let visits =
@@ -134,8 +133,8 @@ impl Consumed {
     }
 }
 
-/// Messages of one lane that an app of another log has handled: a run of `count` numbers from `seq` on, or one part of
-/// one number.
+/// Messages of one lane that an app of another log has handled: either a run of `count` numbers from `seq` on, or one
+/// part of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acked {
     /// The app that has handled them.
@@ -157,7 +156,7 @@ impl Acked {
         (seq.0..seq.plus(u64::from(count)).0).map(move |seq| MessageId { lane, seq: Seq(seq), part, app })
     }
 
-    /// Adds messages that follow immediately. Returns whether they do.
+    /// Adds the messages in `later` if they follow immediately. Returns whether they were added.
     pub fn extend(&mut self, later: &Acked) -> bool {
         let follows = (self.app, self.lane, self.part, self.seq.plus(u64::from(self.count)))
             == (later.app, later.lane, later.part, later.seq);
@@ -166,14 +165,14 @@ impl Acked {
     }
 }
 
-/// One change of the state that a log folds to (see [`LogState`](crate::LogState)).
+/// One change of the state to which a log folds (see [`LogState`](crate::LogState)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Record {
-    /// Bees handled messages, in this order: everything that one or more workers did between two entries. A bee may be
-    /// among them several times.
+    /// Bees handled messages, in this order. The record contains everything that one or more workers did between two
+    /// entries, and may contain several runs of one bee.
     Turn(Vec<Arc<Work>>),
-    /// A message was consumed without a bee: it began a sweep, or a stateless handler derived others from it.
+    /// A message was consumed without a bee: it began a sweep, or a stateless handler derived other messages from it.
     Admit {
         /// The app.
         app: AppId,
@@ -181,42 +180,42 @@ pub enum Record {
         handler: HandlerId,
         /// The consumed message.
         input: Input,
-        /// Messages that have to be handled because of it.
+        /// The emitted messages, which still have to be handled.
         emits: Vec<Emit>,
     },
-    /// A sweep advanced: it now visits these cells.
+    /// A sweep advanced, and now visits these cells.
     Expand {
         /// The sweep.
         sweep: MessageId,
-        /// Cells to be visited.
+        /// The cells that it now visits.
         cells: Vec<CellId>,
-        /// Cells of earlier steps that lost their owner before they were visited. They are no longer visited.
+        /// Cells of earlier steps that lost their owner before the sweep visited them, and that it no longer visits.
         gone: Vec<CellId>,
-        /// The first cell, in the order of [`sweep_order`], that the sweep has not reached; `None` if it has
-        /// reached all.
+        /// The first cell, in the order of [`sweep_order`], that the sweep has not reached. `None` if it has reached all
+        /// cells.
         next: Option<CellId>,
     },
     /// Two bees merged: the cells of `from` now belong to `into`.
     Fuse {
-        /// The app of both.
+        /// The app of both bees.
         app: AppId,
         /// The bee that ceased to exist.
         from: BeeId,
-        /// The bee that has its cells.
+        /// The bee that took over the cells.
         into: BeeId,
     },
-    /// A bee gave its cells back and ceased to exist. The floors of its senders' lanes are above every
-    /// message that it had handled.
+    /// A bee gave back its cells and ceased to exist. The floors of its senders' lanes are above every message that it
+    /// had handled.
     Release {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
-        /// Low-water marks of the lanes that may continue after a crash ([`LaneId::is_lasting`]). The log
-        /// keeps them, since the bee no longer does.
+        /// Low-water marks of the lanes that may continue after a crash ([`LaneId::is_lasting`]). From now on, the log
+        /// keeps them in place of the bee.
         floors: Vec<(LaneId, Seq)>,
     },
-    /// These lanes have ended: their senders send no more messages, so the log forgets the lanes.
+    /// Lanes have ended: their senders send no more messages, so the log forgets the lanes.
     Retire {
         /// The lanes.
         lanes: Vec<LaneId>,
@@ -226,60 +225,60 @@ pub enum Record {
         /// The settings, by app.
         settings: Vec<(AppId, LoggedSettings)>,
     },
-    /// The records after this one are encoded in these shapes.
+    /// The following records are encoded in these shapes.
     Shapes(Shapes),
-    /// Bees handled messages that had no effect. Until this is logged, such a message counts as not handled: after a
-    /// crash it is handled again.
+    /// Bees handled messages that had no effect. Until this is logged, the messages count as not handled, so they are
+    /// handled again after a crash.
     Consumed(Vec<Consumed>),
-    /// Messages of this log were handled, and the records that say so are committed in the logs of their receivers: this
-    /// log need not send them again. Has no effect on the lanes of a frozen bee.
+    /// Messages of this log were handled, and their receivers' logs have committed the records that say so. This log need
+    /// not resend the messages. The record has no effect on the lanes of a frozen bee.
     Acked(Vec<Acked>),
-    /// Cells that the sweeps of this log visited at bees of other logs. The records of the visits are committed there.
+    /// Sweeps of this log visited cells of bees of other logs. Those logs have committed the records of the visits.
     Visited(Vec<Visited>),
-    /// A bee is about to move to another log. From here on it handles nothing, and its outbox stays as it is.
+    /// A bee is about to move to another log. From now on, it handles no messages, and its outbox does not change.
     Freeze {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
-        /// Its own lane, and the lanes of bees that merged into it and have messages in the outbox.
+        /// The bee's own lane, and the lanes of bees that merged into it and still have messages in the outbox.
         lanes: Vec<LaneId>,
     },
-    /// A part of a bee that is frozen in another log. This log keeps it, and does nothing with it yet.
+    /// A part of a bee that is frozen in another log. This log stores the part, but does not use it yet.
     Stage {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
-        /// The number of moves that the bee will have made.
+        /// The bee's epoch after the move.
         epoch: Epoch,
         /// The part. The first one is a [`StagePart::Bee`].
         part: StagePart,
     },
-    /// All parts of a bee are staged: from here on it is a bee of this log. This decides the move.
+    /// All parts of a bee are staged, and it is now a bee of this log. This record decides the move.
     Adopt {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
-        /// The number of moves that the bee has made.
+        /// The bee's epoch after the move.
         epoch: Epoch,
     },
-    /// A move to this log was given up: what is staged of the bee is forgotten.
+    /// A move to this log was abandoned, so the log forgets the staged parts of the bee.
     Unstage {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
     },
-    /// A frozen bee has moved: another log has adopted it, and this one forgets it, with its outbox.
+    /// A frozen bee has moved: another log has adopted it, so this log forgets the bee and its outbox.
     Drop {
         /// The app.
         app: AppId,
         /// The bee.
         bee: BeeId,
     },
-    /// A frozen bee stays: its move was given up.
+    /// The move of a frozen bee was abandoned, so the bee stays in this log.
     Thaw {
         /// The app.
         app: AppId,
@@ -288,34 +287,34 @@ pub enum Record {
     },
 }
 
-/// A part of a bee that moves from one log to another. A bee may be larger than an entry, so it moves in parts.
+/// A part of a bee that moves from one log to another. A bee moves in parts, because it may be larger than an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StagePart {
-    /// Everything but the contents of its cells and the outbox.
+    /// Everything except the contents of the bee's cells and its outbox.
     Bee(Box<BeeImage>),
-    /// Some of its rows. Rows of one cell may be in several parts.
+    /// Some of the bee's rows. The rows of one cell may be in several parts.
     Rows(Vec<CellImage>),
-    /// Some of the messages in its outbox, in the order in which they were emitted.
+    /// Some of the messages in the bee's outbox, in the order in which they were emitted.
     Outbox(Vec<Emit>),
 }
 
-/// Number of parts into which the cells are divided for a sweep, which visits one part after the other.
+/// Number of parts into which a sweep divides the cells. It visits one part after the other.
 pub const SWEEP_PARTS: u64 = 64;
 
-/// Returns the sort key of a cell in the order in which a sweep visits the cells.
+/// Returns the sort key by which a sweep orders the cells that it visits.
 pub fn sweep_order(cell: CellId) -> (u8, CellId) {
     (((cell.0 >> 48) % SWEEP_PARTS) as u8, cell)
 }
 
 /// A record with its position in the log.
 ///
-/// It takes effect only if `after` is the number of the last entry that took effect. A record that was
-/// executed on top of a dead entry is therefore dead, too. In Raft's words, `number` is the index of the
-/// entry and `after` the index of the previous one, which the hive checks again when it applies the entry.
+/// An entry takes effect only if `after` is the number of the last entry that took effect. A record that was executed on
+/// top of a dead entry, one that did not take effect, is therefore dead as well. In Raft's terms, `number` is the index of
+/// the entry and `after` the index of the previous entry. The hive checks `after` again when it applies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Number of this entry; used once.
+    /// Number of this entry. No other entry has the same number.
     pub number: EntryNumber,
     /// Number of the entry on whose state the record was executed.
     pub after: EntryNumber,
@@ -328,7 +327,7 @@ impl Entry {
     ///
     /// # Panics
     ///
-    /// Panics if it takes more than [`ENCODED_BYTES_MAX`](crate::limits::ENCODED_BYTES_MAX) bytes.
+    /// Panics if the entry takes more than [`ENCODED_BYTES_MAX`](crate::limits::ENCODED_BYTES_MAX) bytes.
     pub fn encode(&self) -> Vec<u8> {
         encode_many(self)
     }

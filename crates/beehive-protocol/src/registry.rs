@@ -1,7 +1,7 @@
 //! The state machine of the registry: which bee owns which cell.
 //!
-//! [`Ownership::apply`] decides one proposal. A local registry applies proposals at once; a replicated one applies what its
-//! log commits. Every proposal is idempotent: a late or repeated one changes nothing.
+//! [`Ownership::apply`] decides one proposal. A local registry applies proposals at once. A replicated registry applies
+//! those that its log commits. Every proposal is idempotent: a late or repeated proposal changes nothing.
 
 use crate::{BeeId, CellId, CellSet};
 use foldhash::fast::FixedState;
@@ -9,14 +9,15 @@ use hashbrown::HashTable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A question or a statement to the registry. In Raft's words: a client command.
+/// A question or a statement to the registry. In Raft's terms, it is a client command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Proposal {
     /// Asks for one owner of all these cells.
     ///
-    /// Cells without an owner go to the owner of the others, or to a new bee. If they have several owners, one of them
-    /// becomes the root and the others are aimed at it: they have to merge into it.
+    /// Cells without an owner go to the owner of the other cells or, if there is none, to a new bee. If the cells have
+    /// several owners, one owner becomes the root, and the others are aimed at it, which means that they have to merge
+    /// into it.
     Claim {
         /// The cells of one message.
         cells: CellSet,
@@ -25,7 +26,7 @@ pub enum Proposal {
     Fused {
         /// The bee that ceased to exist.
         from: BeeId,
-        /// The bee that has its cells.
+        /// The bee that took over the cells.
         into: BeeId,
     },
     /// States that a bee gave back all its cells.
@@ -41,11 +42,11 @@ pub enum Proposal {
 pub enum Decision {
     /// Answer to [`Proposal::Claim`].
     Owner {
-        /// The bee that owns the cells, or that will own them when the others have merged into it.
+        /// The bee that owns the cells, or that will own them once the other owners have merged into it.
         root: BeeId,
-        /// Whether the bee is new. The hive that proposed the claim then hosts it.
+        /// Whether the root is new. If so, the hive that proposed the claim hosts it.
         created: bool,
-        /// Owners that have to merge into the root first. Each aims at it, directly or through other bees.
+        /// Owners that have to merge into the root first. Each is aimed at the root, directly or through other bees.
         merging: Vec<BeeId>,
         /// Index of the proposal in the registry's log.
         index: u64,
@@ -61,10 +62,10 @@ pub enum Decision {
 #[expect(clippy::disallowed_types, reason = "with a fixed hasher")]
 type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
-/// The state of the registry: owners of cells, and bees that have to merge.
+/// The state of the registry: the owners of cells, and the bees that have to merge.
 ///
-/// It is encoded in a canonical form: equal states have equal bytes, on every hive. Decoding checks the invariants of the
-/// state, so bytes that are not a state of the registry are refused.
+/// Its encoding is canonical: equal states have equal bytes on every hive. The decoder checks the invariants of the state,
+/// and refuses bytes that violate them.
 #[derive(Clone, Debug, Default)]
 pub struct Ownership {
     /// Number of proposals applied.
@@ -77,7 +78,8 @@ pub struct Ownership {
     firsts: HashTable<CellId>,
     /// The other cells of the bees that have more than one.
     more: HashMap<BeeId, Vec<CellId>>,
-    /// Bees that have to merge into another. There are few at a time, so a change of their targets scans all of them.
+    /// Bees that have to merge into another bee, each with its target. There are few at a time, so a change of a target
+    /// scans all of them.
     aims: HashMap<BeeId, BeeId>,
 }
 
@@ -97,7 +99,7 @@ impl Ownership {
         if from == into || self.first_of(into).is_none() {
             return;
         }
-        // if `into` itself was to merge into `from`, it has done so now, and takes over the aim of `from`
+        // If `into` was aimed at `from`, the two are now one bee, which takes over the aim of `from`.
         let into_led_to_from = self.path(into).any(|bee| bee == from);
         let Some(gone) = self.forget(from) else { return };
 
@@ -127,7 +129,7 @@ impl Ownership {
 
     fn claim(&mut self, cells: &[CellId]) -> Decision {
         let index = self.index;
-        // an empty set of cells has no owner
+        // An empty set of cells has no owner.
         let Some(first) = cells.first() else { return Decision::Done { index } };
 
         let mut owners: Vec<BeeId> = Vec::new();
@@ -146,7 +148,7 @@ impl Ownership {
             }
         }
 
-        // the root with the most cells wins, then the one with the smallest id
+        // The root with the most cells wins. Of equally large roots, the one with the lowest id wins.
         let size = |bee: &BeeId| self.more.get(bee).map_or(0, Vec::len);
         let winner = roots.iter().copied().max_by_key(|bee| (size(bee), std::cmp::Reverse(*bee)));
         let (root, created) = match winner {
@@ -189,7 +191,7 @@ impl Ownership {
         self.firsts.insert_unique(bee.table_hash(), first, hash_of);
     }
 
-    /// Removes a bee and returns its cells, which `cells` still lists as its own.
+    /// Removes a bee and returns its cells. They remain in `self.cells` with this bee as their owner.
     fn forget(&mut self, bee: BeeId) -> Option<Vec<CellId>> {
         let is_first = |cell: &CellId| self.cells.get(cell) == Some(&bee);
         let (first, _) = self.firsts.find_entry(bee.table_hash(), is_first).ok()?.remove();
@@ -199,16 +201,16 @@ impl Ownership {
         Some(cells)
     }
 
-    /// Returns the bees that a bee merges into one after the other, itself first. The path ends even if aims
-    /// form a cycle.
+    /// Returns the bees into which a bee will merge one after the other, beginning with the bee itself. The path ends even
+    /// if aims form a cycle.
     fn path(&self, bee: BeeId) -> impl Iterator<Item = BeeId> {
         std::iter::successors(Some(bee), |at| self.aims.get(at).copied()).take(1 + self.aims.len())
     }
 
-    /// Returns the bee that a bee finally merges into.
+    /// Returns the bee into which a bee will finally merge.
     fn root(&self, bee: BeeId) -> BeeId {
         let root = self.path(bee).last().unwrap_or(bee);
-        // holds because only roots get an aim, and the aim is another root
+        // This holds because only roots get an aim, and the aim is always another root.
         debug_assert!(!self.aims.contains_key(&root), "the aims of {bee} form a cycle: {:?}", self.aims);
         root
     }
@@ -217,7 +219,8 @@ impl Ownership {
         self.aims.keys().all(|bee| self.path(*bee).last().is_some_and(|end| !self.aims.contains_key(&end)))
     }
 
-    /// Returns the state in which these bees own these cells. Ids up to `next_bee` are not assigned again.
+    /// Returns a state in which the given bees own the given cells. The registry does not assign ids up to `next_bee`
+    /// again.
     pub fn restored(bees: impl IntoIterator<Item = (BeeId, Vec<CellId>)>, next_bee: u64) -> Self {
         let mut ownership = Ownership { next_bee, ..Ownership::default() };
         for (bee, cells) in bees {
@@ -233,7 +236,7 @@ impl Ownership {
         ownership
     }
 
-    /// Returns the number of proposals applied: the index of the last one in the registry's log.
+    /// Returns the number of applied proposals, which is the index of the last one in the registry's log.
     pub fn index(&self) -> u64 {
         self.index
     }
@@ -254,12 +257,12 @@ impl Ownership {
     }
 }
 
-/// The canonical form of [`Ownership`], in which it is encoded and compared.
+/// The canonical form of [`Ownership`], which is used to encode and compare it.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Image {
     index: u64,
     next_bee: u64,
-    /// The cells of each bee, its first cell first.
+    /// The cells of each bee, beginning with its first cell.
     bees: BTreeMap<BeeId, Vec<CellId>>,
     aims: BTreeMap<BeeId, BeeId>,
 }
@@ -347,9 +350,9 @@ mod tests {
         let (b, ..) = claim(&mut o, &[2, 3]);
         let (c, ..) = claim(&mut o, &[4]);
         assert_eq!(claim(&mut o, &[1, 2]), (b, false, vec![a]));
-        // the same claim before the merge gets the same answer
+        // The same claim gets the same answer until the merge.
         assert_eq!(claim(&mut o, &[1, 2]), (b, false, vec![a]));
-        // a cell whose owner is about to merge leads to the same root
+        // A cell whose owner is about to merge leads to the same root.
         let (root, _, merging) = claim(&mut o, &[1, 4]);
         assert_eq!(root, b);
         assert_eq!(HashSet::from_iter(merging), HashSet::from([a, c]));
@@ -370,8 +373,7 @@ mod tests {
         assert!(created && b != a);
     }
 
-    /// Although no hive does so, a bee may absorb the bee that it was to merge into. Aims must not form a
-    /// cycle then.
+    /// No hive does so, but a bee may absorb the bee at which it was aimed. Aims must not form a cycle even then.
     #[test]
     fn a_bee_that_absorbs_its_own_target_is_a_root() {
         let mut o = Ownership::default();

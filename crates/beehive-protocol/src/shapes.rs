@@ -1,15 +1,15 @@
-//! The schema of a log: how its values are encoded, and whether a program can read them.
+//! The schema of a log, which describes how values are encoded, and the check whether a program can read them.
 
 use crate::{LogState, Shape};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The schema of a log: how the program that writes it encodes dictionaries and messages.
+/// The schema of a log: how the program that writes the log encodes dictionaries and messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shapes {
-    /// The apps. Their order matters, because records name an app by its position.
+    /// The apps. Their order matters, because records refer to an app by its position.
     pub apps: Vec<AppShapes>,
-    /// The messages that some app handles, by the name of their type.
+    /// The messages that at least one app handles, by the name of their type.
     pub messages: BTreeMap<String, Shape>,
 }
 
@@ -18,26 +18,26 @@ pub struct Shapes {
 pub struct AppShapes {
     /// Name of the app.
     pub name: String,
-    /// Name and shape of each dictionary. Their order matters, because redo operations name a dictionary by
-    /// its position.
+    /// Name and shape of each dictionary. Their order matters, because redo operations refer to a dictionary by its
+    /// position.
     pub dictionaries: Vec<(String, Shape)>,
 }
 
-const REMEDY: &str = "start the program that wrote the log, or give this one what it had: the same fields in the same \
-    order. A field or dictionary that is called otherwise now may keep its name in the log with `#[serde(rename = \"..\")]`; \
-    variants may be added at the end of an enumeration; what else is new belongs in a dictionary or message of its own";
+const REMEDY: &str = "start the program that wrote the log, or give this program the same fields in the same order. \
+    A renamed field or dictionary can keep its old name in the log with `#[serde(rename = \"..\")]`; new variants may be \
+    added at the end of an enumeration; put other new data into a new dictionary or message";
 
 impl Shapes {
-    /// Checks that a program with these shapes can read the contents of a log. Dictionaries and messages that
-    /// the log does not contain may have any shape.
+    /// Checks that a program with these shapes can read the contents of a log. Dictionaries and messages that the log
+    /// does not contain may have any shape.
     ///
     /// # Errors
     ///
-    /// Returns a description of the first value that cannot be read, and the remedy.
+    /// Returns a description of the first value that the program cannot read, and the remedy.
     pub fn read(&self, state: &LogState) -> Result<(), String> {
         let wrote = &state.shapes;
         for ((app, _), bee) in &state.bees {
-            // a log without shapes cannot be checked
+            // A log without shapes cannot be checked.
             let Some(old) = wrote.apps.get(app.index()) else { continue };
             let Some(new) = self.apps.get(app.index()) else {
                 return Err(format!(
@@ -112,7 +112,7 @@ mod tests {
         assert!(why.starts_with(
             "the dictionary `accounts` of app `bank` cannot be read: was u64 and is str. start"
         ));
-        assert_eq!(changed.read(&state(old.clone(), &[1])), Ok(()), "nothing is in the one that has changed");
+        assert_eq!(changed.read(&state(old.clone(), &[1])), Ok(()), "the changed dictionary has no cells");
         let between =
             shapes(&[("accounts", number.clone()), ("new", number.clone()), ("names", text.clone())]);
         assert!(between.read(&state(old.clone(), &[1])).unwrap_err().contains("keep them in the same order"));
@@ -133,6 +133,6 @@ mod tests {
                 .unwrap_err()
                 .contains("is `bank` in the log and `shop` in this program")
         );
-        assert_eq!(renamed.read(&state(Shapes::default(), &[0])), Ok(()), "a log that says nothing");
+        assert_eq!(renamed.read(&state(Shapes::default(), &[0])), Ok(()), "a log without shapes");
     }
 }

@@ -1,4 +1,4 @@
-//! Time as handlers see it: a number that the platform provides and the log records.
+//! Time as handlers see it: a number that comes from the platform and is recorded in the log.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Time(u64);
 
 impl Time {
-    /// The start of 1970: the earliest moment.
+    /// The start of 1970, which is the earliest moment.
     pub const ZERO: Time = Time(0);
 
     /// Returns the moment `nanoseconds` after the start of 1970.
@@ -23,7 +23,7 @@ impl Time {
         self.0
     }
 
-    /// Returns the time from `earlier` to this moment; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this moment, or zero if `earlier` is later than this moment.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,5 +1,5 @@
-//! Shapes: the encoding of a type, described as data. A log keeps the shapes of its values, so that a program whose types
-//! have changed does not misread them.
+//! Shapes: descriptions, as data, of how types are encoded. A log keeps the shapes of its values, so that a program whose
+//! types have changed does not misread them.
 
 mod tracer;
 
@@ -10,12 +10,12 @@ use std::fmt::{Display, Formatter};
 
 /// The encoding of a type.
 ///
-/// It contains no names of types, because types may be renamed freely. It contains the names of fields and
-/// variants: without them, swapping two fields of the same type would go unnoticed.
+/// A shape does not contain the names of types, because a type may be renamed freely. It contains the names of fields and
+/// variants, because otherwise a swap of two fields of the same type would go unnoticed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Shape {
-    /// A primitive: a number, text or bytes, by its name (`u64`, `str`, `bytes`).
+    /// A primitive type, by its name, such as `u64`, `str` or `bytes`.
     Plain(String),
     /// The unit type, which takes no bytes.
     Unit,
@@ -23,7 +23,7 @@ pub enum Shape {
     Maybe(#[serde(deserialize_with = "levels::boxed")] Box<Shape>),
     /// A sequence of any length.
     Sequence(#[serde(deserialize_with = "levels::boxed")] Box<Shape>),
-    /// A map: key and value.
+    /// A map, with the shapes of its keys and values.
     Map(
         #[serde(deserialize_with = "levels::boxed")] Box<Shape>,
         #[serde(deserialize_with = "levels::boxed")] Box<Shape>,
@@ -45,7 +45,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns the shape of `T`, as found by tracing its `Deserialize`.
+    /// Returns the shape of `T`, which is found by tracing its `Deserialize`.
     pub fn of<T: DeserializeOwned>() -> Shape {
         tracer::trace::<T>().cut(limits::SHAPE_LEVELS_MAX)
     }
@@ -55,7 +55,7 @@ impl Shape {
         CellHasher::name(0x73_68_61_70_65, &self.to_string())
     }
 
-    /// Returns the shape with all parts deeper than `levels` levels replaced by [`Shape::Opaque`].
+    /// Returns the shape with all parts below level `levels` replaced by [`Shape::Opaque`].
     fn cut(self, levels: usize) -> Shape {
         let Some(levels) = levels.checked_sub(1) else { return Shape::Opaque };
         let boxed = |shape: Box<Shape>| Box::new(shape.cut(levels));
@@ -74,7 +74,7 @@ impl Shape {
         }
     }
 
-    /// Checks whether a log can hold values of this shape: none of its parts is [`Shape::Any`].
+    /// Checks whether a log can hold values of this shape, which is the case if none of its parts is [`Shape::Any`].
     pub fn is_readable(&self) -> bool {
         let all = |named: &[(String, Shape)]| named.iter().all(|(_, shape)| shape.is_readable());
         match self {
@@ -111,7 +111,7 @@ impl Shape {
             result
         };
         match (self, old) {
-            // an unknown shape cannot be compared
+            // An unknown shape cannot be compared.
             (Shape::Opaque | Shape::Any, _) | (_, Shape::Opaque | Shape::Any) => Ok(()),
             (Shape::Maybe(new), Shape::Maybe(old)) => inside(new, old, ""),
             (Shape::Sequence(new), Shape::Sequence(old)) => inside(new, old, "[]"),
@@ -128,7 +128,7 @@ impl Shape {
                 let mut pairs = new.iter().zip(old);
                 pairs.try_for_each(|((name, new), (_, old))| inside(new, old, &format!(".{name}")))
             }
-            // new variants may follow the old ones
+            // New variants may follow the old ones.
             (Shape::Enum(new), Shape::Enum(old))
                 if new.len() >= old.len() && names(&new[..old.len()]).eq(names(old)) =>
             {
@@ -141,7 +141,7 @@ impl Shape {
     }
 }
 
-/// Refuses bytes that nest shapes too deeply: decoding recurses once for each level, and hostile bytes could otherwise
+/// Refuses bytes that nest shapes too deeply. Decoding recurses once for each level, so hostile bytes could otherwise
 /// exhaust the stack.
 mod levels {
     use super::Shape;
@@ -150,11 +150,12 @@ mod levels {
     use std::cell::Cell;
 
     thread_local! {
-        /// Levels of the shape that this thread is decoding. A `Deserialize` has no other place for it.
+        /// Current level of the shape that this thread is decoding. It is a thread-local because `Deserialize` has no
+        /// parameter for it.
         static LEVEL: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Restores the level even when decoding fails or panics.
+    /// A guard that restores the level, even if decoding fails or panics.
     struct Level(usize);
 
     impl Drop for Level {
@@ -309,7 +310,7 @@ mod tests {
         );
     }
 
-    /// One field has a `Deserialize` of its own that refuses the traced value.
+    /// A struct with a field whose custom `Deserialize` refuses the tracer's value.
     #[derive(Serialize, Deserialize)]
     #[allow(dead_code)]
     struct Partly {
@@ -366,7 +367,7 @@ mod tests {
         assert_eq!(
             old.reads(&longer),
             Err("`b[]` was <X | Y: u8 | Z> and is <X | Y: u8>".to_string()),
-            "what it has not may be there"
+            "the log may contain the variant that is missing"
         );
         let wider = shape! { pub(super) struct T { a: u8, b: Vec<E> } pub(super) enum E { X, Y(u16) } };
         assert_eq!(wider.reads(&old), Err("`b[]::Y` was u8 and is u16".to_string()));
@@ -374,11 +375,11 @@ mod tests {
         assert!(moved.reads(&old).unwrap_err().contains("was { a: u8, b:"));
         let swapped = shape! { pub(super) struct T { a: u8, b: u8 } };
         let back = shape! { pub(super) struct T { b: u8, a: u8 } };
-        assert!(swapped.reads(&back).is_err(), "the same bytes, and something else");
+        assert!(swapped.reads(&back).is_err(), "the same bytes would have another meaning");
     }
 
-    /// Bytes that nest shapes too deeply must not exhaust the stack, and a traced shape can always be
-    /// decoded.
+    /// Bytes that nest shapes too deeply must not exhaust the stack, and it must always be possible to decode a traced
+    /// shape.
     #[test]
     fn nesting_is_limited() {
         let nested = |levels| (0..levels).fold(Shape::Unit, |shape, _| Shape::Maybe(Box::new(shape)));
@@ -388,7 +389,7 @@ mod tests {
         assert_eq!(decode(&deepest).as_ref(), Ok(&deepest));
         let error = decode(&nested(limits::SHAPE_LEVELS_MAX + 1)).unwrap_err();
         assert!(error.why.contains("nested too deeply"), "{error}");
-        assert!(decode(&nested(3)).is_ok(), "a failure leaves nothing behind");
+        assert!(decode(&nested(3)).is_ok(), "a failure did not restore the level");
 
         let cut = nested(1_000).cut(limits::SHAPE_LEVELS_MAX);
         assert_eq!(decode(&cut).as_ref(), Ok(&cut));

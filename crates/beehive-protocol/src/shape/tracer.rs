@@ -1,6 +1,6 @@
-//! Finds the shape of a type by running its `Deserialize` on made-up values: the requests that it makes are its shape.
+//! Finds the shape of a type by running its `Deserialize` on made-up values and recording which values it requests.
 //!
-//! One pass decodes one variant of each enumeration, so passes repeat until all variants have been decoded.
+//! A pass decodes only one variant of each enumeration, so passes repeat until all variants have been decoded.
 
 use crate::limits;
 use crate::shape::Shape;
@@ -10,7 +10,7 @@ use serde::de::{
 };
 use std::collections::BTreeMap;
 
-/// A pass ended early: the type refused a made-up value, or a limit was reached.
+/// The error of a pass that ended early, because the type refused a made-up value or because a limit was reached.
 #[derive(Debug)]
 struct Refused;
 
@@ -29,7 +29,7 @@ impl serde::de::Error for Refused {
 /// An enumeration: its name and variants.
 type Enumeration = (&'static str, &'static [&'static str]);
 
-/// A variant of an enumeration; its shape is known once it has been decoded to its end.
+/// A variant of an enumeration. Its shape is known once the variant has been decoded to its end.
 #[derive(Clone, Default)]
 struct Variant {
     begun: bool,
@@ -41,7 +41,8 @@ struct Pass {
     enumerations: BTreeMap<Enumeration, Vec<Variant>>,
     /// Names of the types that are being decoded, outermost first.
     inside: Vec<&'static str>,
-    /// Number of recursive types being decoded inside themselves. Their shape is known already, but decoding must end.
+    /// Number of types that are being decoded inside themselves. While it is not zero, the tracer yields the shortest
+    /// possible values, so that decoding ends.
     again: usize,
     steps: usize,
     depth: usize,
@@ -61,7 +62,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
         let mut shape = Shape::Opaque;
         (pass.news, pass.steps, pass.depth, pass.again) = (false, 0, 0, 0);
         pass.inside.clear();
-        // a hand-written `Deserialize` may panic on a made-up value
+        // A hand-written `Deserialize` may panic on a made-up value.
         let reading = std::panic::AssertUnwindSafe(|| {
             let _ = T::deserialize(Tracer { pass: &mut pass, out: &mut shape });
         });
@@ -74,7 +75,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
     }
 }
 
-/// Replaces each enumeration, which a pass describes by its names alone, by the shapes of its variants.
+/// Replaces the placeholder that a pass inserts for each enumeration by the shapes of its variants.
 fn resolved(
     shape: Shape,
     known: &BTreeMap<Enumeration, Vec<Variant>>,
@@ -93,7 +94,7 @@ fn resolved(
             let field = |(name, shape)| (name, resolved(shape, known, inside));
             Shape::Struct(fields.into_iter().map(field).collect())
         }
-        // a pass describes an enumeration by its name and the names of its variants
+        // The placeholder of a pass consists of the name of the enumeration and the names of its variants.
         Shape::Enum(named) => {
             let is_it = |(_, variants): &&Enumeration| {
                 variants.iter().copied().eq(named.iter().skip(1).map(|(name, _)| name.as_str()))
@@ -141,13 +142,13 @@ impl Tracer<'_> {
     ) -> (Result<V::Value, Refused>, Vec<Shape>) {
         let mut outs = Vec::new();
         let result = visitor.visit_seq(Several { pass, outs: &mut outs, left: count });
-        // elements that were not reached are unknown
+        // Elements that were not reached are unknown.
         outs.resize(count.min(limits::SHAPE_STEPS_MAX), Shape::Opaque);
         (result, outs)
     }
 
-    /// Decodes a named type. A recursive occurrence of the type is decoded to its end, and described by its
-    /// name.
+    /// Decodes a named type. A recursive occurrence of the type is also decoded to its end, but its shape is only the
+    /// name of the type.
     fn named<R>(
         self,
         name: &'static str,
@@ -322,10 +323,10 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         let (short, depth) = (self.pass.is_short(), self.pass.depth);
         let seen = self.pass.enumerations.entry((name, variants)).or_default();
         seen.resize(variants.len(), Variant::default());
-        // prefer a new variant, and then one that is known to end
+        // Prefer a new variant, then one that is known to end.
         let fresh = seen.iter().position(|variant| !variant.begun).filter(|_| !short);
         let ended = || seen.iter().position(|variant| variant.shape.is_some());
-        // otherwise alternate by depth, because some variant must end
+        // Otherwise choose a variant by depth, because at least one variant must end.
         let chosen = fresh.or_else(ended).unwrap_or(depth % variants.len().max(1));
         if fresh.is_some()
             && let Some(variant) = seen.get_mut(chosen)
@@ -347,7 +348,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 }
 
-/// Elements of a sequence or tuple.
+/// Yields the elements of a sequence or tuple.
 struct Several<'a> {
     pass: &'a mut Pass,
     outs: &'a mut Vec<Shape>,
@@ -373,7 +374,7 @@ impl<'de> SeqAccess<'de> for Several<'_> {
     }
 }
 
-/// One entry of a map.
+/// Yields at most one entry of a map.
 struct Entry<'a> {
     pass: &'a mut Pass,
     key: &'a mut Shape,
@@ -395,7 +396,7 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 }
 
-/// One variant of an enumeration.
+/// Yields one variant of an enumeration.
 struct OneVariant<'a> {
     pass: &'a mut Pass,
     out: &'a mut Shape,
