@@ -1,8 +1,8 @@
 //! **Beehive**: write message handlers over dictionaries as if your program had one thread, and run them on all cores.
 //!
-//! A procedural macro reads the handlers' bodies and derives which cells of which dictionaries each message can touch. Every
-//! cell has exactly one owner, so your code needs no locks. Every message is one transaction, so there is nothing to clean up
-//! after an error or a panic.
+//! A procedural macro reads the bodies of the handlers and derives which cells of which dictionaries each message can
+//! touch. Every cell has exactly one owner, so your code needs no locks. Every message is one transaction, so there is
+//! nothing to clean up after an error or a panic.
 //!
 //! A hive is one process with its state in memory. Replication and persistence are not there yet.
 //!
@@ -42,16 +42,16 @@
 //! The [guide] continues from here: keys and maps, transactions, questions, time, sockets, testing, and
 //! [a page for each error](guide::errors).
 //!
-//! This crate is a facade. The programming model and the runtime of one hive are in `beehive-core`, network objects and the
-//! OpenFlow driver in `beehive-nom` (feature `nom`), the OpenFlow codec in `beehive-of`. The feature `controller` adds the
-//! complete controller, to be run with apps of your own. The feature `testing` adds the test kit, module `testing`; tests turn
-//! it on.
+//! This crate is a facade. The programming model and the runtime of one hive are in `beehive-core`. The network objects and
+//! the OpenFlow driver are in `beehive-nom`, and the OpenFlow codec is in `beehive-of` (feature `nom` for both). The feature
+//! `controller` adds the complete controller, which you can run with your own apps. The feature `testing`, which is meant
+//! for tests, adds the test kit in the module `testing`.
 
 pub mod guide;
 
 pub use beehive_core::*;
 
-// inlined, so that the documentation of this crate has the pages of these two
+// Inlined, so that the documentation of this crate contains the pages of these two crates.
 #[cfg(feature = "nom")]
 #[doc(inline)]
 pub use beehive_nom as nom;
@@ -59,15 +59,15 @@ pub use beehive_nom as nom;
 #[doc(inline)]
 pub use beehive_of as of;
 
-/// The complete controller daemon, to be run with apps of your own.
+/// The complete controller daemon, which you can run with your own apps.
 #[cfg(feature = "controller")]
 pub mod controller {
     pub use beehive_cli::Controller;
 }
 
-/// The names that nearly every program needs.
+/// The names that almost every program needs.
 pub mod prelude {
-    // the trait of `App::map_report()`
+    // The trait that provides `App::map_report()`.
     pub use beehive_core::Handlers as _;
     pub use beehive_core::{
         Address, App, Config, Ctx, Dict, Error, Hive, HiveId, Key, Message, Result, Rows,
@@ -76,7 +76,7 @@ pub mod prelude {
     pub use std::time::Duration;
 }
 
-/// Compiles and runs the README's code as doctests; `tests/readme` checks the output that README shows.
+/// Compiles and runs the code of the README as doctests. `tests/readme` checks the output that the README shows.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
