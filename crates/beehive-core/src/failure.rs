@@ -47,8 +47,8 @@ pub enum RequestError<E = Error> {
         /// The timeout.
         after: Duration,
     },
-    /// The answer did not arrive in time. The message may already have been handled, may still be handled, or may
-    /// never be.
+    /// The answer did not arrive in time. The message may already have been handled, may be handled later, or may
+    /// never be handled.
     Timeout {
         /// The timeout.
         after: Duration,

@@ -1,7 +1,7 @@
-//! Keys: the canonical encoding that names a cell, and the 64-bit hash over it.
+//! Keys: the canonical encoding that identifies a cell, and the 64-bit hash of it.
 //!
-//! `std::hash::Hash` is not used: its byte stream depends on pointer width, byte order and compiler version,
-//! and every hive of a cluster must agree on the id of a cell, across platforms and across a rolling upgrade.
+//! Every hive of a cluster must agree on the id of a cell, across platforms and during a rolling upgrade.
+//! `std::hash::Hash` is not used, because its byte stream depends on pointer width, byte order and compiler version.
 
 pub use beehive_protocol::CellHasher;
 
@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// How a value, or a borrowed form of it, is fed to the [`CellHasher`]. Types related by `Borrow` must feed
-/// the same words.
+/// A type whose values, or borrowed forms of them, can be fed to the [`CellHasher`]. Types that are related by
+/// `Borrow` must feed the same words.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
@@ -22,7 +22,7 @@ pub trait KeyEncoding {
     /// Feeds the canonical encoding of the value.
     fn feed(&self, hasher: &mut CellHasher);
 
-    /// Feeds a slice of such values. `u8` overrides this with a faster version.
+    /// Feeds a slice of values of this type. `u8` overrides this with a faster version.
     fn feed_slice(slice: &[Self], hasher: &mut CellHasher)
     where
         Self: Sized,
@@ -52,7 +52,7 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
     const IS_FUSED: bool = false;
 }
 
-/// A type that names cells. Derive it.
+/// A type whose values identify cells. Derive this trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
@@ -60,22 +60,21 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Key: KeyType + Ord + Clone {
-    /// Stable name of the type: crate and type.
+    /// Stable name of the type, which consists of the names of the crate and of the type.
     const NAME: &'static str;
-    /// Whether dictionaries of one app with this key type share cells. True for types that derive `Key`, and
-    /// false for types such as `u64`: two dictionaries keyed by `u64` may use the number for different
-    /// things.
+    /// Whether dictionaries of one app with this key type share cells. This is true for types that derive `Key`, and
+    /// false for types such as `u64`, because the same number may mean different things in two dictionaries.
     const FUSED: bool;
 }
-// `Ord` implies the other bounds only if its impl compiles, so they are listed.
+// `Ord` implies the other bounds only if its impl compiles, so they are listed explicitly.
 #[diagnostic::do_not_recommend]
 impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
     const NAME: &'static str = T::TYPE_NAME;
     const FUSED: bool = T::IS_FUSED;
 }
 
-/// Same as [`Key`], for derived code that must not cause a compile error of its own. If a type is not a key,
-/// the compiler rejects the bound `T: Key` where it is written, but accepts one with a lifetime parameter.
+/// Same as [`Key`], for derived code that must not cause a compile error of its own. If a type `T` is not a key, the
+/// compiler rejects the bound `T: Key` where it is written, but accepts the bound `for<'a> T: KeyFor<'a>`.
 pub trait KeyFor<'a>: Key {}
 impl<T: Key> KeyFor<'_> for T {}
 

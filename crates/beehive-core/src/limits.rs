@@ -98,10 +98,10 @@ pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;
 /// bee handles no messages during that time.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
-/// Number of pending runs of acknowledged messages at which they are logged at once rather than later.
+/// Maximum number of pending runs of acknowledged messages. When it is reached, they are logged at once.
 pub const ACKED_RUNS_MAX: usize = 1024;
 
-/// Maximum length, in bytes, of the text as which an encoded message is rendered.
+/// Maximum length, in bytes, of the text that represents an encoded message.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum distance, in sequence numbers, between the oldest message of an outside sender that is not known to be
@@ -113,7 +113,7 @@ pub const LANE_WINDOW_MAX: u64 = 4_096;
 /// as a cycle and dropped.
 pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
 
-/// Maximum number of cells that one log record of a sweep starts to visit.
+/// Maximum number of cells whose visits one log record of a sweep starts.
 pub const SWEEP_STEP_MAX: usize = 1_024;
 
 /// Maximum number of cells of one sweep whose visits have started but are not committed.

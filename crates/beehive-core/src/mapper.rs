@@ -213,12 +213,12 @@ impl<K> DictMeta<K> {
 pub struct PlainField;
 
 impl PlainField {
-    /// Returns 0: not a dictionary.
+    /// Returns 0, because this is not a dictionary.
     pub const fn bit(&self) -> u64 {
         0
     }
 
-    /// Returns 0: not a dictionary, even if the field's type has a method named `shared`.
+    /// Returns 0, because this is not a dictionary, even if the field's type has a method named `shared`.
     pub const fn shared_bit(&self) -> u64 {
         0
     }
@@ -251,7 +251,7 @@ impl MapEnvelope {
     }
 }
 
-/// A value that `?` may be applied to.
+/// A value to which `?` can be applied.
 pub trait TryLike {
     /// The type of the value that `?` yields.
     type Value;
@@ -388,7 +388,7 @@ impl Mapper {
         }
     }
 
-    /// Same as [`Mapper::new`], but also records the cells, as they are before fusion, as text.
+    /// Same as [`Mapper::new`], but the mapper also records the cells as text, as they are before fusion.
     pub fn describing(seed: u64, whole: u64, origin: HiveId) -> Self {
         Mapper { describe: Some(Vec::new()), ..Mapper::new(seed, whole, origin) }
     }
@@ -573,7 +573,7 @@ impl Mapper {
     }
 }
 
-/// Adds to a bit mask of dictionaries all dictionaries that share cells with one of them.
+/// Extends a bit mask of dictionaries by all dictionaries that share cells with one of them.
 pub(crate) fn close_over_fusion(mask: u64, dicts: &[DictInfo]) -> u64 {
     dicts.iter().filter(|d| mask & (1 << d.index) != 0).fold(mask, |whole, d| {
         dicts.iter().filter(|o| o.group_seed == d.group_seed).fold(whole, |w, o| w | 1 << o.index)

@@ -19,8 +19,8 @@ pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
 
-/// Stand-in for [`Value`] in `#[derive(App)]`, with which the compiler reports a type that is not a value once
-/// rather than once for each missing trait.
+/// Stand-in for [`Value`] in `#[derive(App)]`. With it, the compiler reports a type that is not a value once, rather
+/// than once for each missing trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
@@ -152,13 +152,13 @@ pub trait MessagePart<const N: usize> {
     type Part: Encoded;
 }
 
-/// Same as [`Encoded`], for derived code that must not cause a compile error of its own. If a type is not
-/// encoded, the compiler rejects the bound `T: Encoded` where it is written, but accepts one with a lifetime
-/// parameter.
+/// Same as [`Encoded`], for derived code that must not cause a compile error of its own. If a type `T` cannot be
+/// encoded, the compiler rejects the bound `T: Encoded` where it is written, but accepts the bound
+/// `for<'a> T: EncodedFor<'a>`.
 pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 
-/// A message between apps. Derive it.
+/// A message between apps. Derive this trait.
 ///
 /// A message is plain data. It is immutable once emitted and shared by all apps that handle it. It is encoded
 /// only when it leaves the process or enters a log.
@@ -173,7 +173,7 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     type Reply: Reply;
     /// The type of the error that a handler returns instead of an answer, which rolls its transaction back.
     type Error: MessageError;
-    /// Stable name: crate and type.
+    /// Stable name, which consists of the names of the crate and of the type.
     const NAME: &'static str;
     /// Source file and line of the declaration.
     #[doc(hidden)]

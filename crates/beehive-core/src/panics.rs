@@ -35,7 +35,7 @@ pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + 
 /// nothing.
 pub(crate) fn keep_maps_quiet() {
     static WRAPPED: Once = Once::new();
-    // `take_hook` would panic.
+    // On a panicking thread, `take_hook` would panic.
     if std::thread::panicking() {
         return;
     }

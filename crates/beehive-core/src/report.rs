@@ -1,4 +1,4 @@
-//! The map report: what was derived for each handler, as data and as a table for people.
+//! The map report: the result of the derivation for each handler, as data and as a table for people.
 
 use crate::app::COPIES;
 use serde::Serialize;

@@ -89,7 +89,7 @@ impl Platform for TokioPlatform {
 
     #[expect(clippy::disallowed_methods, reason = "the real platform sleeps")]
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
-        // The caller may be on another runtime or on none.
+        // Enter the runtime, because the caller may be on another runtime or on none.
         let _inside = self.runtime.enter();
         Box::pin(tokio::time::sleep(duration))
     }

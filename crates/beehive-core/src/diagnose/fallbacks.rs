@@ -32,7 +32,7 @@ pub type Unknown<const N: usize> = <Sound<N> as As<()>>::Type;
 /// Proof that the number `N` could be computed.
 pub struct Sound<const N: usize>;
 
-/// A type that is known only if `Self` is.
+/// Maps every type to itself, but only if `Self` is a valid type.
 pub trait As<T: ?Sized> {
     /// The type.
     type Type: ?Sized;
@@ -51,12 +51,12 @@ impl Undeclared {
     /// The only value.
     pub const IT: &'static Undeclared = &Undeclared { index: 0 };
 
-    /// Returns 0: not a dictionary.
+    /// Returns 0, because this is not a dictionary.
     pub const fn bit(&self) -> u64 {
         0
     }
 
-    /// Returns 0: not a dictionary.
+    /// Returns 0, because this is not a dictionary.
     pub const fn shared_bit(&self) -> u64 {
         0
     }

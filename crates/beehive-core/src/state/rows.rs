@@ -137,7 +137,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.len()
     }
 
-    /// Checks whether there are no rows. A cell without rows does not exist.
+    /// Checks whether there are no rows. A cell that has no rows at the end of a transaction ceases to exist.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -52,7 +52,7 @@ impl State {
 /// A journal in memory that keeps its log as encoded entries.
 pub struct TestJournal {
     state: Mutex<State>,
-    /// One entry in this many is refused. 0 means that none is.
+    /// One entry in this many is refused. 0 means that no entry is refused.
     refuse_one_in: AtomicU64,
     /// One refusal in this many deposes the journal; 0 means none.
     depose_one_in: AtomicU64,

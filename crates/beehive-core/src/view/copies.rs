@@ -188,7 +188,7 @@ pub(crate) trait AnyChanges: Send {
     fn len(&self) -> usize;
     fn append(&mut self, later: &mut dyn AnyChanges);
     fn clear(&mut self);
-    /// Keeps the changes collected so far when [`AnyChanges::forget`] is called.
+    /// Protects the changes collected so far from [`AnyChanges::forget`].
     fn keep(&mut self);
     /// Discards the changes collected since the last [`AnyChanges::keep`].
     fn forget(&mut self);
@@ -260,7 +260,7 @@ impl Changes {
         self.columns.iter_mut().flatten()
     }
 
-    /// Keeps the changes collected so far when [`Changes::forget`] is called.
+    /// Protects the changes collected so far from [`Changes::forget`].
     pub(crate) fn keep(&mut self) {
         self.each().for_each(|column| column.keep())
     }

@@ -157,14 +157,14 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// Returns an upper bound on the staleness of the view: it contains everything that was committed on this
-    /// hive this long before the transaction.
+    /// Returns an upper bound on the staleness of the view. The view contains every change that was committed on this
+    /// hive at least this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
 
-    /// Returns the number of the version. It increases with every version, starting when the hive starts.
-    /// Version numbers of different hives, or of one hive before and after a restart, are not comparable.
+    /// Returns the number of the version. Numbering starts when the hive starts, and the number increases with every
+    /// version. Version numbers of different hives, or of one hive before and after a restart, are not comparable.
     pub fn version(&self) -> u64 {
         self.pinned.number()
     }
@@ -234,14 +234,14 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// Returns an upper bound on the staleness of the view: it contains everything that was committed on this
-    /// hive this long before the transaction.
+    /// Returns an upper bound on the staleness of the view. The view contains every change that was committed on this
+    /// hive at least this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
 
-    /// Returns the number of the version. It increases with every version, starting when the hive starts.
-    /// Version numbers of different hives, or of one hive before and after a restart, are not comparable.
+    /// Returns the number of the version. Numbering starts when the hive starts, and the number increases with every
+    /// version. Version numbers of different hives, or of one hive before and after a restart, are not comparable.
     pub fn version(&self) -> u64 {
         self.pinned.number()
     }
