@@ -74,7 +74,7 @@ impl Line {
         {
             (first, end) = (*before, end.max(*before_end));
         }
-        // Merge all runs that the new one covers or touches into it.
+        // Absorb all runs that the new one covers or touches.
         while let Some((next, next_end)) = self.runs.range(first..=end).next() {
             let (next, next_end) = (*next, *next_end);
             end = end.max(next_end);
@@ -168,8 +168,8 @@ impl DedupTable {
         }
     }
 
-    /// Raises the floor of a lane: all receivers have handled the messages below it, and no sender resends
-    /// them. A floor never falls: a lower value has no effect.
+    /// Raises the floor of a lane. All receivers must have handled the messages below it, and the sender must never
+    /// resend them. A floor never falls, so a lower value has no effect.
     pub fn raise(&mut self, lane: LaneId, floor: Seq) {
         if floor > Seq::ZERO {
             let line = self.lanes.entry(lane).or_default();
@@ -188,7 +188,7 @@ impl DedupTable {
         self.lanes.contains_key(&lane)
     }
 
-    /// Returns the floor of a lane; zero if the table does not contain the lane.
+    /// Returns the floor of a lane, or zero if the table does not contain the lane.
     pub fn floor(&self, lane: LaneId) -> Seq {
         self.lanes.get(&lane).map_or(Seq::ZERO, |line| line.floor)
     }
