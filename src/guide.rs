@@ -5,7 +5,7 @@
 //! 3. [Views](views)
 //! 4. [Transactions and failure](transactions)
 //! 5. [Questions and answers](questions)
-//! 6. [Failures, told apart](failures)
+//! 6. [Distinguishing failures](failures)
 //! 7. [Time](time)
 //! 8. [Settings](settings)
 //! 9. [IO bees](io_bees)
