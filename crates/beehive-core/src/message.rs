@@ -129,8 +129,8 @@ pub struct AResult;
 #[diagnostic::on_unimplemented(
     message = "the reply of this message is a `Result`, so a handler that returns `Err` would keep its changes",
     label = "a `Result`",
-    note = "name the error apart, and let the handler return `Result<{T}, {E}>` as before: `#[message(reply = {T}, error = {E})]`; an `Err` then rolls back, and the requester gets it as `RequestError::Handler`",
-    note = "if an `Err` is an answer like any other, whose changes are kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`",
+    note = "declare the error separately, and let the handler return `Result<{T}, {E}>` as before: `#[message(reply = {T}, error = {E})]`; an `Err` then rolls back, and the requester gets it as `RequestError::Handler`",
+    note = "if an `Err` is meant as an answer whose changes are kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`",
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait PlainReply<T, E> {}

@@ -180,6 +180,6 @@ mod tests {
     fn a_value_that_is_too_large_is_refused_with_its_size() {
         let error = try_encode(&[0u8; 9], 8).unwrap_err();
         assert_eq!(error, "it takes 9 bytes, more than the 8 that are allowed");
-        assert_eq!(try_encode(&[0u8; 8], 8), Ok(vec![0; 8]), "the value before does not stay in the buffer");
+        assert_eq!(try_encode(&[0u8; 8], 8), Ok(vec![0; 8]), "the buffer still contains the previous value");
     }
 }

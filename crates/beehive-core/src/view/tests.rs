@@ -40,7 +40,7 @@ impl Copied for Copy {
         self.apply(log);
         let mut followed = current.0.clone();
         set(&mut followed, log);
-        assert_eq!(followed, self.0, "what is said to lead from the current version here does")
+        assert_eq!(followed, self.0, "the log does not lead from the current version to this copy")
     }
 }
 
@@ -127,7 +127,7 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
         }
 
         for (version, content) in &pins {
-            prop_assert_eq!(&version.content.0, content, "what is read does not change");
+            prop_assert_eq!(&version.content.0, content, "a pinned version has changed");
         }
 
         prop_assert!(pair.copies() <= BOUNDS.held + 3, "{} copies", pair.copies());
