@@ -107,12 +107,14 @@ pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
             let (app, bee) = (*app, *bee);
             let has_newer =
                 |other: &LogState| other.bees.get(&(app, bee)).is_some_and(|other| other.epoch > image.epoch);
+
             let record = match logs.iter().any(|other| has_newer(other)) {
                 true => Record::Drop { app, bee },
                 false => Record::Thaw { app, bee },
             };
             records.push((log, record))
         }
+
         let staged = state.staged.keys();
         records.extend(staged.map(|(app, bee)| (log, Record::Unstage { app: *app, bee: *bee })))
     }

@@ -140,6 +140,7 @@ impl Ownership {
                 owners.push(*bee)
             }
         }
+
         let mut roots: Vec<BeeId> = Vec::new();
         for owner in &owners {
             let root = self.root(*owner);

@@ -51,11 +51,13 @@ impl Shapes {
                     app.0, old.name, new.name
                 ));
             }
+
             let mut last = None;
             for dict in bee.state.dictionaries().filter(|dict| last.replace(*dict) != Some(*dict)) {
                 self.reads_dictionary(old, new, dict as usize)?
             }
         }
+
         let waiting = state.outbox.values().chain(state.sweeps.values().map(|sweep| &sweep.waiting));
         for waiting in waiting {
             let name = waiting.emit.name.split('@').next().unwrap_or_default();
@@ -107,17 +109,21 @@ mod tests {
         let (number, text) = (Shape::of::<u64>(), Shape::of::<String>());
         let old = shapes(&[("accounts", number.clone()), ("names", text.clone())]);
         assert_eq!(old.read(&state(old.clone(), &[0, 1])), Ok(()));
+
         let changed = shapes(&[("accounts", text.clone()), ("names", text.clone())]);
         let why = changed.read(&state(old.clone(), &[0])).unwrap_err();
         assert!(why.starts_with(
             "the dictionary `accounts` of app `bank` cannot be read: was u64 and is str. start"
         ));
         assert_eq!(changed.read(&state(old.clone(), &[1])), Ok(()), "the changed dictionary has no cells");
+
         let between =
             shapes(&[("accounts", number.clone()), ("new", number.clone()), ("names", text.clone())]);
         assert!(between.read(&state(old.clone(), &[1])).unwrap_err().contains("keep them in the same order"));
+
         let behind = shapes(&[("accounts", number.clone()), ("names", text), ("new", number.clone())]);
         assert_eq!(behind.read(&state(old.clone(), &[0, 1])), Ok(()));
+
         let fewer = shapes(&[("accounts", number)]);
         assert!(
             fewer
@@ -125,6 +131,7 @@ mod tests {
                 .unwrap_err()
                 .contains("`names` of app `bank` no longer exists")
         );
+
         let mut renamed = old.clone();
         renamed.apps[0].name = "shop".into();
         assert!(

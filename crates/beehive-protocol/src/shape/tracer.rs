@@ -62,10 +62,12 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
         let mut shape = Shape::Opaque;
         (pass.news, pass.steps, pass.depth, pass.again) = (false, 0, 0, 0);
         pass.inside.clear();
+
         // A hand-written `Deserialize` may panic on a made-up value.
         let reading = std::panic::AssertUnwindSafe(|| {
             let _ = T::deserialize(Tracer { pass: &mut pass, out: &mut shape });
         });
+
         if std::panic::catch_unwind(reading).is_err() {
             return Shape::Opaque;
         }
@@ -105,6 +107,7 @@ fn resolved(
             if inside.contains(&found) {
                 return Shape::Again(name);
             }
+
             inside.push(found);
             let seen = known.get(&found).cloned().unwrap_or_default();
             let variants = found.1.iter().zip(seen).map(|(name, variant)| {
@@ -159,6 +162,7 @@ impl Tracer<'_> {
         if self.pass.depth > limits::SHAPE_DEPTH_MAX {
             return Err(Refused);
         }
+
         self.pass.inside.push(name);
         self.pass.again += usize::from(again);
         self.pass.depth += 1;
@@ -166,6 +170,7 @@ impl Tracer<'_> {
         self.pass.depth -= 1;
         self.pass.again -= usize::from(again);
         self.pass.inside.pop();
+
         *self.out = if again { Shape::Again(name.to_string()) } else { shape };
         result
     }
@@ -320,9 +325,11 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         }
         self.pass.steps += 1;
         self.pass.depth += 1;
+
         let (short, depth) = (self.pass.is_short(), self.pass.depth);
         let seen = self.pass.enumerations.entry((name, variants)).or_default();
         seen.resize(variants.len(), Variant::default());
+
         // Prefer a new variant, then one that is known to end.
         let fresh = seen.iter().position(|variant| !variant.begun).filter(|_| !short);
         let ended = || seen.iter().position(|variant| variant.shape.is_some());
@@ -333,11 +340,14 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         {
             variant.begun = true
         }
+
         self.pass.news |= fresh.is_some();
+
         let mut shape = Shape::Unit;
         let result =
             visitor.visit_enum(OneVariant { pass: self.pass, out: &mut shape, index: chosen as u32 });
         self.pass.depth -= 1;
+
         let known = self.pass.enumerations.get_mut(&(name, variants));
         if fresh.is_some()
             && let Some(variant) = known.and_then(|seen| seen.get_mut(chosen))
