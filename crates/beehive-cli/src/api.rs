@@ -1,4 +1,4 @@
-//! The JSON types of `/api/v1`, shared by the controller that serves them and the commands that query it. The OpenAPI
+//! The JSON types of `/api/v1`. The controller serves them, and the commands that query it parse them. The OpenAPI
 //! description is generated from their doc comments.
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) struct Switches {
 pub(crate) struct Switch {
     /// Datapath id, 16 hexadecimal digits; `null` before the switch has reported it.
     pub(crate) switch: Option<String>,
-    /// IP address and port that the switch connects from.
+    /// IP address and port from which the switch connects.
     pub(crate) address: String,
     /// Protocol and version, such as `OpenFlow 1.3`.
     pub(crate) protocol: String,
@@ -82,9 +82,9 @@ pub(crate) struct Link {
     pub(crate) other_switch: String,
     /// Port of that switch.
     pub(crate) other_port: String,
-    /// Whether probes arrive in both directions. Links that work in one direction only are not used.
+    /// Whether probes arrive in both directions. A link that works in only one direction is not used.
     pub(crate) both_ways: bool,
-    /// Whether the link is part of the spanning tree that floods use.
+    /// Whether the link is part of the spanning tree along which packets are flooded.
     pub(crate) flooded: bool,
 }
 
@@ -108,14 +108,14 @@ pub(crate) struct Host {
     pub(crate) switch: String,
     /// Port of the switch that the host is attached to.
     pub(crate) port: String,
-    /// IP addresses that the host has announced, the most recent one last.
+    /// IP addresses that the host has announced, the most recently announced one last.
     pub(crate) internet_addresses: Vec<String>,
 }
 
 /// The answer to `GET /api/v1/flows`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Flows {
-    /// Flows, sorted by switch; within a switch the highest priority comes first.
+    /// Flows, sorted by switch, and within a switch by descending priority.
     pub(crate) flows: Vec<Flow>,
     /// Flows that switches refused recently.
     pub(crate) refused: Vec<Refused>,
@@ -131,17 +131,18 @@ pub(crate) struct Flows {
 pub(crate) enum FlowState {
     /// Installed as intended.
     Intended,
-    /// Installed with a timeout. Its app is responsible for it; it is not among the intended flows.
+    /// Installed with a timeout. Its app is responsible for it, and it is not one of the intended flows.
     Soft,
     /// Intended, but not installed.
     Missing,
-    /// Another flow is installed with this priority and match; that flow is shown.
+    /// A flow with the same priority and match, but otherwise not as intended, is installed. The installed flow is
+    /// shown.
     Different,
-    /// Installed by this controller, but not intended any more.
+    /// Installed by this controller, but no longer intended.
     Stray,
     /// Installed by another controller; left alone.
     Foreign,
-    /// Intended; the switch has not reported whether the flow is installed.
+    /// Intended, but the switch has not reported whether the flow is installed.
     Unknown,
 }
 
@@ -151,7 +152,8 @@ impl FlowState {
         matches!(self, FlowState::Intended | FlowState::Soft)
     }
 
-    /// Returns whether installed and intended flow differ. Flows of other controllers are no drift.
+    /// Returns whether the installed flow differs from the intended one. Flows of other controllers do not count as
+    /// drift.
     pub(crate) fn is_drift(self) -> bool {
         !self.is_wanted() && self != FlowState::Foreign
     }
@@ -183,7 +185,7 @@ pub(crate) struct Flow {
     pub(crate) cause: Option<String>,
     /// Number of the flow table.
     pub(crate) table: u8,
-    /// Priority: among the flows that match a packet, the one with the highest priority wins.
+    /// Priority. Among the flows that match a packet, the one with the highest priority applies.
     pub(crate) priority: u16,
     /// Match, such as `in_port=1,eth_dst=02:00:00:00:00:01`; empty if the flow matches every packet.
     pub(crate) matching: String,
@@ -242,13 +244,13 @@ pub(crate) struct Reading {
     pub(crate) switch: String,
     /// Number of flows that were installed as intended.
     pub(crate) kept: u64,
-    /// Number of soft flows that were left alone, or passed to the apps that adopt them.
+    /// Number of soft flows that were left unchanged or passed to the apps that adopt them.
     pub(crate) soft: u64,
-    /// Number of flows that were missing or different, and were installed.
+    /// Number of missing or different flows that were installed.
     pub(crate) installed: u64,
-    /// Number of flows of this controller that were not intended, and were removed.
+    /// Number of flows of this controller that were not intended and were removed.
     pub(crate) withdrawn: u64,
-    /// Number of flows of other controllers, which were left alone.
+    /// Number of flows of other controllers, which were left unchanged.
     pub(crate) foreign: u64,
 }
 
@@ -266,7 +268,7 @@ pub(crate) struct DeadLetters {
 /// A dead letter: a message that could not be handled.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Letter {
-    /// Number that identifies the dead letter when it is resent or discarded.
+    /// Number by which the dead letter is resent or discarded.
     pub(crate) number: u64,
     /// Age in seconds.
     pub(crate) seconds_ago: u64,
@@ -276,17 +278,18 @@ pub(crate) struct Letter {
     pub(crate) handler: String,
     /// Type of the message.
     pub(crate) message: String,
-    /// Whether the message was stored, so that it can be resent.
+    /// Whether the message was stored and therefore can be resent.
     pub(crate) can_be_sent_again: bool,
     /// Encoded length of the message in bytes; `null` if it was not stored.
     pub(crate) bytes: Option<usize>,
-    /// `panicked`, `unmapped` (the handler accessed a cell outside its map), `limit`, or `aborted` (the message crashed the process).
+    /// Kind of the error: `panicked`, `unmapped` (the handler accessed a cell outside its map), `limit` (a limit of the
+    /// platform was exceeded), or `aborted` (the message crashed the process).
     pub(crate) error_kind: String,
     /// Description of the error.
     pub(crate) error: String,
-    /// Id of the chain of causes, 16 hexadecimal digits; log lines name it, too.
+    /// Id of the causal chain, 16 hexadecimal digits. Log lines contain it, too.
     pub(crate) chain: String,
-    /// Number of hops since the message from outside that started the chain.
+    /// Number of hops from the external message that started the chain.
     pub(crate) hops: u16,
     /// Sender of the message.
     pub(crate) sender: String,
@@ -299,7 +302,7 @@ pub(crate) struct Letter {
 pub(crate) struct Resent {
     /// Numbers of the dead letters that were resent and removed.
     pub(crate) resent: Vec<u64>,
-    /// Dead letters that cannot be resent; they stay stored.
+    /// Dead letters that cannot be resent. They remain stored.
     pub(crate) not_resent: Vec<NotResent>,
 }
 
@@ -324,9 +327,9 @@ pub(crate) struct Discarded {
 pub(crate) struct Reloaded {
     /// Apps whose settings have changed.
     pub(crate) apps: Vec<String>,
-    /// Keys of `[controller]` that differ from the values in use. They take effect at the next start.
+    /// Keys of `[controller]` whose values differ from those in use. They take effect at the next start.
     pub(crate) at_next_start: Vec<String>,
-    /// Apps with settings in the file that do not run.
+    /// Apps that have settings in the file but are not running.
     pub(crate) without_effect: Vec<String>,
 }
 
@@ -356,7 +359,7 @@ pub(crate) enum FailureCode {
     UnknownSwitch,
     /// No dead letter has this number.
     UnknownLetter,
-    /// The app that answers this query does not run.
+    /// The app that answers this query is not running.
     AppNotRunning,
     /// The request comes from a web page (it has an `Origin` header).
     ForeignOrigin,
@@ -378,9 +381,9 @@ pub(crate) enum FailureCode {
     Busy,
     /// The controller is stopping or overloaded.
     Unavailable,
-    /// An app answered with an error, or failed on this request. The log and the dead letters of the controller have
-    /// the details.
+    /// An app answered this request with an error, or failed while it handled the request. The log and the dead
+    /// letters of the controller have the details.
     Internal,
-    /// An app did not answer in time. Whether it has handled the request is not known.
+    /// An app did not answer in time. It is unknown whether the app has handled the request.
     Timeout,
 }

@@ -1,6 +1,7 @@
-//! The `beehive` program, an SDN controller with tools around it, and [`Controller`], the same controller for apps of your own.
+//! The `beehive` program, which is an SDN controller and its tools, and [`Controller`], the same controller for your
+//! own apps.
 
-// derived code refers to the crate as `beehive`
+// the code that the macros generate refers to this crate as `beehive`
 #[cfg(test)]
 extern crate beehive_core as beehive;
 
@@ -21,7 +22,7 @@ pub use controller::Controller;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Beehive: an SDN controller and tools around it.
+/// Beehive: an SDN controller and its tools.
 ///
 /// `beehive controller` needs no flags: it runs a learning switch for every switch that connects with OpenFlow 1.0 to 1.5.
 #[derive(Debug, Parser)]
@@ -42,7 +43,7 @@ enum Command {
     New(new::NewArgs),
 }
 
-/// The commands around a controller, which a controller of one's own has, too.
+/// The commands that a program built with [`Controller`] has, too.
 #[derive(Debug, Subcommand)]
 enum Tool {
     Switches(client::SwitchesArgs),
@@ -58,7 +59,7 @@ enum Tool {
 }
 
 impl Tool {
-    /// Runs the command. `custom` are the maps of the apps that were added to the controller.
+    /// Runs the command. `custom` holds the maps of the apps that were added to the controller.
     fn run(self, custom: Vec<maps::AppMaps>) -> ExitCode {
         match self {
             Tool::Switches(arguments) => client::switches(arguments),
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// In the list of commands every line starts with a verb and has no full stop.
+    /// In the list of commands, every description starts with a verb and has no final period.
     #[test]
     fn commands_are_described_in_one_style() {
         let arguments = Arguments::command();

@@ -1,7 +1,7 @@
 //! The `beehive` program; the library `beehive_cli` implements it.
 
-// glibc's allocator returns buffers as large as a batch of packets to the kernel on every free, and faults their pages in
-// again on every read; mimalloc keeps them
+// When a buffer as large as a batch of packets is freed, glibc's allocator returns it to the kernel, so that the next
+// read faults its pages in again. mimalloc keeps such buffers.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -12,12 +12,12 @@ use std::process::ExitCode;
 
 /// Shows which cells the messages of each handler touch
 ///
-/// Lists each handler of the controller's apps with its message type, the kind of its map, its cells, the cells whose owners
-/// it merges permanently, the source line that centralizes it, and a remedy. `beehive top` shows the effect in a running
-/// controller.
+/// Lists each handler of the controller's apps: its message type, the kind of its map, the cells that it uses, the
+/// cells whose owners it merges permanently, the source line that forces all of its messages to a single bee, and a
+/// remedy. `beehive top` shows the effect in a running controller.
 #[derive(Args, Debug)]
 pub(crate) struct MapsArgs {
-    /// Show only these apps; may be given several times
+    /// Show only these apps; can be given several times
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     app: Vec<String>,
 
@@ -26,11 +26,12 @@ pub(crate) struct MapsArgs {
     json: bool,
 }
 
-/// The maps of one app, and the function that renders them as a table.
+/// The maps of one app, with the function that renders them as a table.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AppMaps {
     app: &'static str,
-    /// Copies of the app's state that `#[app(replication = n)]` asks for; a hive that runs alone keeps one.
+    /// Number of copies of the app's state that `#[app(replication = n)]` requests. A hive that runs alone keeps one
+    /// copy.
     replication_asked: u32,
     handlers: &'static [HandlerReport],
     #[serde(skip)]
@@ -47,7 +48,7 @@ pub(crate) fn maps_of<A: Handlers>() -> AppMaps {
     }
 }
 
-/// Returns the maps of all apps that the controller can run: the `custom` ones first.
+/// Returns the maps of all apps that the controller can run, the `custom` apps first.
 fn apps(custom: Vec<AppMaps>) -> Vec<AppMaps> {
     let built_in = [
         maps_of::<NodeController>(),
@@ -65,7 +66,7 @@ fn apps(custom: Vec<AppMaps>) -> Vec<AppMaps> {
     custom.into_iter().chain(others).collect()
 }
 
-/// Prints the maps. `custom` are those of the apps that were added to the controller.
+/// Prints the maps. `custom` holds the maps of the apps that were added to the controller.
 pub(crate) fn run(arguments: MapsArgs, custom: Vec<AppMaps>) -> ExitCode {
     match text(&arguments, custom) {
         Ok(text) => {

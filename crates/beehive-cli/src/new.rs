@@ -1,14 +1,14 @@
-//! `beehive new`: creates a package with a controller that is ready to build and change.
+//! `beehive new`: creates a package that contains a controller, ready to be built and changed.
 
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Creates a package with a controller of your own
+/// Creates a package with your own controller
 ///
-/// The package has one app, which counts packets and floods them, and accepts all flags of `beehive controller`. Change the
-/// app or add others; `cargo run` starts the controller.
+/// The package has one app, which counts packets and floods them. Its program accepts all flags of `beehive
+/// controller`. Change the app or add others; `cargo run` starts the controller.
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
     /// The folder to create; its last component becomes the package name
@@ -20,7 +20,7 @@ pub(crate) struct NewArgs {
     beehive: Option<PathBuf>,
 }
 
-/// The source of the new program. It is also an example of the root package, so it is compiled and tested.
+/// The source of the new program. The root package also has it as an example, so that it is compiled and tested.
 const MAIN: &str = include_str!("../template/main.rs");
 
 /// Creates the package and says how to run it.
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: NewArgs) -> ExitCode {
     match make(&arguments) {
         Ok(()) => {
             let folder = arguments.folder.display();
-            println!("created {folder}; run it with `cd {folder} && cargo run`, its app is in src/main.rs");
+            println!("created {folder} with an app in src/main.rs; run it with `cd {folder} && cargo run`");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -60,7 +60,7 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
          beehive = {{ package = \"beehive-runtime\", {source}, features = [\"controller\"] }}\n\n\
          [dev-dependencies]\nbeehive = {{ package = \"beehive-runtime\", {source}, features = [\"testing\"] }}\n\n\
-         # a workspace of its own, wherever it is\n[workspace]\n"
+         # makes this package its own workspace, even if it is inside the folder of another one\n[workspace]\n"
     );
     let written = fs::create_dir_all(folder.join("src"))
         .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest))
@@ -70,7 +70,7 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Returns the absolute path of Beehive's source, because the new package may be anywhere.
+/// Returns the absolute path of Beehive's source: a relative path would be resolved against the new package.
 ///
 /// # Errors
 /// Returns an error if the folder does not exist or is not Beehive's root package.

@@ -1,4 +1,5 @@
-//! The name under which this program runs, for its errors: a controller of one's own reports errors under its own name.
+//! The name of the running program, which its error messages start with. A program built with
+//! [`Controller`](crate::Controller) reports errors under its own name.
 
 use std::path::Path;
 

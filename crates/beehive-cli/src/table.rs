@@ -27,13 +27,13 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         table
     }
 
-    /// Appends a row. Control characters are replaced, because switches choose some of the names.
+    /// Appends a row. Replaces control characters, because some of the names come from switches.
     pub(crate) fn row(&mut self, row: [String; COLUMNS]) {
         let printable = |cell: String| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         self.rows.push(row.map(printable))
     }
 
-    /// Leaves a column out.
+    /// Hides a column.
     pub(crate) fn hide(&mut self, column: usize) {
         self.hidden = Some(column)
     }
@@ -66,7 +66,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 }
 
-/// Checks whether a cell is a decimal number or a percentage. Identifiers with leading zeros are not.
+/// Returns whether a cell is a decimal number or a percentage. An identifier with leading zeros is not a number.
 fn is_number(cell: &str) -> bool {
     let digits = cell.strip_suffix(" %").unwrap_or(cell);
     let is_decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

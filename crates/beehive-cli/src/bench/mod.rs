@@ -1,4 +1,4 @@
-//! `beehive bench`: load generators, one subcommand each.
+//! `beehive bench`: load generators, each of which is a subcommand.
 
 mod openflow;
 
@@ -18,9 +18,10 @@ enum Target {
     Openflow(Box<openflow::OpenflowArgs>),
 }
 
-/// Runs the chosen load generator to its end. It blocks the calling thread, so call it outside of an async runtime.
+/// Runs the chosen load generator to completion. It blocks the calling thread, so call it outside of an async
+/// runtime.
 ///
-/// The exit code is 0 if the measurement is sound, and 1 if it failed or a switch lost its connection.
+/// The exit status is 0 if the result is valid, and 1 if the measurement failed or a switch lost its connection.
 pub(crate) fn run(args: BenchArgs) -> ExitCode {
     match args.target {
         Target::Openflow(args) => openflow::run(*args),

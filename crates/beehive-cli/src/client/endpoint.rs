@@ -1,23 +1,24 @@
-//! The flags that say where a running controller is and how to authenticate.
+//! The flags that give the address of a running controller and the token that it requires.
 
 use crate::http::token;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Address and token of a controller: the same flags, environment variables and defaults for every command that queries one.
+/// Address and token of a controller. Every command that queries a controller has the same flags, environment
+/// variables and defaults.
 #[derive(Args, Debug)]
 pub(crate) struct Endpoint {
-    /// Address where the controller serves HTTP; it prints the address when it starts
+    /// Address on which the controller serves HTTP; the controller prints it when it starts
     #[arg(long, env = "BEEHIVE_HTTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8653", value_parser = parse_address)]
     pub(crate) http: String,
 
-    /// File with the token, if the controller was started with one
+    /// File that contains the token, if the controller requires one
     #[arg(long, env = "BEEHIVE_HTTP_TOKEN_FILE", value_name = "FILE")]
     pub(crate) http_token_file: Option<PathBuf>,
 }
 
 impl Endpoint {
-    /// Reads the token. Returns `None` if no file was given.
+    /// Reads the token from the file. Returns `None` if no file was given.
     pub(super) fn token(&self) -> Result<Option<String>, String> {
         let read = self.http_token_file.as_ref().map(|file| {
             token::read(file).map_err(|why| format!("--http-token-file {}: {why}", file.display()))
@@ -26,7 +27,7 @@ impl Endpoint {
     }
 }
 
-/// Parses an address with a port. A scheme and a path, as in a browser's address bar, are ignored.
+/// Parses an address with a port. Ignores a scheme and a path, so that a URL is accepted, too.
 fn parse_address(text: &str) -> Result<String, String> {
     let address = text.strip_prefix("http://").unwrap_or(text);
     let address = address.split_once('/').map_or(address, |(address, _)| address);

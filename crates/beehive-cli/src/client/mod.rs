@@ -17,7 +17,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Timeout of a request. It is longer than the time that the controller waits for its switches.
+/// Timeout of a request. It is longer than the time for which the controller waits for its switches.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum length of an answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -39,8 +39,9 @@ struct Common {
 
 /// Lists the connected switches.
 ///
-/// The counters start when a switch connects: IN are packet-ins, SHED those of them that were dropped because the controller
-/// was overloaded, OUT packet-outs, FLOWS-SENT flow-mods that add a flow (`beehive flows` shows the flows that it has).
+/// The counters start when a switch connects. IN counts packet-ins, SHED the packet-ins that were dropped because the
+/// controller was overloaded, OUT packet-outs, and FLOWS-SENT the flow-mods that add a flow (`beehive flows` shows
+/// the flows that a switch has).
 #[derive(Args, Debug)]
 pub(crate) struct SwitchesArgs {
     #[command(flatten)]
@@ -50,49 +51,50 @@ pub(crate) struct SwitchesArgs {
 /// Lists the ports of the switches.
 #[derive(Args, Debug)]
 pub(crate) struct PortsArgs {
-    /// Only of the switch with this datapath id
+    /// Show only the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists the links between switches that discovery has found.
+/// Lists the links between switches that the app `discovery` has found.
 #[derive(Args, Debug)]
 pub(crate) struct LinksArgs {
-    /// Only of the switch with this datapath id
+    /// Show only the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists the hosts: their locations and the IP addresses that they announce.
+/// Lists the hosts with their locations and the IP addresses that they announce.
 #[derive(Args, Debug)]
 pub(crate) struct HostsArgs {
-    /// Only at the switch with this datapath id
+    /// Show only hosts at the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Lists the flows of the switches: installed and intended ones, with the app that wants each flow and the message that caused
-/// it.
+/// Lists the installed and intended flows of the switches, with the app that wants each flow and the message that
+/// caused it.
 ///
 /// STATE is `intended` (installed as intended), `soft` (installed until it times out), `missing` (intended, but not
-/// installed), `different` (another flow is in its place), `stray` (of this controller, but no longer intended), `foreign` (of
-/// another controller; left alone) or `unknown` (intended; the switch did not report its flows).
+/// installed), `different` (another flow is in its place), `stray` (installed by this controller, but no longer
+/// intended), `foreign` (installed by another controller, and left unchanged) or `unknown` (intended, but the switch
+/// did not report its flows).
 #[derive(Args, Debug)]
 pub(crate) struct FlowsArgs {
-    /// Only of the switch with this datapath id
+    /// Show only the switch with this datapath id
     #[arg(long, value_name = "DATAPATH")]
     switch: Option<String>,
 
-    /// Show only missing, different, stray, foreign and unknown flows; exit with status 3 if there are any besides foreign
-    /// ones, or if a switch does not report its flows
+    /// Show only missing, different, stray, foreign and unknown flows; exit with status 3 if there are any except
+    /// foreign ones, or if a switch does not report its flows
     ///
-    /// Foreign flows belong to another controller: they are listed, but do not count as drift.
+    /// Foreign flows belong to another controller. They are listed, but do not count as drift.
     #[arg(long)]
     drift: bool,
 
@@ -100,10 +102,10 @@ pub(crate) struct FlowsArgs {
     #[arg(long)]
     verify: bool,
 
-    /// Print the flows in the syntax of ovs-ofctl, one per line; with --json, add them to each flow
+    /// Print the flows in the syntax of ovs-ofctl, one per line; with --json, add this form to each flow
     ///
-    /// State, app and cause follow each flow as a comment. With --switch, `ovs-ofctl diff-flows BRIDGE FILE` can compare the
-    /// list with the flows of a bridge.
+    /// State, app and cause follow each flow as a comment. With --switch, `ovs-ofctl diff-flows BRIDGE FILE` can
+    /// compare the list with the flows of a bridge.
     #[arg(long)]
     ofctl: bool,
 
@@ -111,10 +113,11 @@ pub(crate) struct FlowsArgs {
     common: Common,
 }
 
-/// Lists dead letters: messages whose handler panicked or broke a rule. Resends or discards them on request.
+/// Lists dead letters, which are messages whose handler panicked or broke a rule. Resends or discards them on
+/// request.
 ///
-/// AGE is in seconds. CHAIN identifies the message from outside that started the chain of causes; log lines name it, too.
-/// --json also shows the sender, and messages and errors in full length.
+/// AGE is in seconds. CHAIN identifies the causal chain, which an external message started; log lines contain this
+/// id, too. --json also shows the sender, and does not shorten messages and errors.
 #[derive(Args, Debug)]
 pub(crate) struct DeadLettersArgs {
     /// Resend the message with this number, or `all`, to the app that failed to handle it; then list the remaining ones
@@ -129,7 +132,7 @@ pub(crate) struct DeadLettersArgs {
     common: Common,
 }
 
-/// One dead letter, or all of them.
+/// One dead letter or all dead letters.
 #[derive(Clone, Copy, Debug)]
 enum Selection {
     One(u64),
@@ -213,7 +216,7 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
 
         let answer: Flows = fetch(common, &list)?;
         print(common, &answer, || if ofctl { tables::ofctl(&answer) } else { tables::flows(&answer) })?;
-        // flows that a switch did not report may be wrong
+        // count a switch that did not report its flows as drift, because its flows may be wrong
         let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
 
         let status = if drift && drifts { DRIFT_STATUS } else { 0 };
@@ -246,7 +249,7 @@ pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
     })
 }
 
-/// Runs `once` once, or repeatedly with `--watch`. Prints errors to standard error.
+/// Calls `once` one time, or repeatedly with `--watch`. Prints errors to standard error.
 fn repeat(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -> ExitCode {
     loop {
         let outcome = once(common);
@@ -254,7 +257,7 @@ fn repeat(common: &Common, once: impl Fn(&Common) -> Result<ExitCode, String>) -
             eprintln!("{}: {why}", program::name())
         }
         match common.watch {
-            // even after an error, because the controller may come back
+            // continue even after an error, because the controller may come back
             Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
             None => return outcome.unwrap_or(ExitCode::FAILURE),
         }
@@ -270,7 +273,7 @@ fn print(common: &Common, answer: &impl Serialize, table: impl Fn() -> String) -
     let text = match (common.json, common.watch) {
         (true, Some(_)) => serde_json::to_string(answer).map_err(|error| error.to_string())? + "\n",
         (true, None) => serde_json::to_string_pretty(answer).map_err(|error| error.to_string())? + "\n",
-        // clear the screen first
+        // clear the screen before each repetition
         (false, Some(_)) if out.is_terminal() => format!("\x1b[H\x1b[2J{}", table()),
         (false, Some(_)) => table() + "\n",
         (false, None) => table(),

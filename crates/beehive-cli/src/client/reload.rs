@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 /// Makes a running controller reload its configuration file, as SIGHUP does, and prints the changes.
 ///
-/// The settings of apps, the tables [apps.*], take effect at once: all of them, or none if the file has an error. Changed keys
-/// of [controller] are listed; they take effect at the next start.
+/// The settings of apps (the tables [apps.*]) take effect at once: all of them, or none if the file has an error.
+/// Changed keys of [controller] are listed, and take effect at the next start.
 #[derive(Args, Debug)]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) fn reload(arguments: ReloadArgs) -> ExitCode {
 fn text(answer: &Reloaded) -> String {
     let Reloaded { apps, at_next_start, without_effect } = answer;
     let mut text = match apps[..] {
-        [] => "no settings of apps have changed\n".to_string(),
+        [] => "no app settings have changed\n".to_string(),
         _ => format!("settings changed: {}\n", apps.join(", ")),
     };
 
@@ -42,7 +42,7 @@ fn text(answer: &Reloaded) -> String {
         text += &format!("take effect at the next start: {}\n", at_next_start.join(", "));
     }
     if !without_effect.is_empty() {
-        text += &format!("ignored, because the apps do not run: {}\n", without_effect.join(", "));
+        text += &format!("ignored, because the apps are not running: {}\n", without_effect.join(", "));
     }
 
     text
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn only_changes_are_listed() {
         let none = Reloaded::default();
-        assert_eq!(text(&none), "no settings of apps have changed\n");
+        assert_eq!(text(&none), "no app settings have changed\n");
         let words = |word: &str| vec![word.to_string()];
         let all = Reloaded {
             apps: words("hosts"),
@@ -64,7 +64,7 @@ mod tests {
         };
 
         let expected = "settings changed: hosts\ntake effect at the next start: listen\n\
-            ignored, because the apps do not run: firewall\n";
+            ignored, because the apps are not running: firewall\n";
         assert_eq!(text(&all), expected);
     }
 }

@@ -1,17 +1,17 @@
-//! Sends requests of the commands to the controller over HTTP.
+//! Sends the requests of the commands to the controller over HTTP.
 
 use super::endpoint::Endpoint;
 use crate::api::Failed;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// Maximum number of bytes of an unexpected answer that an error message shows.
+/// Maximum number of bytes of an unexpected answer that an error message quotes.
 const EXCERPT_BYTES_MAX: usize = 100;
 
 /// The HTTP method of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
-    /// Reads only.
+    /// Only reads.
     Get,
     /// May change something.
     Post,
@@ -41,8 +41,8 @@ impl Request {
     /// Sends the request and parses the answer.
     ///
     /// # Errors
-    /// Returns an error if the controller cannot be reached, refuses the request, or is not this version of
-    /// Beehive. The text names the reason.
+    /// Returns an error if the controller cannot be reached, refuses the request, or is not this version of Beehive.
+    /// The text states the reason.
     pub(crate) fn fetch<T: DeserializeOwned>(
         &self,
         controller: &Endpoint,
@@ -69,10 +69,10 @@ impl Request {
         })
     }
 
-    /// Sends the request. Returns the HTTP status and the body, whatever the status is.
+    /// Sends the request. Returns the HTTP status and the body, even if the status is an error.
     ///
     /// # Errors
-    /// Returns an error if the token file cannot be read, or nothing answers in time.
+    /// Returns an error if the token file cannot be read, or if no complete answer arrives in time.
     pub(crate) fn send(
         &self,
         controller: &Endpoint,
@@ -80,7 +80,7 @@ impl Request {
         bytes_max: u64,
     ) -> Result<(u16, Vec<u8>), String> {
         let settings = ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false);
-        // no proxy from the environment: it cannot reach loopback addresses, and must not see the token
+        // ignore proxies in the environment: a proxy cannot reach loopback addresses, and must not see the token
         let agent = ureq::Agent::new_with_config(settings.proxy(None).build());
         let address = &controller.http;
         let url = format!("http://{address}{}", self.path);

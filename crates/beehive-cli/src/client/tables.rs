@@ -4,7 +4,7 @@ use crate::api::{DeadLetters, Flow, Flows, Hosts, Links, Ports, Refused, Resent,
 use crate::table::Table;
 use std::fmt::Write;
 
-/// Formats a value that may be missing.
+/// Formats a value, or `-` if it is missing.
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_string(), |value| value.to_string())
 }
@@ -78,7 +78,7 @@ pub(super) fn hosts(answer: &Hosts) -> String {
     }
     let mut text = table.text();
     if answer.truncated {
-        text.push_str("the list of hosts is incomplete: query one switch (--switch)\n")
+        text.push_str("the list of hosts is incomplete: query one switch at a time (--switch)\n")
     }
     text
 }
@@ -88,7 +88,7 @@ pub(super) fn flows(answer: &Flows) -> String {
         "SWITCH", "TABLE", "STATE", "APP", "CAUSE", "PRIORITY", "MATCH", "ACTIONS", "IDLE", "HARD", "AGE",
         "PACKETS", "BYTES", "WHY",
     ]);
-    // the controller uses table 0 only; the column matters for foreign flows
+    // the controller uses only table 0, so the column matters only if there are foreign flows in other tables
     if answer.flows.iter().all(|flow| flow.table == 0) {
         table.hide(1)
     }
@@ -103,12 +103,12 @@ pub(super) fn flows(answer: &Flows) -> String {
         let _ = writeln!(text, "{switch} did not report its flows in time");
     }
     if answer.truncated {
-        text.push_str("the list of flows is incomplete: query one switch (--switch)\n")
+        text.push_str("the list of flows is incomplete: query one switch at a time (--switch)\n")
     }
     text
 }
 
-/// Renders the flows as input for `ovs-ofctl`, with everything else in comments.
+/// Renders the flows as input for `ovs-ofctl`, and everything else as comments.
 pub(super) fn ofctl(answer: &Flows) -> String {
     let mut text = String::new();
     let mut switch = None;
@@ -133,7 +133,7 @@ pub(super) fn ofctl(answer: &Flows) -> String {
         let _ = writeln!(text, "# {switch} did not report its flows in time");
     }
     if answer.truncated {
-        text.push_str("# the list of flows is incomplete: query one switch (--switch)\n")
+        text.push_str("# the list of flows is incomplete: query one switch at a time (--switch)\n")
     }
     text
 }
@@ -185,7 +185,7 @@ pub(super) fn verified(answer: &Verified) -> String {
     text
 }
 
-/// Maximum number of characters of a message or an error in a line of a table.
+/// Maximum number of characters of a message or an error in a table row.
 const EXCERPT: usize = 60;
 
 /// Returns the first [`EXCERPT`] characters of a text.

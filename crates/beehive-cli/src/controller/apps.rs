@@ -74,7 +74,7 @@ impl AppChoice {
         })
     }
 
-    /// Returns the choice for the type `A`: the built-in app, together with the apps it needs, or a custom app.
+    /// Returns the choice for the type `A`: a built-in app, together with the apps that it needs, or a custom app.
     pub(super) fn of<A: Handlers>() -> AppChoice {
         let types = [
             (TypeId::of::<Hub>(), AppChoice::Hub),
@@ -131,9 +131,9 @@ fn is_forwarder(app: &AppChoice) -> bool {
     matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding)
 }
 
-/// Returns warnings about configurations that are valid but probably not intended, with a remedy.
+/// Returns warnings about configurations that are valid but probably not intended. Each warning names a remedy.
 pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
-    // a custom app may forward packets
+    // assume that a custom app forwards packets
     let somebody = apps.iter().any(|app| is_forwarder(app) || matches!(app, AppChoice::Custom(_)));
     let nobody = (!somebody).then(|| {
         let names: Vec<_> = apps.iter().map(|app| app.name()).chain(["learning-switch"]).collect();
@@ -151,7 +151,7 @@ pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Itera
     nobody.into_iter().chain(closed)
 }
 
-/// Checks dependencies and order of the apps.
+/// Checks the dependencies and the order of the apps.
 ///
 /// # Errors
 /// Returns an error if the apps cannot work in this order. The text contains a command line that works.
@@ -181,8 +181,9 @@ pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fills in settings that depend on the choice of apps, unless the file sets them: a secret for discovery, and whether the loop
-/// guard lets forwarded packets pass blocked ports. A reload keeps the secret of the settings in force, `before`.
+/// Fills in the settings that depend on the choice of apps, unless the file sets them: a secret for discovery, and
+/// whether the loop guard lets forwarded packets pass through blocked ports. A reload keeps the secret of `before`,
+/// the settings in force.
 pub(super) fn fill_defaults(
     settings: &mut toml::Table,
     apps: &[AppChoice],
@@ -213,7 +214,7 @@ pub(super) fn fill_defaults(
 /// Sets a key unless the file has set it.
 fn set_default(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
     let table = settings.entry(app).or_insert_with(|| toml::Table::new().into());
-    // a value that is not a table is refused when the app parses its settings
+    // if the value is not a table, the app refuses it when it parses its settings
     if let toml::Value::Table(table) = table {
         table.entry(key).or_insert(value);
     }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The table `[controller]`. Missing keys have their default value.
+/// The table `[controller]`. Missing keys have their default values.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub(super) struct Configuration {
     /// The same as the flag `--app`.
@@ -35,25 +35,26 @@ pub(super) struct Configuration {
     pub(super) http_token_file: Option<PathBuf>,
     /// The same as the flag `--log`.
     pub(super) log: Option<String>,
-    /// Maximum number of connections of switches. Default: 4096; 1 to 1 000 000, and at most the number of file descriptors
-    /// that the system allows, minus a reserve.
+    /// Maximum number of connections of switches. Default: 4096. Range: 1 to 1 000 000, and at most the number of
+    /// file descriptors that the system allows, minus a reserve.
     pub(super) connections_max: Option<u64>,
-    /// Maximum number of connections whose handshake is not complete. Default: 512; 1 to 1 000 000, and at most
-    /// `connections_max`.
+    /// Maximum number of connections whose handshake is not complete. Default: 512. Range: 1 to 1 000 000, and at
+    /// most `connections_max`.
     pub(super) half_open_max: Option<u64>,
-    /// Milliseconds without a message after which the controller sends an echo request. Default: 1000; 100 to 3 600 000.
+    /// Milliseconds without a message after which the controller sends an echo request. Default: 1000. Range: 100 to
+    /// 3 600 000.
     pub(super) echo_interval_ms: Option<u64>,
-    /// Number of unanswered echo requests after which the connection is closed. Default: 3; 1 to 1000.
+    /// Number of unanswered echo requests after which the connection is closed. Default: 3. Range: 1 to 1000.
     pub(super) echo_misses: Option<u32>,
-    /// Timeout of the handshake in milliseconds. Default: 5000; 100 to 600 000.
+    /// Timeout of the handshake in milliseconds. Default: 5000. Range: 100 to 600 000.
     pub(super) handshake_ms: Option<u64>,
-    /// Milliseconds that a packet-in is queued while the hive is overloaded, before it is dropped. Default: 200; 0 to 60 000;
-    /// with 0 no packet is queued.
+    /// Milliseconds for which a packet-in is queued while the hive is overloaded, before it is dropped. Default: 200.
+    /// Range: 0 to 60 000; with 0 no packet-in is queued.
     pub(super) packet_patience_ms: Option<u64>,
 }
 
 impl Configuration {
-    /// Returns the keys that have another value in `new`.
+    /// Returns the keys whose values differ in `new`.
     pub(super) fn differences(&self, new: &Configuration) -> Vec<&'static str> {
         let Configuration {
             apps,
@@ -103,8 +104,8 @@ impl Configuration {
     /// Checks lists and ranges.
     ///
     /// # Errors
-    /// Returns an error if a list is empty or a number is out of range. The text names the key and the
-    /// allowed values.
+    /// Returns an error if a list is empty or a number is out of range. The text names the key and the allowed
+    /// values.
     fn check(&self) -> Result<(), Failure> {
         let lists = [
             ("apps", &self.apps),
@@ -168,18 +169,19 @@ const KEYS: [&str; 18] = [
 /// Maximum length of the file, in bytes.
 const LENGTH_MAX: u64 = 1024 * 1024;
 
-/// Reads the file. Returns the table `[controller]` and the tables of the apps, which include those of `custom` apps.
+/// Reads the file. Returns the table `[controller]` and the tables of the apps. The tables of `custom` apps are
+/// allowed, too.
 pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
     let mut bytes = Vec::new();
-    // a pipe or device has no length: read at most one byte more than allowed
+    // a pipe or a device has no length, so read at most one byte more than allowed
     let begun = File::open(file).map(|file| file.take(LENGTH_MAX + 1));
     let length = begun.and_then(|mut begun| begun.read_to_end(&mut bytes));
     if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
         return Err(format!("{name}: the configuration file is too long (at most {LENGTH_MAX} bytes)").into());
     }
 
-    // only now, because the last character of a file that is too long is cut
+    // check the encoding only after the length, because reading may cut the last character of a file that is too long
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let line = valid.split(|byte| *byte == b'\n').count();
@@ -216,7 +218,7 @@ fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table
     Ok((controller, apps))
 }
 
-/// Describes a syntax error by line and column. The line itself is not shown, because it may contain a secret.
+/// Describes a syntax error by line and column. Does not show the line itself, because it may contain a secret.
 fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (line, rest) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());
@@ -224,7 +226,7 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     format!("syntax error at line {line}, column {column}: {}", error.message().replace('\n', ", "))
 }
 
-/// Splits the settings into those of running apps and the names of the others.
+/// Returns the settings of the running apps, and the names of the apps that have settings but are not running.
 pub(super) fn settings_of(settings: toml::Table, apps: &[AppChoice]) -> (toml::Table, Vec<String>) {
     let runs = |name: &str| apps.iter().any(|app| app.has_settings(name));
     let (running, unused): (toml::Table, toml::Table) =
@@ -302,7 +304,7 @@ mod tests {
         for (key, least, most) in range {
             let words = format!("{} is out of range: it can be {least} to {most}, in `{key}`", most + 1);
             assert!(refusal(&format!("[controller]\n{key} = {}\n", most + 1)).contains(&words));
-            // the type refuses a negative number, and that error names the key, too
+            // if the number is negative, its type refuses it, and that error names the key, too
             assert!(
                 refusal(&format!("[controller]\n{key} = {}\n", least - 1)).contains(&format!("in `{key}`"))
             );

@@ -32,20 +32,20 @@ pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
     apps::APPS.iter().map(|(name, _)| *name)
 }
 
-/// Time to stop the hive after a signal. The documentation promises five seconds for the whole shutdown.
+/// Time that the hive has to stop after a signal. The documentation promises five seconds for the whole shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Reason why the controller cannot run, as a message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The complete controller daemon with apps of your own: OpenFlow, HTTP, configuration, logging and signals.
+/// The complete controller daemon for your own apps: OpenFlow, HTTP, configuration, logging and signals.
 ///
-/// It accepts all flags of `beehive controller` and reads the same environment variables and configuration file. It has the
-/// commands that query a controller (`switches`, `flows`, `top` and so on), and `maps`, which includes your apps. `--app`
-/// chooses among your apps and those of Beehive by [`App::NAME`](beehive_core::App::NAME); the table `[apps.<name>]` of the
-/// configuration file has the settings of an app.
+/// It accepts all flags of `beehive controller`, and reads the same environment variables and configuration file. It
+/// also has the commands that query a controller (`switches`, `flows`, `top` and so on), and `maps`, which includes
+/// your apps. `--app` selects among your apps and those of Beehive by [`App::NAME`](beehive_core::App::NAME). The
+/// table `[apps.<name>]` of the configuration file contains the settings of an app.
 ///
-/// The program chooses its allocator. `beehive controller` uses mimalloc, which is faster with many switches.
+/// Your program chooses its memory allocator. `beehive controller` uses mimalloc, which is faster with many switches.
 #[derive(Debug, Default)]
 pub struct Controller {
     apps: Vec<AppChoice>,
@@ -54,8 +54,9 @@ pub struct Controller {
 // the doc comment below is the first part of `--help`
 /// An SDN controller.
 ///
-/// Without flags it runs the apps that it was built with, listens for switches on port 6653 of all addresses, and serves HTTP on
-/// loopback. The commands `switches`, `flows`, `top` and the like query a running controller; `maps` needs none.
+/// Without flags it runs the apps with which it was built, listens for switches on port 6653 of all addresses, and
+/// serves HTTP on loopback. Commands such as `switches`, `flows` and `top` query a running controller; `maps` does
+/// not need one.
 #[derive(Parser, Debug)]
 #[command(version = concat!("(beehive ", env!("CARGO_PKG_VERSION"), ")"), args_conflicts_with_subcommands = true)]
 struct CommandLine {
@@ -67,24 +68,25 @@ struct CommandLine {
 }
 
 impl Controller {
-    /// Creates a controller without apps of its own. If none are added, it behaves like `beehive controller`.
+    /// Creates a controller without your own apps. If you add none, it behaves like `beehive controller`.
     pub fn new() -> Controller {
         Controller::default()
     }
 
-    /// Appends an app to the chain. The first app that answers a packet-in decides about the packet. Exactly the apps added
-    /// here run, unless `--app` or the configuration file choose others. [`Discovery`](beehive_nom::apps::Discovery) brings
-    /// along the apps that prevent forwarding loops.
+    /// Appends an app to the chain. The first app that answers a packet-in decides about the packet. The controller
+    /// runs exactly the apps added here, unless `--app` or the configuration file selects others.
+    /// [`Discovery`](beehive_nom::apps::Discovery) also adds the apps that prevent forwarding loops.
     #[must_use]
     pub fn app<A: Handlers>(mut self) -> Controller {
         self.apps.push(AppChoice::of::<A>());
         self
     }
 
-    /// Parses the command line and runs until SIGTERM or SIGINT, or runs the command that it names (`maps`, `switches`, `top`
-    /// and so on). Prints errors to standard error, under the name of this program.
+    /// Parses the command line. Then runs the controller until SIGTERM or SIGINT, or the command that the command
+    /// line names (`maps`, `switches`, `top` and so on). Prints errors to standard error, under the name of this
+    /// program.
     ///
-    /// Exits the process if the command line is invalid or asks for help.
+    /// Exits the process if the command line is invalid or requests help.
     pub fn run(self) -> ExitCode {
         let name: &'static str = program::name().leak();
         let matches = CommandLine::command().name(name).get_matches();
@@ -129,7 +131,8 @@ fn start(name: &str, arguments: ControllerArgs, custom: &[AppChoice]) -> Result<
     outcome
 }
 
-/// Silences warnings about events without a handler: the built-in apps emit events that only some choices of apps handle.
+/// Silences warnings about events without a handler, because the built-in apps emit events that only some
+/// combinations of apps handle.
 const QUIET_TARGETS: &str = "beehive::unhandled=error";
 
 fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
@@ -138,7 +141,7 @@ fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log)?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // with `beehive::messages=trace`: a line for each handler that begins to handle a message
+        // with `beehive::messages=trace`, log a line whenever a handler begins to handle a message
         .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
@@ -152,7 +155,7 @@ async fn serve(
     custom: &[AppChoice],
     descriptors: u64,
 ) -> Result<(), Failure> {
-    // first of all, so that no early signal is lost
+    // install the signal handlers before anything else, so that no early signal is lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -170,7 +173,7 @@ async fn serve(
     }
     let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
     for app in &options.unused {
-        eprintln!("{name}: [apps.{app}] has no effect: the app does not run (see --app)");
+        eprintln!("{name}: [apps.{app}] has no effect: the app is not running (see --app)");
     }
     let directory = Arc::new(Directory::default());
     let reloader = Reloader::new(hive.clone(), arguments, custom, options.clone()).map(Arc::new);
@@ -222,14 +225,14 @@ async fn serve(
     drop(stop);
     hive.stop(STOP_TIMEOUT).await;
     if let Some(server) = http_server {
-        // connections that remain open are closed with the runtime
+        // dropping the runtime closes connections that remain open
         let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
     }
 
     Ok(())
 }
 
-/// Prints the addresses in use and the commands that connect a switch.
+/// Prints the apps, the addresses in use, and the commands that connect a switch.
 fn print_banner(
     name: &str,
     options: &Options,
@@ -262,7 +265,7 @@ fn print_banner(
         Some(address) if address.ip().is_unspecified() => ("127.0.0.1".to_string(), address.port()),
         Some(SocketAddr::V6(address)) => (format!("[{}]", address.ip()), address.port()),
         Some(address) => (address.ip().to_string(), address.port()),
-        // unreachable: there is at least one address
+        // unreachable, because there is at least one address
         None => return,
     };
 

@@ -1,4 +1,5 @@
-//! The options of the controller. Flags override environment variables, which override the file, which overrides defaults.
+//! The options of the controller. Flags override environment variables, environment variables override the
+//! configuration file, and the file overrides the defaults.
 
 use super::Failure;
 use super::apps::{self, AppChoice};
@@ -25,21 +26,21 @@ use std::time::Duration;
 pub(crate) struct ControllerArgs {
     /// Apps that handle packets, in this order: the first app that answers a packet decides about it
     ///
-    /// learning-switch, hub: forward packets. firewall: filters packets, in front of an app that forwards. discovery: finds
-    /// links between switches and prevents forwarding loops; must come first. hosts: tracks hosts. forwarding: forwards along
-    /// shortest paths; needs discovery and hosts before it.
+    /// learning-switch, hub: forward packets. firewall: filters packets; must come before an app that forwards
+    /// packets. discovery: finds links between switches and prevents forwarding loops; must come first. hosts: tracks
+    /// hosts. forwarding: forwards packets along shortest paths; needs discovery and hosts before it.
     #[arg(long, env = "BEEHIVE_APP", value_name = "NAME,..", value_delimiter = ',')]
     app: Vec<String>,
 
-    /// Address to listen on for switches; may be given several times [default: 0.0.0.0:6653 and [::]:6653]
+    /// Address to listen on for switches; can be given several times [default: 0.0.0.0:6653 and [::]:6653]
     #[arg(long, env = "BEEHIVE_LISTEN", value_name = "ADDRESS:PORT", value_delimiter = ',')]
     listen: Vec<String>,
 
-    /// Require TLS on all addresses of --listen, with the files cert.pem and key.pem (of the controller) and ca.pem (the CA of
-    /// the switches) in this folder
+    /// Require TLS on all addresses of --listen, with the files cert.pem and key.pem (of the controller) and ca.pem
+    /// (the CA of the switches) in this folder
     ///
-    /// Switches need a certificate that this CA has signed. The files are reloaded when they change; existing connections stay
-    /// open.
+    /// Switches need a certificate that this CA has signed. The files are reloaded when they change; existing
+    /// connections stay open.
     #[arg(long, env = "BEEHIVE_SWITCH_TLS_DIR", value_name = "DIR")]
     switch_tls_dir: Option<PathBuf>,
 
@@ -48,17 +49,17 @@ pub(crate) struct ControllerArgs {
     #[arg(long, env = "BEEHIVE_SWITCH_TLS_BIND", value_parser = BoolishValueParser::new())]
     switch_tls_bind: bool,
 
-    /// Address to listen on for switches without TLS, in addition to --listen; may be given several times
+    /// Address to listen on for switches without TLS, in addition to --listen; can be given several times
     #[arg(long, env = "BEEHIVE_LISTEN_PLAIN", value_name = "ADDRESS:PORT", value_delimiter = ',')]
     listen_plain: Vec<String>,
 
-    /// Accept only switches with these datapath ids; may be given several times
+    /// Accept only switches with these datapath ids; can be given several times
     ///
     /// Without TLS a switch can claim any datapath id.
     #[arg(long, env = "BEEHIVE_SWITCH_ALLOW", value_name = "DATAPATH,..", value_delimiter = ',')]
     switch_allow: Vec<String>,
 
-    /// Accept only switches from these IP addresses and networks; may be given several times
+    /// Accept only switches from these IP addresses and networks; can be given several times
     #[arg(long, env = "BEEHIVE_SWITCH_ALLOW_FROM", value_name = "ADDRESS[/BITS],..", value_delimiter = ',')]
     switch_allow_from: Vec<String>,
 
@@ -68,8 +69,8 @@ pub(crate) struct ControllerArgs {
 
     /// Require the token in this file for HTTP, as `Authorization: Bearer ..`, except for /health
     ///
-    /// `openssl rand -hex 32` generates a token. Everyone who can read the file or the traffic can use it: in an untrusted
-    /// network, put a proxy with TLS in front. `beehive switches` and the like read the same file.
+    /// `openssl rand -hex 32` generates a token. Anyone who can read the file or the traffic can use the token, so in
+    /// an untrusted network put a proxy with TLS in front. Commands such as `beehive switches` read the same file.
     #[arg(long, env = "BEEHIVE_HTTP_TOKEN_FILE", value_name = "FILE")]
     http_token_file: Option<PathBuf>,
 
@@ -77,16 +78,17 @@ pub(crate) struct ControllerArgs {
     #[arg(long, env = "BEEHIVE_HTTP_INSECURE", value_parser = BoolishValueParser::new())]
     http_insecure: bool,
 
-    /// Host name to serve HTTP for, besides localhost and IP addresses; may be given several times
+    /// Host name for which HTTP is served, in addition to localhost and IP addresses; can be given several times
     #[arg(long, env = "BEEHIVE_HTTP_HOST", value_name = "NAME", value_delimiter = ',')]
     http_host: Vec<String>,
 
-    /// Configuration file in TOML with tables [controller] and [apps.<name>]; flags and environment variables override it.
-    /// `beehive reload` and SIGHUP reload the tables of the apps
+    /// Configuration file in TOML with the tables [controller] and [apps.<name>]; flags and environment variables
+    /// override it. `beehive reload` and SIGHUP reload the tables of the apps
     #[arg(long, env = "BEEHIVE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Log level of standard error: error, warn, info, debug, trace or off, for all or per module [default: info]
+    /// Log level on standard error: error, warn, info, debug, trace or off, for all modules or per module [default:
+    /// info]
     #[arg(long, env = "BEEHIVE_LOG", value_name = "LEVEL")]
     log: Option<String>,
 }
@@ -95,11 +97,11 @@ pub(crate) struct ControllerArgs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct HttpAddress {
     pub(super) address: SocketAddr,
-    /// Whether the port is the default one, so that any free port may replace it.
+    /// Whether the port is the default port, which any free port may replace if it is taken.
     pub(super) any_port: bool,
 }
 
-/// The options in force, checked.
+/// The options in force, after all checks.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) apps: Vec<AppChoice>,
@@ -114,7 +116,7 @@ pub(super) struct Options {
     pub(super) http_token: Option<Token>,
     pub(super) log: String,
     pub(super) settings: toml::Table,
-    /// Apps with settings in the file that do not run.
+    /// Apps that have settings in the file but are not running.
     pub(super) unused: Vec<String>,
     /// Path of the configuration file.
     config: Option<PathBuf>,
@@ -123,29 +125,29 @@ pub(super) struct Options {
 
 const LISTEN_DEFAULT: [&str; 2] = ["0.0.0.0:6653", "[::]:6653"];
 const HTTP_DEFAULT: &str = "127.0.0.1:8653";
-/// File descriptors that are not available for switches: log, HTTP and the runtime.
+/// Number of file descriptors that are reserved for the log, HTTP and the runtime, and are not available for
+/// switches.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
 impl Options {
-    /// Resolves the options at the start. The `custom` apps run, in this order, unless flags, environment or file choose
-    /// others.
+    /// Resolves the options at the start. The controller runs the `custom` apps, in this order, unless the flags, the
+    /// environment or the file selects others.
     pub(super) fn new(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<Options, Failure> {
         Options::resolve(None, arguments, custom)
     }
 
-    /// Resolves the options at the start, or at a reload while the options `running` are in force. A reload takes the settings
-    /// of the running apps and keeps the generated secret.
+    /// Resolves the options at the start, or at a reload while the options `running` are in force. A reload uses the
+    /// settings of the running apps, and keeps the generated secret.
     ///
     /// # Errors
-    /// Returns an error if an option is invalid or contradicts another one. The text names the option and a
-    /// remedy.
+    /// Returns an error if an option is invalid or contradicts another one. The text names the option and a remedy.
     pub(super) fn resolve(
         running: Option<&Options>,
         arguments: ControllerArgs,
         custom: &[AppChoice],
     ) -> Result<Options, Failure> {
         let (controller, settings) = match &arguments.config {
-            // a pipe would be empty now, which would reset all settings
+            // a pipe would be empty at the second reading, which would reset all settings
             Some(file) if running.is_some() && std::fs::metadata(file).is_ok_and(|data| !data.is_file()) => {
                 return Err(format!("{}: not a regular file; it cannot be reloaded", file.display()).into());
             }
@@ -279,7 +281,7 @@ impl Options {
         keys
     }
 
-    /// Describes why the hive did not start. Names the configuration file if its settings are the reason.
+    /// Describes why the hive did not start. Names the configuration file if the settings in it are the reason.
     pub(super) fn start_error(&self, why: StartError) -> Failure {
         match (&why, &self.config) {
             (StartError::Settings(_), Some(_)) => self.settings_error(&why),
@@ -295,7 +297,7 @@ impl Options {
         }
     }
 
-    /// Returns which switches may connect. Without a list, all may.
+    /// Returns the rules that decide which switches may connect. Without a list, all switches may connect.
     pub(super) fn access(&self) -> Access {
         let mut access = Access::default();
         if !self.allowed.is_empty() {
@@ -307,7 +309,8 @@ impl Options {
         access
     }
 
-    /// Returns the settings of the listener. `descriptors` is the limit of open file descriptors of this process.
+    /// Returns the settings of the listener. `descriptors` is the maximum number of open file descriptors of this
+    /// process.
     pub(super) fn listener(&self, descriptors: u64) -> ListenerSettings {
         let defaults = ListenerSettings::default();
         let c = &self.controller;
@@ -333,21 +336,21 @@ impl Options {
     }
 }
 
-/// The place of an option, for its errors: the flag, or the key in the file if the value comes from the file.
+/// Where an option was set, for error messages: the flag, or the key in the file if the value comes from the file.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    /// The flag as an error begins with it; empty if the errors name it themselves.
+    /// The flag, with which error messages begin. Empty if the messages name the flag themselves.
     flag: &'static str,
     /// The key in `[controller]`.
     key: &'static str,
-    /// The configuration file. In the results of [`Place::first_of`] and [`Place::either`], it is `None`
-    /// unless the value comes from the file.
+    /// The configuration file. In the results of [`Place::first_of`] and [`Place::either`], it is `None` unless the
+    /// value comes from the file.
     file: Option<&'a Path>,
 }
 
 impl Place<'_> {
-    /// Returns the values of the first source that has some: flags (or environment), file, defaults. Also
-    /// returns the place that they come from.
+    /// Returns the values of the first source that has any, in the order flags (or environment), file, defaults. Also
+    /// returns the place from which they come.
     fn first_of(
         self,
         flags: Vec<String>,
@@ -371,7 +374,7 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the error `why`, with the flag, or with file, table and key.
+    /// Returns the error `why` together with the flag, or with the file, table and key.
     fn refusal(self, why: impl std::fmt::Display) -> Failure {
         let Place { flag, key, .. } = self;
         match self.file {
@@ -403,8 +406,8 @@ fn network(from: Place, text: &str) -> Result<IpNet, Failure> {
     beehive_nom::object::network(text).map_err(|why| from.refusal(why))
 }
 
-/// Returns whether a directive of `--log` is a level or names a module. The filter takes a misspelled level for the name of a
-/// module and would then disable the log of all others.
+/// Returns whether a directive of `--log` is a level or names a module. The filter would take a misspelled level for
+/// the name of a module, and then disable the logs of all other modules.
 fn is_log_directive(word: &str) -> bool {
     use tracing_subscriber::filter::LevelFilter;
     word.contains(['=', '[']) || word.starts_with("beehive") || word.parse::<LevelFilter>().is_ok()
@@ -424,7 +427,7 @@ fn check_log(from: Place, log: &str) -> Result<(), Failure> {
     })
 }
 
-/// Returns whether `name` can be a host name of a `Host` header, without a port.
+/// Returns whether `name` can be the host name in a `Host` header, without a port.
 fn is_host_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
 }

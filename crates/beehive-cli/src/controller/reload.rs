@@ -1,4 +1,5 @@
-//! Reloads the configuration file while the controller runs: settings of apps take effect, other changed keys are reported.
+//! Reloads the configuration file while the controller is running. The settings of apps take effect; other changed
+//! keys are only reported.
 
 use super::apps::AppChoice;
 use super::options::{ControllerArgs, Options};
@@ -6,7 +7,7 @@ use crate::api::Reloaded;
 use beehive_core::{Hive, ReconfigureError};
 use tokio::sync::Mutex;
 
-/// Reloads the configuration file with the command line and environment of the start.
+/// Reloads the configuration file. The command line and the environment are still those of the start.
 pub(crate) struct Reloader {
     hive: Hive,
     arguments: ControllerArgs,
@@ -52,17 +53,17 @@ impl Reloader {
     /// Reloads the file, applies the settings of the running apps, and logs the outcome.
     ///
     /// # Errors
-    /// See [`ReloadError`]. Nothing was changed.
+    /// Returns a [`ReloadError`] if the reload fails. In that case nothing has changed.
     pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
         let outcome = self.reload_locked().await;
         match &outcome {
             Ok(Reloaded { apps, at_next_start, without_effect }) => {
                 tracing::info!(settings = ?apps, "configuration reloaded");
                 if !at_next_start.is_empty() {
-                    tracing::warn!(keys = ?at_next_start, "changed keys take effect at the next start");
+                    tracing::warn!(keys = ?at_next_start, "changed keys of [controller] take effect at the next start");
                 }
                 if !without_effect.is_empty() {
-                    tracing::warn!(apps = ?without_effect, "settings of apps that do not run are ignored");
+                    tracing::warn!(apps = ?without_effect, "settings ignored: the apps are not running");
                 }
             }
             Err(why) => tracing::error!(%why, "configuration not reloaded"),
@@ -71,7 +72,7 @@ impl Reloader {
         outcome
     }
 
-    /// Reloads while holding the lock, so that concurrent reloads run one after the other.
+    /// Reloads the file while it holds the lock, so that concurrent reloads run one after another.
     async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
         let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)

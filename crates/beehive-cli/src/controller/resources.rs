@@ -1,8 +1,8 @@
-//! Sizes the thread pool and raises the limit of file descriptors.
+//! Determines the number of worker threads, and raises the limit of file descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Returns the number of worker threads: one per core and one more, because the hive keeps one worker free of handlers to serve
+/// Returns the number of worker threads: one per core, and one more that the hive keeps free of handlers to serve
 /// sockets and timers.
 pub(super) fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 /// Length of the accept queue of a listening socket.
 const BACKLOG: i32 = 1024;
 
-/// Opens the sockets for switches. If both `0.0.0.0` and `[::]` are given, a machine without IPv6 is not an error.
+/// Opens the sockets for switches. If both `0.0.0.0` and `[::]` are given, missing IPv6 support is not an error.
 pub(super) fn for_switches(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, Failure> {
     let mut sockets = Vec::new();
     for address in addresses {
@@ -32,14 +32,14 @@ fn is_optional(address: SocketAddr, all: &[SocketAddr]) -> bool {
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
-    // 97 is EAFNOSUPPORT on Linux, which has no `ErrorKind`
+    // 97 is EAFNOSUPPORT on Linux, for which there is no `ErrorKind`
     error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(97)
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
-        // otherwise `[::]` would accept IPv4, too, and binding `0.0.0.0` would fail
+        // without this option, `[::]` would also accept IPv4 connections, and binding `0.0.0.0` would fail
         socket.set_only_v6(true)?;
     }
 
@@ -50,7 +50,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Opens the socket for HTTP. If the default port is taken, any free port is used.
+/// Opens the socket for HTTP. If the default port is taken, uses any free port.
 pub(super) async fn for_http(wanted: &HttpAddress) -> Result<TcpListener, Failure> {
     let HttpAddress { address, any_port } = *wanted;
     match listen(address) {

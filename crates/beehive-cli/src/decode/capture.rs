@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 
-/// Maximum length of a packet or block, in bytes. No interface captures packets of this size.
+/// Maximum length of a packet or block, in bytes. No interface captures longer packets.
 const PACKET_LENGTH_MAX: usize = 1 << 20;
 
 /// Reason why the rest of a capture cannot be read.
@@ -11,7 +11,7 @@ const PACKET_LENGTH_MAX: usize = 1 << 20;
 pub(super) enum CaptureError {
     /// The input cannot be read.
     Io(io::Error),
-    /// The input is not a capture, or a length in it is wrong; the text says which.
+    /// The input is not a capture, or a length in it is wrong. The text tells the two cases apart.
     Format(&'static str),
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for CaptureError {
 
 /// Iterates over the packets of a capture.
 ///
-/// Both formats are parsed here rather than by a crate: `pcap-parser` drops the I/O error and refuses a pipe
+/// Both formats are parsed here rather than by a crate, because `pcap-parser` drops I/O errors, and refuses a pipe
 /// whose first read is shorter than the file header.
 pub(super) struct Packets<R> {
     input: R,
@@ -55,7 +55,8 @@ fn half(bytes: &[u8], at: usize, swapped: bool) -> Option<u16> {
     Some(if swapped { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
 }
 
-/// Fills `into`. Returns `false` at the end of the input, even if the last record is incomplete.
+/// Fills `into`. Returns `false` if the input ends before `into` is full, as it does in a capture whose last record
+/// is incomplete.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(into) {
         Ok(()) => Ok(true),
@@ -154,7 +155,7 @@ impl<R: Read> Packets<R> {
                             None => Err(DAMAGED),
                         };
                     }
-                    // simple packet block: always of the first interface
+                    // simple packet block, which always belongs to the first interface
                     3 => {
                         let length = word(&self.packet, 0, *swapped).ok_or(DAMAGED)? as usize;
                         let link = *links.first().ok_or(DAMAGED)?;
@@ -168,7 +169,7 @@ impl<R: Read> Packets<R> {
     }
 }
 
-/// Reads a section header block after its type. Returns whether the section is big-endian.
+/// Reads the rest of a section header block, after the block type. Returns whether the section is big-endian.
 fn section(input: &mut impl Read) -> Result<bool, CaptureError> {
     let mut head = [0; 8];
     if !fill(input, &mut head)? {

@@ -1,4 +1,4 @@
-//! Parses hexadecimal digits as people paste them, and says where a line is wrong.
+//! Parses hexadecimal digits in the forms in which people paste them. Errors give the position of the mistake.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for HexError {
     }
 }
 
-/// Parses a line into bytes. White space between digits is ignored, and so is `0x` at the start of a word.
+/// Parses a line into bytes. Ignores white space between digits, and `0x` at the start of a word.
 pub(super) fn parse(line: &[u8]) -> Result<Vec<u8>, HexError> {
     let mut bytes = Vec::with_capacity(line.len() / 2);
     let mut high = None;

@@ -1,4 +1,5 @@
-//! `beehive decode`: turns OpenFlow messages (hexadecimal digits, or a packet capture) into text or JSON, and JSON into bytes.
+//! `beehive decode`: decodes OpenFlow messages (from hexadecimal digits or a packet capture) to text or JSON, and
+//! encodes JSON as hexadecimal digits.
 
 mod capture;
 mod hex;
@@ -23,17 +24,19 @@ use streams::{Event, Streams, segment};
 /// Maximum length of a line of digits, in bytes: the longest message, with a prefix and a separator for each byte.
 const LINE_LENGTH_MAX: usize = 5 * MESSAGE_LENGTH_MAX;
 
-/// Maximum length of a line of JSON, in bytes: the smallest element of a message has 8 bytes and takes about 300 in JSON.
+/// Maximum length of a line of JSON, in bytes. The smallest element of a message has 8 bytes, and takes about 300
+/// bytes in JSON.
 const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 
 /// Decodes OpenFlow messages
 ///
-/// Reads hexadecimal digits from standard input, one or more messages per line, and prints each message as a line of text.
-/// White space between digits, a leading 0x, empty lines and lines that start with # are ignored. OpenFlow 1.0 to 1.5 are
-/// decoded completely, with the extensions of Open vSwitch and the ONF; hello, error and echo in any version.
+/// Reads hexadecimal digits from standard input, one or more messages per line, and prints each message as a line
+/// of text. White space between digits, a leading 0x, empty lines and lines that start with # are ignored. All
+/// messages of OpenFlow 1.0 to 1.5 are decoded, with the extensions of Open vSwitch and the ONF; hello, error and
+/// echo messages are decoded in any version.
 ///
-/// With --encode it reads one JSON object per line, as --json prints them, and prints hexadecimal digits. Missing fields get
-/// their default value and lengths are computed; unknown fields are refused.
+/// With --encode it reads one JSON object per line, as --json prints them, and prints hexadecimal digits. Missing
+/// fields get their default values, lengths are computed, and unknown fields are refused.
 ///
 /// With --pcap it decodes the TCP connections to or from --port in a packet capture (pcap or pcapng).
 ///
@@ -69,11 +72,11 @@ pub(crate) struct DecodeArgs {
     #[arg(long, conflicts_with = "json")]
     encode: bool,
 
-    /// Read a packet capture; - for standard input
+    /// Read a packet capture; - stands for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "encode")]
     pcap: Option<PathBuf>,
 
-    /// TCP ports of OpenFlow in the capture
+    /// TCP ports on which the capture has OpenFlow connections
     #[arg(long = "port", value_name = "PORT", value_delimiter = ',', default_values_t = [6653, 6633], requires = "pcap")]
     ports: Vec<u16>,
 }
@@ -85,7 +88,7 @@ impl DecodeArgs {
     }
 }
 
-/// Runs the command. The exit status says whether every message was valid.
+/// Runs the command. The exit status tells whether every message was valid.
 pub(crate) fn run(args: DecodeArgs) -> ExitCode {
     let output = io::BufWriter::new(io::stdout().lock());
     let decoded = match &args.pcap {
@@ -98,7 +101,7 @@ pub(crate) fn run(args: DecodeArgs) -> ExitCode {
     match decoded {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // the reader of the pipe has gone (`| head`)
+        // the reader has closed the pipe (`| head`)
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("beehive decode: {error}");
@@ -114,7 +117,7 @@ fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) ->
     let mut valid = true;
     for number in 1u64.. {
         line.clear();
-        // one byte more than allowed, so that a line that is too long is noticed
+        // read one byte more than allowed, so that a line that is too long is detected
         if input.by_ref().take(line_length_max as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             break;
         }
@@ -179,7 +182,7 @@ fn write_error(error: String, line: u64, output: &mut impl Write, args: &DecodeA
     write_node(&Node::Record(record), output, args)
 }
 
-/// Decodes the messages of one line. Returns whether all were valid.
+/// Decodes the messages of one line. Returns whether all of them were valid.
 fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeArgs) -> io::Result<bool> {
     let bytes = match hex::parse(line) {
         Ok(bytes) => bytes,
@@ -213,7 +216,7 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
     Ok(valid)
 }
 
-/// Decodes one message, or says why that is impossible.
+/// Decodes one message, or returns the reason why that is impossible.
 fn message_tree(frame: Frame<'_>, args: &DecodeArgs) -> Result<Node, String> {
     let parsed = || {
         let message = Message::parse(frame)?;
@@ -280,7 +283,7 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
     Ok(valid)
 }
 
-/// Encodes the message that a line of JSON describes as hexadecimal digits, or says why that is impossible.
+/// Encodes a message, given as a line of JSON, to hexadecimal digits, or returns the reason why that is impossible.
 fn encode_line(line: &[u8]) -> Result<Node, String> {
     let node: Node = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let mut out = BytesMut::new();

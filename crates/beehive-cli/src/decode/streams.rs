@@ -1,4 +1,4 @@
-//! Follows the TCP connections of a capture: the OpenFlow messages of each direction, in order.
+//! Follows the TCP connections of a capture, and extracts the OpenFlow messages of each direction in order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use beehive_of::FrameBuffer;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
-/// Maximum number of directions of connections that are followed; the first one beyond it is reported.
+/// Maximum number of directions of connections that are followed. The first direction beyond the limit is reported.
 const STREAMS_MAX: usize = 4_096;
 
 /// Maximum number of bytes of one direction that are buffered until the data before them arrives.
@@ -38,10 +38,12 @@ pub(super) struct Segment<'p> {
     data: &'p [u8],
 }
 
-/// Returns the TCP segment in a captured packet of this `LINKTYPE_*`; `None` for every other packet, fragments included.
+/// Returns the TCP segment in a captured packet of this `LINKTYPE_*`, or `None` if the packet is a fragment or
+/// contains no TCP segment.
 pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
     let ether_type = |at: usize| Some(EtherType(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
-    // lax: a packet may be cut off by the snapshot length, and its IP length may be 0 (segmentation offload)
+    // parse leniently: the snapshot length of the capture may cut off a packet, and its IP length may be 0
+    // (segmentation offload)
     let sliced = match kind {
         link::ETHERNET => LaxSlicedPacket::from_ethernet(packet).ok()?,
         link::LINUX_SLL => LaxSlicedPacket::from_ether_type(ether_type(14)?, packet.get(16..)?),
@@ -59,7 +61,7 @@ pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
 
     let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };
 
-    // SYN takes up one sequence number before the data
+    // SYN occupies one sequence number before the data
     let sequence = tcp.sequence_number().wrapping_add(u32::from(tcp.syn()));
     Some(Segment {
         from: SocketAddr::new(source, tcp.source_port()),
@@ -75,12 +77,12 @@ pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
 struct Stream {
     /// Sequence number of the next byte; `None` before the first segment.
     next: Option<u32>,
-    /// Segments that arrived before the data in front of them, by sequence number.
+    /// Segments that arrived before the data that precedes them, by sequence number.
     early: BTreeMap<u32, Vec<u8>>,
     /// Sum of the lengths in `early`.
     early_bytes: usize,
     frames: FrameBuffer,
-    /// Whether an error was reported; the direction is ignored from then on.
+    /// Whether an error was reported. If so, the direction is ignored from then on.
     failed: bool,
 }
 
@@ -96,7 +98,7 @@ pub(super) enum Event<'e> {
 #[derive(Default)]
 pub(super) struct Streams {
     streams: HashMap<(SocketAddr, SocketAddr), Stream>,
-    /// Whether a connection beyond [`STREAMS_MAX`] was reported.
+    /// Whether an error about a connection beyond [`STREAMS_MAX`] was reported.
     is_full: bool,
 }
 
@@ -153,7 +155,7 @@ impl Streams {
 }
 
 impl Stream {
-    /// Returns a direction that is ignored from now on, without its buffers.
+    /// Returns the state of a direction that is ignored from now on. It has no buffers.
     fn failed() -> Stream {
         Stream { failed: true, ..Stream::default() }
     }
@@ -183,7 +185,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Removes a buffered segment that can be appended now.
+    /// Removes and returns a buffered segment that can now be appended.
     fn ready(&mut self) -> Option<(u32, Vec<u8>)> {
         let next = self.next?;
         let sequence = self.early.keys().copied().find(|sequence| sequence.wrapping_sub(next) as i32 <= 0)?;
@@ -192,7 +194,7 @@ impl Stream {
         Some((sequence, data))
     }
 
-    /// Appends the part of `data` that was not received before.
+    /// Appends the part of `data` that has not been received before.
     fn append(&mut self, sequence: u32, data: &[u8]) {
         let Some(next) = self.next else { return };
         let known = next.wrapping_sub(sequence) as usize;
@@ -305,7 +307,8 @@ mod tests {
         );
     }
 
-    /// An Ethernet frame with two VLAN tags, IPv4 with this total length, TCP from port 6653 to 40000 and `data`.
+    /// Builds an Ethernet frame with two VLAN tags, an IPv4 header with this total length, a TCP header from port
+    /// 6653 to port 40000, and `data`.
     fn tagged(total_length: u16, data: &[u8]) -> Vec<u8> {
         let mut packet = vec![0; 12];
         packet.extend([0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0, 0x45, 0]);

@@ -1,4 +1,4 @@
-//! Connection tracker: when the limit is reached, the oldest idle connection is evicted.
+//! Tracks the open connections, so that the oldest idle one can be evicted when the limit is reached.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -22,18 +22,19 @@ struct Connections {
 struct Connection {
     /// Whether a request is in flight.
     busy: Arc<AtomicBool>,
-    /// Dropping it resolves the receiver that [`ConnectionTracker::track`] returned: the connection is evicted.
+    /// When this sender is dropped, the receiver that [`ConnectionTracker::track`] returned resolves, which evicts
+    /// the connection.
     _keep_open: oneshot::Sender<()>,
 }
 
-/// Registration of a connection; ends when dropped.
+/// Registration of a connection. Dropping it unregisters the connection.
 pub(super) struct TrackedConnection {
     tracker: ConnectionTracker,
     number: u64,
     busy: Arc<AtomicBool>,
 }
 
-/// Marks the connection as busy until it is dropped.
+/// Guard that marks the connection as busy until the guard is dropped.
 pub(super) struct RequestInFlight(Arc<AtomicBool>);
 
 impl ConnectionTracker {
@@ -49,7 +50,7 @@ impl ConnectionTracker {
         (TrackedConnection { tracker: self.clone(), number, busy }, evicted)
     }
 
-    /// Evicts the oldest connection without a request in flight. Returns `false` if there is none.
+    /// Evicts the oldest connection that has no request in flight. Returns `false` if there is none.
     pub(super) fn evict_idle(&self) -> bool {
         let mut connections = self.connections.lock();
         let idle = |connection: &Connection| !connection.busy.load(Ordering::Acquire);
@@ -99,7 +100,7 @@ mod tests {
         assert!(tracker.evict_idle());
         assert_eq!(gone(&mut all), [true, true, false, false]);
         all.truncate(3); // one connection ends by itself
-        assert!(tracker.evict_idle() && !tracker.evict_idle(), "nobody is left");
+        assert!(tracker.evict_idle() && !tracker.evict_idle(), "no connection is left");
         assert_eq!(gone(&mut all), [true; 3]);
         drop(all);
 

@@ -10,7 +10,7 @@ use beehive_core::{Address, DeadLetter, ErrorKind, Hive, ResendError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Selects one dead letter or all of them.
+/// Selects one dead letter or all dead letters.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ impl DeadLettersQuery {
         match (self.number, self.all) {
             (Some(number), false) => Ok(vec![number]),
             (None, true) => Ok(hive.dead_letters().iter().map(|letter| letter.number).collect()),
-            _ => Err(Failure::bad_request("specify `number=..` or `all=true`")),
+            _ => Err(Failure::bad_request("specify either `number=..` or `all=true`")),
         }
     }
 }
@@ -67,7 +67,7 @@ fn to_api(hive: &Hive, letter: DeadLetter) -> Letter {
     }
 }
 
-/// Lists the dead letters that are stored.
+/// Lists the stored dead letters.
 #[utoipa::path(get, path = "/api/v1/dead-letters", responses((status = 200, body = DeadLetters), Failure))]
 pub(super) async fn list(State(Served { hive, .. }): State<Served>) -> Json<DeadLetters> {
     let letters = hive.dead_letters().into_iter().map(|letter| to_api(&hive, letter)).collect();
@@ -88,7 +88,7 @@ pub(super) async fn resend(
             Ok(()) => answer.resent.push(number),
             Err(ResendError::Unavailable) => return Err(Failure::unavailable(ResendError::Unavailable)),
             Err(why @ ResendError::Unknown { .. }) if !which.all => return Err(Failure::unknown_letter(why)),
-            // evicted since the list was made
+            // the dead letter was evicted after the list was made
             Err(ResendError::Unknown { .. }) => {}
             Err(why) => answer.not_resent.push(NotResent { number, why: why.to_string() }),
         }
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Sends a request as the commands do.
+    /// Sends a request in the same way as the commands.
     async fn ask(http: &str, request: Request) -> (u16, serde_json::Value) {
         let controller = Endpoint { http: http.to_string(), http_token_file: None };
         let asked = move || request.send(&controller, Duration::from_secs(10), 1 << 20).expect("answers");

@@ -24,7 +24,7 @@ impl Failure {
         Failure { code: FailureCode::UnknownLetter, message: why.to_string() }
     }
 
-    /// Maps the failure of a request to an app.
+    /// Converts the failure of a request to an app.
     pub(super) fn of_request<E: MessageError>(error: RequestError<E>) -> Failure {
         let code = match &error {
             RequestError::NoAnswer { .. } | RequestError::NoApp { .. } => FailureCode::AppNotRunning,
@@ -50,15 +50,15 @@ impl IntoResponses for Failure {
             ("400", "The parameters are invalid."),
             ("401", "The bearer token is missing or wrong."),
             ("403", "The request comes from a web page (it has an Origin header)."),
-            ("404", "The path or the switch is unknown, or the app that answers the query does not run."),
+            ("404", "The path or the switch is unknown, or the app that answers the query is not running."),
             ("405", "The path does not support this method."),
             ("409", "The controller was started without a configuration file."),
             ("413", "The request has a body; no endpoint accepts one."),
             ("421", "The Host header is not one of the names that are served."),
             ("422", "The configuration file has an error."),
-            ("500", "An app failed on the request; the log and the dead letters have the details."),
+            ("500", "An app failed to handle the request; the log and the dead letters have the details."),
             ("503", "The controller is stopping or overloaded, or too many requests are in flight."),
-            ("504", "An app did not answer in time; whether it has handled the request is not known."),
+            ("504", "An app did not answer in time; it is unknown whether the app has handled the request."),
         ];
         let content = || Content::new(Some(Ref::from_schema_name("Failed")));
         let response =

@@ -1,4 +1,5 @@
-//! Queries many switches with bounded concurrency. Switches that do not answer do not block the queries of others.
+//! Queries many switches with bounded concurrency. A switch that does not answer does not block the queries of other
+//! switches.
 
 use crate::api::Failure;
 use beehive_nom::object::NodeId;
@@ -9,13 +10,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Maximum number of switches whose answers are in memory at the same time.
+/// Maximum number of switches whose answers are held in memory at the same time.
 const CONCURRENT_MAX: usize = 16;
-/// Time without an answer after which a switch gives up its slot, so that the next one can be queried. Its answer still counts.
+/// Time after which the query of a silent switch releases its slot, so that the next switch can be queried. A late
+/// answer still counts.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 /// Interval of polling whether a switch has reported its flows.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Interval of polling a switch that has given up its slot.
+/// Interval of polling a switch whose query has released its slot.
 const POLL_INTERVAL_SILENT: Duration = Duration::from_millis(200);
 
 /// Queries in flight. Dropping the set cancels them.
@@ -59,8 +61,8 @@ impl QuerySlot {
         self.acquired = Instant::now();
     }
 
-    /// Waits for `receive` until `deadline`. Releases the permit after [`SILENCE_MAX`] without an answer, and acquires it again
-    /// before it returns a late one: the number of answers in memory stays bounded.
+    /// Waits for `receive` until `deadline`. Releases the permit after [`SILENCE_MAX`] without an answer. Before it
+    /// returns a late answer, it acquires a permit again, so that the number of answers in memory stays bounded.
     pub(super) async fn receive_or_release<T>(
         &mut self,
         deadline: Instant,

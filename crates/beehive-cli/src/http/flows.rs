@@ -20,9 +20,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-/// Maximum number of flows in an answer. Clients query single switches for more.
+/// Maximum number of flows in an answer. To see more flows, a client queries one switch at a time.
 const FLOWS_MAX: usize = 100_000;
-/// Time that all switches together have to report their flows.
+/// Time within which all switches must have reported their flows.
 const SWITCHES_TIMEOUT: Duration = Duration::from_secs(8);
 /// The query parameters of `/api/v1/flows`.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -64,7 +64,7 @@ pub(super) async fn flows(
                 None => None,
             };
 
-            // the slot is held until the flows are compared, which bounds the number of lists in memory
+            // the slot is held until the flows have been compared, which bounds the number of lists in memory
             Ok(Some((described, found, slot)))
         }
     });
@@ -106,7 +106,7 @@ pub(super) async fn flows(
         }
     }
 
-    // switches answer in any order; the flows of one switch are sorted already
+    // switches answer in any order; the flows of each switch are already sorted
     answer.flows.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.refused.sort_by(|a, b| a.switch.cmp(&b.switch));
     answer.unread.sort();
@@ -147,11 +147,11 @@ pub(super) async fn verify(
     Ok(Json(answer))
 }
 
-/// Outcome of reconciling one switch.
+/// Outcome of reconciling the flows of one switch.
 enum Verification {
     /// The switch is not connected.
     Disconnected,
-    /// The switch did not report its flows in time, or disconnected meanwhile.
+    /// The switch did not report its flows in time, or it disconnected meanwhile.
     Unread,
     /// The flows were compared and corrected.
     Done(beehive_nom::object::Reading),
@@ -232,7 +232,7 @@ async fn found(
     loop {
         let mail = match collected.flows.is_empty() {
             true => slot.receive_or_release(deadline, io.receive()).await?,
-            // the slot is kept, because the flows received so far are in memory
+            // keep the slot, because the flows received so far are in memory
             false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
         };
 
@@ -247,16 +247,17 @@ async fn found(
 
 /// The flows that a switch has reported, up to a limit.
 struct CollectedFlows {
-    /// The first [`FLOWS_MAX`] flows, and all intended ones: those must not be reported as missing.
+    /// The first [`FLOWS_MAX`] flows, and all intended flows beyond them. Without the latter, those flows would be
+    /// reported as missing.
     flows: Vec<FoundFlow>,
     /// Intended flows that the switch has not reported yet.
     intended: HashSet<FlowKey>,
-    /// Whether flows were left out.
+    /// Whether some flows were left out.
     truncated: bool,
 }
 
 impl CollectedFlows {
-    /// Returns an empty collection that keeps the `intended` flows beyond the limit.
+    /// Returns an empty collection that keeps the `intended` flows even beyond the limit.
     fn keeping(intended: HashSet<FlowKey>) -> CollectedFlows {
         CollectedFlows { flows: Vec::new(), intended, truncated: false }
     }
@@ -272,7 +273,7 @@ impl CollectedFlows {
     }
 }
 
-/// The apps and messages behind the numbers in cookies.
+/// Maps the numbers in cookies to the names of apps and message types.
 struct Names {
     apps: HashMap<Owner, &'static str>,
     messages: HashMap<Cause, &'static str>,
@@ -288,7 +289,7 @@ impl Names {
         Names { apps, messages }
     }
 
-    /// Returns the name of the app, or its number if the app does not run.
+    /// Returns the name of the app, or its number if the app is not running.
     fn app(&self, owner: Owner) -> Option<String> {
         Some(self.apps.get(&owner).map_or_else(|| format!("#{:08x}", owner.number()), ToString::to_string))
     }
@@ -312,7 +313,7 @@ fn compare(
         described.flows.into_iter().map(|intended| (intended.flow.key(), intended)).collect();
     let mut list = Vec::with_capacity(found.len());
     for found in found {
-        // intended flows are in table 0 and have nothing that network objects cannot express
+        // every intended flow is in table 0, and network objects can express all of its parts
         let comparable = found.table == 0 && found.more.is_none();
         let intended = if comparable { wanted.remove(&found.key()) } else { None };
         let (state, why) = match (&intended, found.ours()) {
@@ -363,7 +364,7 @@ fn unknown(
     version: Option<Version>,
 ) -> api::Flow {
     let why = match state {
-        IntendedState::Confirmed => "it was installed; the switch does not report its flows".to_string(),
+        IntendedState::Confirmed => "was installed earlier; the switch does not report its flows".to_string(),
         state => state_text(&state),
     };
     intended_only(node, FlowState::Unknown, flow, why, names, version)
@@ -406,8 +407,8 @@ fn intended_actions(intended: &IntendedFlow, names: &Names) -> String {
 fn state_text(state: &IntendedState) -> String {
     match state {
         IntendedState::Waiting => "not sent to the switch yet".into(),
-        IntendedState::Sent => "sent to the switch, which has not confirmed it".into(),
-        IntendedState::Confirmed => "it was installed and has been removed".into(),
+        IntendedState::Sent => "sent to the switch, but not confirmed yet".into(),
+        IntendedState::Confirmed => "was installed, but has been removed".into(),
         IntendedState::Refused { why, times } => format!("refused {times} times: {why}"),
         other => format!("{other:?}"),
     }

@@ -1,4 +1,5 @@
-//! Admission of requests: checks host name, origin, token, body and the number of requests in flight before any endpoint runs.
+//! Decides which requests to admit: checks the host name, origin, token, body and number of requests in flight before
+//! any endpoint runs.
 
 use super::token::Token;
 use super::{failed, host_header};
@@ -23,15 +24,17 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Admits requests to localhost, an IP address or one of `hosts` that have the bearer `token`, if there is one.
+    /// Returns a guard that admits requests to localhost, to an IP address or to one of `hosts`. If there is a
+    /// `token`, requests must carry it as a bearer token.
     pub(crate) fn new(hosts: Vec<String>, token: Option<Token>) -> Guard {
         Guard { hosts: hosts.into(), token, requests: Arc::new(Semaphore::new(REQUESTS_MAX)) }
     }
 
-    /// Returns the reason for refusing a request, if there is one.
+    /// Returns the reason for refusing a request, or `None` if the request is admitted.
     fn rejection(&self, request: &Request) -> Option<Failure> {
         let headers = request.headers();
-        // exactly one host, or proxies and this server may disagree about it (request smuggling)
+        // exactly one `Host` header: with several, a proxy and this server may each use another one (request
+        // smuggling)
         let mut names = headers.get_all(header::HOST).iter().map(|host| host.to_str().ok());
 
         let is_allowed = |host: &str| host_header::is_allowed(host, &self.hosts);
@@ -40,8 +43,8 @@ impl Guard {
             return Some(failed(FailureCode::UnknownHost, why));
         }
 
-        // a web page can make a browser send a request that changes something; browsers add `Origin` to such
-        // requests
+        // a web page can make a browser send a request that changes something; browsers add an `Origin` header to
+        // such requests
         if !request.method().is_safe() && headers.contains_key(header::ORIGIN) {
             return Some(failed(
                 FailureCode::ForeignOrigin,
@@ -49,7 +52,7 @@ impl Guard {
             ));
         }
 
-        // process supervisors check the health without a token
+        // process supervisors query /health without a token
         let is_open = request.uri().path() == "/health";
         if !is_open && self.token.is_some_and(|token| !token.authorizes(headers)) {
             let why = "this controller requires a token: use --http-token-file FILE, or send the header \

@@ -1,4 +1,5 @@
-//! Checks the `Host` header, against DNS rebinding: a web page whose name resolves to this machine must not reach the API.
+//! Checks the `Host` header to prevent DNS rebinding: a web page whose host name resolves to this machine must not
+//! reach the API.
 
 use std::net::{IpAddr, Ipv6Addr};
 

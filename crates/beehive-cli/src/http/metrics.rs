@@ -1,7 +1,7 @@
-//! `/metrics`: the counters of the status in the text format of Prometheus (0.0.4).
+//! `/metrics`: serves the counters of the status in the text format of Prometheus (0.0.4).
 //!
-//! Written by hand, because `prometheus-client` supports OpenMetrics only. There, the gauge `beehive_dead_letters` and the
-//! counter `beehive_dead_letters_total` would have the same name.
+//! The text is written by hand, because `prometheus-client` supports only OpenMetrics. In OpenMetrics, the gauge
+//! `beehive_dead_letters` and the counter `beehive_dead_letters_total` would have the same name.
 
 use crate::api::Failure;
 use crate::http::Served;
@@ -10,15 +10,15 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use std::fmt::Write;
 
-/// The text of the answer.
+/// The text of the response.
 #[derive(Default)]
 struct Page(String);
 
 impl Page {
-    /// Writes the head of a metric. Its samples must follow directly.
+    /// Writes the `# HELP` and `# TYPE` lines of a metric. The samples of the metric must follow directly.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        // writing to a string cannot fail
+        // writing to a string never fails
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
@@ -56,7 +56,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page.single(
         "beehive_switches",
         "gauge",
-        "Connected switches with a complete handshake.",
+        "Connected switches whose handshake is complete.",
         directory.nodes() as u64,
     );
 
@@ -72,14 +72,14 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page.single(
         "beehive_duplicates_refused_total",
         "counter",
-        "Connections refused because the switch was connected already.",
+        "Connections refused because the switch was already connected.",
         refused,
     );
 
     page.single(
         "beehive_addresses_refused_total",
         "counter",
-        "Connections refused because of their IP address.",
+        "Connections refused because their IP address is not allowed.",
         directory.addresses_refused(),
     );
     for (name, meaning, value) in directory.totals().named() {
@@ -98,14 +98,14 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page.single(
         "beehive_dead_letters",
         "gauge",
-        "Dead letters that are stored.",
+        "Dead letters that are stored at present.",
         status.dead_letters_kept as u64,
     );
 
     page.single(
         "beehive_stuck",
         "gauge",
-        "Messages whose handlers are running for too long now.",
+        "Messages that are being handled for too long at present.",
         status.stuck.len() as u64,
     );
     page.single(
@@ -127,10 +127,10 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
 
     let counts: [(&str, &str, Count); 5] = [
         ("beehive_messages_total", "Messages handled, including failed ones, by handler.", |h| h.messages),
-        ("beehive_messages_dropped_total", "Messages dropped by the map of a handler.", |h| h.dropped),
+        ("beehive_messages_dropped_total", "Messages dropped by the maps, by handler.", |h| h.dropped),
         ("beehive_errors_total", "Messages answered with an error, by handler.", |h| h.errors),
-        ("beehive_panics_total", "Messages whose handler panicked or broke a rule.", |h| h.panics),
-        ("beehive_stuck_total", "Messages whose handler ran for too long.", |h| h.stuck),
+        ("beehive_panics_total", "Panics and broken rules, by handler.", |h| h.panics),
+        ("beehive_stuck_total", "Messages handled for too long, by handler.", |h| h.stuck),
     ];
 
     for (name, help, count) in counts {
@@ -160,7 +160,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    /// Scrapers expect one head per metric, directly before its samples, and names of counters that end in `_total`.
+    /// Scrapers expect the `# HELP` and `# TYPE` lines once per metric, directly before its samples, and names of
+    /// counters that end in `_total`.
     #[test]
     fn the_page_is_well_formed() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -1,10 +1,11 @@
 //! The HTTP interface of the controller: health, metrics, status, switches, flows, links, hosts and dead letters.
 //!
-//! It is read-only with three exceptions: it starts a reconciliation of flows that would otherwise start within a minute,
-//! resends or discards dead letters, and reloads the configuration file. It cannot install flows or change settings.
+//! The interface is read-only with three exceptions: it can start a reconciliation of flows, which would otherwise
+//! start within a minute; it can resend or discard dead letters; and it can reload the configuration file. It cannot
+//! install flows or change settings.
 //!
-//! A request passes [`server`] (connection limits and timeouts), [`guard`] (host name, origin, token, number of requests) and
-//! then reaches the endpoint.
+//! A request passes through [`server`] (connection limits and timeouts) and [`guard`] (host name, origin, token,
+//! number of requests), and then reaches the endpoint.
 
 mod connections;
 mod dead_letters;
@@ -41,7 +42,7 @@ use utoipa::openapi::OpenApi as OpenApiDocument;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// What the endpoints need to answer requests.
+/// The state that the endpoints need to answer requests.
 #[derive(Clone)]
 pub(crate) struct Served {
     /// The hive that runs the apps.
@@ -103,7 +104,7 @@ fn failed(code: FailureCode, message: &str) -> Failure {
     Failure { code, message: message.to_string() }
 }
 
-/// Returns this description as OpenAPI 3.1.
+/// Returns the OpenAPI 3.1 description of this interface.
 #[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, body = Object), Failure))]
 async fn openapi() -> Json<OpenApiDocument> {
     Json(described().into_openapi())
@@ -113,7 +114,7 @@ async fn openapi() -> Json<OpenApiDocument> {
 const PATHS: &str = "unknown path (expected /health, /metrics or, under /api/v1, status, switches, ports, links, hosts, \
     flows, flows/verify (POST), top, dead-letters (GET, DELETE), dead-letters/resend (POST), reload (POST) or openapi.json)";
 
-/// Checks whether the controller runs.
+/// Returns `ok` while the controller is running.
 #[utoipa::path(get, path = "/health", responses((status = 200, body = String, content_type = "text/plain"), Failure))]
 async fn health() -> &'static str {
     "ok\n"

@@ -14,12 +14,12 @@ pub(super) fn version(protocol: &str) -> Version {
     known.map_or(Version::V1_3, |(_, version)| version)
 }
 
-/// Writes a flow that a switch should have. `None` if the version cannot express it.
+/// Writes an intended flow. Returns `None` if the version cannot express it.
 pub(super) fn intended(flow: &Flow, version: Version) -> Option<String> {
     render(flow, version, |_| {})
 }
 
-/// Writes a flow that a switch has. `None` if it has parts that network objects cannot express.
+/// Writes a flow that a switch has reported. Returns `None` if it has parts that network objects cannot express.
 pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
     if found.more.is_some() {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
         flow_mod.table_id = TableId(found.table);
         match found.flags {
             Some(flags) => flow_mod.flags = flags_to(flags),
-            // the switch does not report flags; those of this controller's flows are known
+            // the switch does not report flags; only the flags of this controller's flows are known
             None if found.owner.is_none() => flow_mod.flags = FlowModFlags::default(),
             None => {}
         }
@@ -60,7 +60,7 @@ fn flags_to(flags: FlowFlags) -> FlowModFlags {
     set.fold(FlowModFlags::default(), |flags, (_, flag)| flags.with(flag))
 }
 
-/// Encodes the flow as the driver does, so that the text shows exactly the flow that is sent.
+/// Encodes the flow in the same way as the driver, so that the text shows exactly the flow that is sent.
 fn render(flow: &Flow, version: Version, change: impl FnOnce(&mut FlowMod<'_>)) -> Option<String> {
     let mut bytes = BytesMut::new();
     encode_flow(flow, version, 0, &mut bytes).ok()?;

@@ -9,12 +9,12 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 
-/// Refuses every query parameter.
+/// An empty set of query parameters: every parameter is refused.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoParameters {}
 
-/// Reloads the configuration file: the settings of all apps take effect, or none if the file has an error.
+/// Reloads the configuration file. The settings of all apps take effect, or none of them if the file has an error.
 #[utoipa::path(post, path = "/api/v1/reload", responses((status = 200, body = Reloaded), Failure))]
 pub(super) async fn reload(
     State(Served { reloader, .. }): State<Served>,

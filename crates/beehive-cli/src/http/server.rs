@@ -1,4 +1,5 @@
-//! The HTTP server: limits the number, the lifetime and the header time of connections, whatever clients do.
+//! The HTTP server. Whatever clients do, it limits the number of connections, their lifetime, and the time to receive
+//! a request head.
 //!
 //! `axum::serve` has none of these limits.
 
@@ -15,13 +16,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// Maximum number of connections. When it is reached, a new connection evicts an idle one.
 const CONNECTIONS_MAX: usize = 64;
-/// Interval at which a new connection looks for an idle one to evict.
+/// Interval at which the server looks for an idle connection to evict while a new one is waiting.
 const EVICT_AGAIN: Duration = Duration::from_millis(20);
-/// Time to receive the head of a request, from the start of the connection or the end of the previous answer.
+/// Time to receive the head of a request, counted from the start of the connection or the end of the previous
+/// response.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum lifetime of a connection. Slow readers and clients that keep connections alive have to reconnect.
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(120);
-/// Time to finish requests in flight when the program stops or the lifetime of a connection ends.
+/// Time for requests in flight to complete when the program stops or the lifetime of a connection ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of the head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -35,8 +37,8 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
             match socket.accept().await {
                 Ok((stream, _)) => {
                     let permit = make_room(&connections, &tracker).await;
-                    // tracked before its task runs: in a burst, all others may be connections whose tasks have
-                    // not run yet, and one of them must be evicted
+                    // Track the connection before its task runs. In a burst, none of the tasks may have run yet, but
+                    // one of their connections must be evictable.
                     let tracked = tracker.track();
                     let (router, over) = (router.clone(), over.clone());
                     tokio::spawn(async move {
@@ -45,7 +47,7 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
                     });
                 }
                 Err(error) => {
-                    // out of descriptors or memory: retry when others may have been released
+                    // out of file descriptors or memory: retry after a delay, in which some may be released
                     tracing::debug!(%error, "cannot accept an HTTP connection");
                     tokio::time::sleep(Duration::from_millis(100)).await
                 }
@@ -62,8 +64,8 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
-/// Waits until one more connection is allowed. At the limit, evicts the oldest idle connection, or, if all are
-/// busy, the first one that becomes idle.
+/// Waits until one more connection is allowed. At the limit, evicts the oldest idle connection. If all connections
+/// are busy, evicts the first one that becomes idle.
 async fn make_room(
     connections: &Arc<Semaphore>,
     tracker: &ConnectionTracker,
@@ -120,7 +122,7 @@ async fn serve_connection(
     let done = match done {
         Some(done) => done,
         None => {
-            // finish the request in flight, accept no further one
+            // finish the request in flight, but accept no further request
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(DRAIN_TIMEOUT, connection).await {
                 Ok(done) => done,

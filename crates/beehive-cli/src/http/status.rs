@@ -9,7 +9,7 @@ use beehive_nom::driver::{CountersNow, NodeStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The answer of `/api/v1/status`.
+/// The answer to `GET /api/v1/status`.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Status {
     /// Version of the controller.
@@ -17,7 +17,7 @@ pub(super) struct Status {
     /// Status of the hive: apps, handlers and busiest bees.
     #[schema(value_type = Object)]
     hive: beehive_core::Status,
-    /// All connections of switches, whatever their state.
+    /// All connections of switches in any state.
     #[schema(value_type = Vec<Object>)]
     switches: Vec<NodeStatus>,
     /// Sums of the counters over all connections, including closed ones.
@@ -25,13 +25,13 @@ pub(super) struct Status {
     totals: CountersNow,
     /// Number of closed connections.
     connections_ended: u64,
-    /// Number of connections that were refused because the switch was connected already.
+    /// Number of connections that were refused because the switch was already connected.
     connections_refused: u64,
-    /// Number of connections that were refused because of their IP address.
+    /// Number of connections that were refused because their IP address is not allowed.
     addresses_refused: u64,
 }
 
-/// Returns the status of the hive, its apps and bees, and of the connections of switches.
+/// Returns the status of the hive with its apps and bees, and the status of the connections of switches.
 ///
 /// With `?sizes` it also returns the encoded size of the state of the busiest bees.
 #[utoipa::path(get, path = "/api/v1/status", params(("sizes" = Option<bool>, Query, description = "Also return the encoded size of the state of the busiest bees, in bytes.")), responses((status = 200, body = Status), Failure))]

@@ -37,7 +37,7 @@ pub(crate) fn node(text: &str) -> Result<NodeId, Failure> {
     }
 }
 
-/// Returns the query parameters, or an error that says what is wrong with them.
+/// Returns the query parameters, or an error that describes what is wrong with them.
 pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Failure> {
     query.map(|Query(query)| query).map_err(|rejection| Failure::bad_request(rejection.body_text()))
 }

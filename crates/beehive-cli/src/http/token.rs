@@ -1,4 +1,4 @@
-//! The bearer token of the HTTP interface, which client and server read from a file.
+//! The bearer token of the HTTP interface. Client and server read it from a file.
 
 use axum::http::{HeaderMap, header};
 use std::io::Read;
@@ -13,8 +13,8 @@ const OTHERS: u32 = 0o007;
 /// Reads a token from a file. White space around it is ignored.
 ///
 /// # Errors
-/// Returns an error if the file does not exist, other users can read or change it, or its content is not a
-/// token. The text names the reason.
+/// Returns an error if the file cannot be read, if other users can read or change it, or if its content is not a
+/// token. The text states the reason.
 pub(crate) fn read(file: &Path) -> Result<String, String> {
     let open = || {
         let file = std::fs::File::open(file)?;
@@ -49,7 +49,8 @@ impl Token {
         Token(blake3::hash(text.as_bytes()))
     }
 
-    /// Returns whether a request has the token as `Authorization: Bearer ..`. The comparison takes constant time.
+    /// Returns whether the headers of a request contain `Authorization: Bearer ..` with this token. The comparison
+    /// takes constant time.
     pub(super) fn authorizes(self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let shown = value.and_then(|value| {
@@ -96,7 +97,7 @@ mod tests {
         }
 
         assert!(!token.authorizes(&HeaderMap::new()));
-        assert_eq!(format!("{token:?}"), "Token", "a log may have it");
+        assert_eq!(format!("{token:?}"), "Token", "a log must not contain the token");
     }
 
     #[test]

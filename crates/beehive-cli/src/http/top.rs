@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Maximum of the parameter `most`.
+/// Maximum value of the parameter `most`.
 const ROWS_MAX: usize = 1_000;
 
 /// The query parameters of `/api/v1/top`.
@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 1_000;
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TopQuery {
-    /// Maximum number of bees and of pairs. Default: 10; at most 1000.
+    /// Maximum number of bees, and of pairs of bees, to return. Default: 10; at most 1000.
     most: usize,
     /// Also return the encoded size of each bee's state, in bytes. Each bee is blocked while its state is encoded.
     sizes: bool,
@@ -30,7 +30,7 @@ impl Default for TopQuery {
     }
 }
 
-/// Lists the busiest bees, the handlers, and the pairs of bees that exchange most messages since the start.
+/// Lists the handlers, the busiest bees, and the pairs of bees that have exchanged the most messages since the start.
 #[utoipa::path(get, path = "/api/v1/top", params(TopQuery), responses((status = 200, body = Top), Failure))]
 pub(super) async fn top(
     State(Served { hive, .. }): State<Served>,
@@ -43,7 +43,7 @@ pub(super) async fn top(
         )));
     }
     let status = if sizes { hive.status_with_sizes() } else { hive.status() };
-    // the view is built from the JSON form, which the command `top` gets as well
+    // the view is built from the JSON form, because that is what the command `top` receives
     let served = serde_json::to_value(status).and_then(serde_json::from_value::<Status>);
     served.map(|status| Json(Top::of(&status, most))).map_err(Failure::unavailable)
 }

@@ -9,7 +9,7 @@ use axum::extract::{Query, State};
 use beehive_core::{Hive, Message, RequestError};
 use beehive_nom::object::{FindHost, KnownLink, ListHosts, ListLinks, NodeId, Vlan};
 
-/// Maximum number of hosts in an answer. Clients query single switches for more.
+/// Maximum number of hosts in an answer. To see more hosts, a client queries one switch at a time.
 const HOSTS_MAX: usize = 10_000;
 
 /// Lists the links between switches that discovery has found.
@@ -22,7 +22,7 @@ pub(super) async fn links(
     require_app(
         &served.hive,
         "topology",
-        "the app `discovery`, which finds links, does not run: start the controller with --app discovery,learning-switch",
+        "the app `discovery`, which finds links, is not running: start the controller with --app discovery,learning-switch",
     )?;
     let known: Vec<KnownLink> = request(&served.hive, ListLinks).await?.unwrap_or_default();
     let at = |known: &KnownLink, node: NodeId| known.link.from.node == node || known.link.to.node == node;
@@ -56,7 +56,7 @@ pub(super) async fn hosts(
     require_app(
         &served.hive,
         "hosts",
-        "the app `hosts`, which tracks hosts, does not run: start the controller with --app hosts,learning-switch",
+        "the app `hosts`, which tracks hosts, is not running: start the controller with --app hosts,learning-switch",
     )?;
     let mut answer = Hosts::default();
     let status = served.directory.status(served.hive.now());
@@ -86,7 +86,7 @@ pub(super) async fn hosts(
     Ok(Json(answer))
 }
 
-/// Fails with a remedy if an app does not run.
+/// Fails with the message `remedy` if an app is not running.
 fn require_app(hive: &Hive, app: &str, remedy: &str) -> Result<(), Failure> {
     if hive.status().apps.iter().any(|running| running.name == app) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `beehive top` and `beehive provenance`: views of the status of a running controller.
+//! `beehive top` and `beehive provenance`: two views of the status of a running controller.
 
 mod client;
 mod provenance;
@@ -17,7 +17,7 @@ pub(crate) use provenance::ProvenanceArgs;
 pub(crate) use status::Status;
 pub(crate) use top::{Top, TopArgs};
 
-/// Maximum of `--seconds` and `--watch`.
+/// Maximum value of `--seconds` and `--watch`.
 const SECONDS_MAX: u64 = 3600;
 
 /// The flags of both commands: which controller to query, and how to print the view.
@@ -26,7 +26,7 @@ struct Source {
     #[command(flatten)]
     controller: Endpoint,
 
-    /// Measure for N seconds and show the difference, instead of the totals since the start
+    /// Measure for N seconds and show what changed, instead of the totals since the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
     seconds: Option<u64>,
 
@@ -48,7 +48,7 @@ impl Source {
         Ok(client::status(&self.controller, sizes)?.since(&first))
     }
 
-    /// Prints the `view` of the status, as JSON or rendered by `text`, once or repeatedly.
+    /// Prints the `view` of the status once or repeatedly, as JSON or rendered by `text`.
     fn show<V: Serialize>(
         &self,
         command: &str,
@@ -70,7 +70,7 @@ impl Source {
             let code = match shown {
                 Ok(shown) => {
                     let mut out = std::io::stdout();
-                    // clear the screen first
+                    // clear the screen before each repetition
                     let clear = self.watch.is_some() && !self.json && out.is_terminal();
                     let start = if clear { "\x1b[H\x1b[2J" } else { "" };
                     // a closed pipe (`| head`) is not a failure
@@ -87,7 +87,7 @@ impl Source {
             };
 
             match self.watch {
-                // even after an error, because the controller may come back
+                // continue even after an error, because the controller may come back
                 Some(seconds) => std::thread::sleep(Duration::from_secs(seconds)),
                 None => return code,
             }

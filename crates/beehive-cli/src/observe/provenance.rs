@@ -1,4 +1,4 @@
-//! `beehive provenance`: shows which message causes which.
+//! `beehive provenance`: shows which messages cause which other messages.
 
 use super::Source;
 use super::status::Status;
@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Shows which message causes which, and in which handler
+/// Shows which messages cause which other messages, and in which handlers
 #[derive(Args, Debug)]
 pub(crate) struct ProvenanceArgs {
     #[command(flatten)]
@@ -21,18 +21,18 @@ pub(super) struct Provenance {
     causes: Vec<Cause>,
 }
 
-/// One handler that produces one type of message.
+/// One handler that produces messages of one type.
 #[derive(Clone, Serialize)]
 struct Cause {
     /// Type of the message that the handler produces.
     message: String,
-    /// Whether the message is the handler's answer; otherwise the handler emits it.
+    /// Whether the message is the answer of the handler. Otherwise, the handler emits the message.
     answer: bool,
     app: String,
     handler: String,
     upon: String,
     count: u64,
-    /// Number of messages of that type from all handlers.
+    /// Number of messages of this type from all handlers.
     of: u64,
 }
 
@@ -42,7 +42,8 @@ fn short(name: &str) -> &str {
 }
 
 impl Provenance {
-    /// Collects the causes from a status. The most frequent message type comes first, and within it the most frequent cause.
+    /// Collects the causes from a status, sorted by the frequency of the message type, and within a type by the
+    /// frequency of the cause, in descending order.
     pub(super) fn of(status: &Status) -> Provenance {
         let emitted = status.emits.iter().map(|e| Cause {
             message: short(&e.message).into(),
@@ -81,7 +82,7 @@ impl Provenance {
     /// Renders one sentence per message type, then the table.
     pub(super) fn text(&self) -> String {
         if self.causes.is_empty() {
-            return format!("no handler emitted or answered anything in {} s\n", self.seconds);
+            return format!("no handler emitted or answered a message in {} s\n", self.seconds);
         }
         let mut out = String::new();
         let mut last = None;

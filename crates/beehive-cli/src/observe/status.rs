@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The answer of `/api/v1/status`.
+/// The answer to `GET /api/v1/status`.
 #[derive(Deserialize)]
 pub(super) struct Served {
     pub(super) hive: Status,
@@ -95,7 +95,7 @@ impl Status {
             }
 
             for bee in &mut app.busiest {
-                // a bee that was not among the busiest then had few messages: keep its total
+                // a bee that was not among the busiest earlier had few messages at that time: keep its total
                 let Some(then) = then.busiest.iter().find(|b| b.bee == bee.bee) else { continue };
                 less(&mut bee.messages, then.messages);
                 for peer in &mut bee.from {

@@ -1,4 +1,5 @@
-//! `beehive top`: shows the busiest bees, which handlers merge bees, and which bees exchange most messages.
+//! `beehive top`: shows the busiest bees, the handlers that merge bees, and the pairs of bees that exchange the most
+//! messages.
 
 use super::Source;
 use super::status::{Bee, Peer, Status};
@@ -7,16 +8,17 @@ use clap::Args;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Shows the busiest bees, and which of them exchange most messages
+/// Shows the busiest bees, and the pairs of bees that exchange the most messages
 ///
-/// An app whose busiest bee handles most of its messages does not scale over cores: `beehive maps` names the source line that
-/// causes it. A handler whose messages often wait to merge combines the owners of its cells into one bee.
+/// An app whose busiest bee handles most of its messages does not scale with the number of cores; `beehive maps`
+/// names the source line that causes this. A handler whose messages often wait to merge combines the owners of its
+/// cells into one bee.
 #[derive(Args, Debug)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(super) source: Source,
 
-    /// Maximum number of bees and of pairs to show
+    /// Maximum number of bees, and of pairs of bees, to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) most: usize,
 
@@ -41,14 +43,14 @@ pub(crate) struct Top {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AppRow {
     app: String,
-    /// Hives that keep a copy of its state.
+    /// Number of hives that keep a copy of the app's state.
     replication: u32,
-    /// Hives that should, as the app asks.
+    /// Number of hives that should keep a copy, as requested by the app.
     replication_asked: u32,
     bees: u64,
     bees_merged: u64,
     messages: u64,
-    /// Number of messages that its busiest bee handled.
+    /// Number of messages that the app's busiest bee handled.
     busiest_messages: u64,
 }
 
@@ -85,7 +87,7 @@ pub(crate) struct PairRow {
 }
 
 impl Top {
-    /// Collects all apps and handlers, and the `most` busiest bees and pairs.
+    /// Collects all apps, all handlers, and at most `most` bees and pairs of bees, the busiest first.
     pub(crate) fn of(status: &Status, most: usize) -> Top {
         let mut top = Top {
             hive: status.hive,
@@ -222,7 +224,8 @@ impl Top {
     }
 }
 
-/// Copies of an app's state: how many there are, and how many it asks for if these are more.
+/// Formats the number of copies of an app's state. If the app requests more copies than there are, the text states
+/// that number, too.
 fn copies(replication: u32, asked: u32) -> String {
     if asked > replication { format!("{replication} (asked for {asked})") } else { replication.to_string() }
 }

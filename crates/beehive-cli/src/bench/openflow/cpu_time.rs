@@ -6,7 +6,8 @@ use std::time::Duration;
 /// Unit of times in `/proc/<pid>/stat`: `USER_HZ` is 100 on all Linux platforms that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Returns the user and system time of all threads of a process. `None` if the process does not exist or this is not Linux.
+/// Returns the sum of the user and system time of all threads of a process, or `None` if the process does not exist
+/// or the system is not Linux.
 pub(super) fn of_process(process: u32) -> Option<Duration> {
     parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }

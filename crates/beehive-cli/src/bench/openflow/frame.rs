@@ -1,18 +1,18 @@
-//! Builds packet-ins from templates, with a stamp in each frame that identifies it in the answer.
+//! Builds packet-ins from templates. A stamp in each frame identifies the packet-in when the controller answers it.
 
 use super::wire::{self, Version, kind};
 
 /// Length of every frame in bytes, the minimum of Ethernet.
 pub(super) const FRAME_BYTES: usize = 64;
-/// Offset of the stamp: after Ethernet, IPv4 and UDP, and equally after Ethernet and ARP.
+/// Offset of the stamp. The headers of Ethernet, IPv4 and UDP together are as long as those of Ethernet and ARP.
 const STAMP_AT: usize = 42;
 const IP_SUM_AT: usize = 24;
 const IP_SOURCE_AT: usize = 26;
 
-/// Identifies the packet-in of a frame. It is part of the payload, so a packet-out returns it.
+/// Identifies the packet-in to which a frame belongs. The stamp is part of the payload, so a packet-out returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Random number of the run: frames of earlier runs that a controller has kept do not count.
+    /// Random number of the run, so that frames of earlier runs that a controller has kept do not count.
     pub(super) run: u32,
     /// Number of the switch that sent the packet-in.
     pub(super) switch: u32,
@@ -47,7 +47,7 @@ impl Stamp {
 /// An emulated host. Its MAC and IPv4 addresses are computed from the fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Host {
-    /// Number of its switch.
+    /// Number of the switch to which the host is attached.
     pub(super) switch: u32,
     /// Number of the host at that switch.
     pub(super) number: u16,
@@ -72,7 +72,7 @@ impl Host {
     }
 }
 
-/// Template of a PACKET_IN message. Copies are patched with the fields that differ.
+/// Template of a PACKET_IN message. The fields that differ between messages are patched in each copy.
 #[derive(Debug, Clone)]
 pub(super) struct PacketIn {
     message: Vec<u8>,

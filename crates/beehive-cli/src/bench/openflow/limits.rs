@@ -1,34 +1,37 @@
-//! The limits of the load generator: of its options, and of the resources that a controller can make it use.
+//! The limits of the load generator's options, and of the resources that a controller can make it use.
 
 use std::time::Duration;
 
 /// Maximum number of emulated switches.
 pub(super) const SWITCHES_MAX: u32 = 65_536;
-/// Maximum number of hosts per switch: the number of a host takes two bytes of its MAC address.
+/// Maximum number of hosts per switch. The number of a host occupies two bytes of its MAC address.
 pub(super) const HOSTS_MAX: u32 = 65_535;
-/// Maximum number of ports per switch: in OpenFlow 1.0 all of them must fit into one FEATURES_REPLY.
+/// Maximum number of ports per switch. In OpenFlow 1.0, all ports must fit into one FEATURES_REPLY.
 pub(super) const PORTS_MAX: u32 = 1_000;
-/// Maximum number of outstanding packet-ins per switch: the slot takes 16 bits of a buffer id, and 0xffff means none.
+/// Maximum number of outstanding packet-ins per switch. The slot occupies 16 bits of a buffer id, and must not make
+/// the id equal to `NO_BUFFER`.
 pub(super) const WINDOW_MAX: u32 = 32_768;
 /// Maximum number of threads.
 pub(super) const THREADS_MAX: usize = 256;
-/// Maximum number of (source, destination) pairs of a switch; it sends them in a cycle.
+/// Maximum number of (source, destination) pairs of a switch, which sends their packets in a cycle.
 pub(super) const PAIRS_MAX: usize = 65_536;
 /// Length of the read buffer that all switches of a thread share, in bytes.
 pub(super) const READ_BYTES: usize = 256 * 1024;
-/// Maximum length of an OpenFlow message: its length field has 16 bits.
+/// Maximum length of an OpenFlow message, whose length field has 16 bits.
 pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
 /// Maximum number of handshakes in flight per thread, so that an accept queue of 128 does not overflow.
 pub(super) const HANDSHAKES_AT_ONCE_MAX: usize = 32;
-/// Maximum number of unsent bytes of a connection. It fails beyond that: the controller sends requests and does not read.
+/// Maximum number of unsent bytes of a connection. Beyond that, the connection fails, because the controller sends
+/// requests without reading the answers.
 pub(super) const UNSENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Number of announcements of a host after which the controller is assumed not to answer them.
 pub(super) const ANNOUNCEMENTS_MAX: u8 = 3;
-/// Maximum number of distinct reasons of lost connections that are reported; further ones are only counted.
+/// Maximum number of distinct reasons for lost connections that are reported. Connections lost for further reasons
+/// are only counted.
 pub(super) const FAULTS_KEPT_MAX: usize = 8;
-/// Maximum latency of the histogram; slower answers count as this.
+/// Maximum latency in the histogram. Slower answers are recorded with this latency.
 pub(super) const LATENCY_MAX: Duration = Duration::from_secs(60);
 /// Interval of checking outstanding packet-ins for timeouts.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(50);
-/// Time that switches of OpenFlow 1.3 wait for a table-miss flow before they send without one.
+/// Time for which switches of OpenFlow 1.3 wait for a table-miss flow before they send without one.
 pub(super) const TABLE_MISS_WAIT: Duration = Duration::from_secs(2);

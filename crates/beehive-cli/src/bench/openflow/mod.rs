@@ -1,8 +1,9 @@
 //! `beehive bench openflow`: measures any OpenFlow controller with emulated switches.
 //!
-//! The conductor (this file) moves worker threads through the stages of a run. A [`worker`] owns the sockets and the poll loop
-//! of some switches; [`switch`] is their protocol without I/O; [`window`] tracks outstanding packet-ins; [`frame`] builds the
-//! packets of hosts; [`wire`] encodes OpenFlow, independently of the codec that the controller uses.
+//! The conductor (this file) moves worker threads through the stages of a run. A [`worker`] owns the sockets and the
+//! poll loop of some switches. [`switch`] is the protocol of a switch without I/O, [`window`] tracks outstanding
+//! packet-ins, [`frame`] builds the packets of hosts, and [`wire`] encodes OpenFlow independently of the codec that
+//! the controller uses.
 
 mod cpu_time;
 mod frame;
@@ -43,7 +44,7 @@ enum Failure {
     Handshake { ready: u32, switches: u32, waited: Duration, faults: Vec<String> },
     /// All switches lost their connections.
     AllDisconnected { faults: Vec<String> },
-    /// The system refused a thread or a poll instance, or a thread panicked.
+    /// The system refused to create a thread or a poll instance, polling failed, or a thread panicked.
     System(String),
 }
 
@@ -53,7 +54,7 @@ impl fmt::Display for Failure {
             Self::Unreachable { controller, why } => {
                 return write!(
                     f,
-                    "cannot reach a controller at {controller}: {why}\nIs it running, and does it listen at this address?"
+                    "cannot reach a controller at {controller}: {why}\nIs the controller running, and does it listen on this address?"
                 );
             }
             Self::System(why) => return f.write_str(why),
@@ -73,7 +74,7 @@ impl fmt::Display for Failure {
 
         faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))?;
         if faults.iter().any(|fault| fault.contains("refused")) {
-            f.write_str("\nIs the controller running, and does it listen at this address?")?;
+            f.write_str("\nIs the controller running, and does it listen on this address?")?;
         }
         if faults.iter().any(|fault| fault.contains("os error 24")) {
             f.write_str("\nEach switch needs a file descriptor here and in the controller: raise the limit with `ulimit -n`.")?;
@@ -119,7 +120,7 @@ fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Fail
     let mut results = Vec::with_capacity(threads);
     for worker in workers {
         let result =
-            worker.join().map_err(|_| Failure::System("a thread of the generator panicked".into()))?;
+            worker.join().map_err(|_| Failure::System("a thread of the load generator panicked".into()))?;
         results.push(result.map_err(|error| Failure::System(format!("polling failed: {error}")))?);
     }
 
@@ -137,7 +138,7 @@ fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
     match addresses.as_slice() {
         [] => Err(unreachable("the name has no address".into())),
         [address] => Ok(*address),
-        // a name with several addresses, such as localhost: take the first one that accepts a connection
+        // a name such as localhost can have several addresses: take the first one that accepts a connection
         several => {
             let mut last = String::new();
             for address in several {
@@ -151,7 +152,7 @@ fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// Starts the worker threads and deals the switches out to them.
+/// Starts the worker threads and distributes the switches among them.
 fn start(
     args: &OpenflowArgs,
     plan: &Arc<Plan>,
@@ -159,7 +160,7 @@ fn start(
     threads: usize,
 ) -> Result<Vec<JoinHandle<io::Result<WorkerResult>>>, Failure> {
     let failure =
-        |error: io::Error| Failure::System(format!("cannot start a thread of the generator: {error}"));
+        |error: io::Error| Failure::System(format!("cannot start a thread of the load generator: {error}"));
     (0..threads)
         .map(|number| {
             let switches = (0..args.switches).skip(number).step_by(threads).collect();
@@ -171,7 +172,7 @@ fn start(
         .inspect_err(|_| shared.enter(Stage::Stop))
 }
 
-/// Moves the workers from stage to stage.
+/// Moves the workers from one stage to the next.
 struct Conductor<'a> {
     args: &'a OpenflowArgs,
     shared: &'a Shared,
@@ -190,7 +191,7 @@ impl Conductor<'_> {
 
         self.measure()?;
         self.shared.enter(Stage::Drain);
-        // workers notice the stage within POLL_INTERVAL and report outstanding packet-ins with their next sweep
+        // workers notice the new stage within POLL_INTERVAL, and report outstanding packet-ins with their next sweep
         thread::sleep(3 * POLL_INTERVAL + limits::SWEEP_EVERY);
 
         let begun = Instant::now();
@@ -210,7 +211,7 @@ impl Conductor<'_> {
     }
 
     fn report(&mut self, words: fmt::Arguments<'_>) {
-        // a closed standard error does not stop the run
+        // if standard error is closed, the run continues
         let _ = writeln!(self.progress, "{words}");
     }
 
@@ -238,7 +239,8 @@ impl Conductor<'_> {
         }
 
         let connected = begun.elapsed();
-        // a controller installs the table-miss flow of OpenFlow 1.3 shortly after the handshake; 1.0 needs none
+        // with OpenFlow 1.3, a controller installs the table-miss flow shortly after the handshake; 1.0 does not need
+        // one
         while self.shared.sum(|p| &p.table_miss) < self.alive()
             && begun.elapsed() < connected + limits::TABLE_MISS_WAIT
         {
@@ -313,7 +315,7 @@ impl Conductor<'_> {
 
             let (now, answered) = (Instant::now(), self.shared.answered());
             let elapsed = now.duration_since(last);
-            // a fraction of a second at the end is too short for a rate
+            // a short interval at the end does not give a meaningful rate
             if elapsed < Duration::from_millis(500) && !rates.is_empty() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! The command line of `beehive bench openflow`, and the plan that its threads share.
+//! The command line of `beehive bench openflow`, and the plan of a run, which all threads share.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use super::wire::Version;
 
 /// Measures an OpenFlow controller with emulated switches that send packet-ins
 ///
-/// Emulated switches connect to a controller, announce their hosts so that the controller learns their locations, and then send
-/// packets between known hosts. A packet-in counts as answered when a packet-out returns its frame, or when a flow-mod or
-/// packet-out releases its buffer. A flow-mod and a packet-out for the same packet count once.
+/// Emulated switches connect to a controller, announce their hosts so that the controller learns their locations, and
+/// then send packets between known hosts. A packet-in counts as answered when a packet-out returns its frame, or when
+/// a flow-mod or packet-out releases its buffer. A flow-mod and a packet-out for the same packet count as one answer.
 ///
 ///   throughput   every switch keeps --window packet-ins outstanding: how many can the controller answer?
-///   latency      every switch has one outstanding: how long does an answer take?
+///   latency      every switch keeps one packet-in outstanding: how long does an answer take?
 ///
-/// Packets have 64 bytes and are not buffered at the switch unless --buffers is given: as with Open vSwitch, the controller must
-/// return the whole packet. The progress of each second goes to standard error, the result to standard output.
+/// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so that the controller must return
+/// the whole packet, as with Open vSwitch. The progress of each second goes to standard error, the result to standard
+/// output.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment, after_help = EXAMPLES)]
 pub(crate) struct OpenflowArgs {
@@ -59,7 +60,7 @@ pub(crate) struct OpenflowArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::WINDOW_MAX)))]
     pub(super) window: Option<u32>,
 
-    /// Buffer packets at the switch: packet-ins have a buffer id that answers may release
+    /// Buffer packets at the switch: packet-ins have a buffer id, which answers can release
     #[arg(long)]
     pub(super) buffers: bool,
 
@@ -67,12 +68,12 @@ pub(crate) struct OpenflowArgs {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Number of threads of the load generator; one is faster than most controllers
+    /// Number of threads of the load generator; a single one is faster than most controllers
     #[arg(long, default_value_t = 1, value_parser = threads)]
     pub(super) threads: usize,
 
-    /// Poll for answers without sleeping: excludes the wake-up time of the load generator from latencies, but needs a core per
-    /// thread
+    /// Poll for answers without sleeping: excludes the wake-up time of the load generator from latencies, but needs
+    /// one core per thread
     #[arg(long)]
     pub(super) busy_poll: bool,
 
@@ -80,7 +81,7 @@ pub(crate) struct OpenflowArgs {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(super) timeout: Duration,
 
-    /// Time for all switches together to connect, in seconds
+    /// Time within which all switches must connect, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds)]
     pub(super) connect_timeout: Duration,
 
@@ -109,7 +110,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// Returns the name as on the command line.
+    /// Returns the name that is used on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -164,11 +165,11 @@ pub(super) struct Plan {
     pub(super) buffers: bool,
     pub(super) busy_poll: bool,
     pub(super) timeout: Duration,
-    /// Random number of this run, part of every stamp.
+    /// Random number of this run, which is part of every stamp.
     pub(super) run: u32,
-    /// Pairs (source, destination) of hosts in sending order; the two are never at the same port.
+    /// Pairs (source, destination) of hosts in sending order. The two hosts of a pair are never at the same port.
     pub(super) pairs: Vec<(u16, u16)>,
-    /// By version: the packet between hosts, and the announcement.
+    /// For each version, the template of a packet between hosts and the template of an announcement.
     templates: [[PacketIn; 2]; 2],
 }
 
@@ -220,11 +221,11 @@ impl Plan {
     }
 }
 
-/// Default number of outstanding packet-ins of all switches together: enough to keep both sides busy.
+/// Default number of outstanding packet-ins of all switches together, which is enough to keep both sides busy.
 const WINDOW_TOTAL: u32 = 8_192;
-/// Minimum of the default window of a switch.
+/// Minimum default window of a switch.
 const WINDOW_MIN: u32 = 128;
-/// Maximum of the default window of a switch.
+/// Maximum default window of a switch.
 const WINDOW_ALONE: u32 = 2_048;
 
 #[inline]
@@ -232,7 +233,8 @@ fn port_of(host: u16, ports: u32) -> u16 {
     (u32::from(host) % ports) as u16 + 1
 }
 
-/// Returns the pairs of hosts: each host sends to up to sixteen others. The shuffled order is the same in every run.
+/// Returns the pairs of hosts. Each host sends to at most sixteen others. The order is shuffled, but the same in
+/// every run.
 fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
     let rounds = (hosts - 1).min(16).min((limits::PAIRS_MAX as u32 / hosts).max(1));
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -247,7 +249,7 @@ fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
     for _ in 0..rounds {
         for source in 0..hosts {
             let mut destination = (source + 1 + next(u64::from(hosts) - 1) as u32) % hosts;
-            // terminates: there are at least two ports and two hosts, so another port has a host
+            // terminates, because there are at least two ports and two hosts, so that a host at another port exists
             while port_of(destination as u16, ports) == port_of(source as u16, ports) {
                 destination = (destination + 1) % hosts;
             }

@@ -10,7 +10,7 @@ use super::options::{OpenflowArgs, OpenflowVersion, Plan};
 use super::tally::Counts;
 use super::worker::WorkerResult;
 
-/// The result of a run. Field names have the unit of times.
+/// The result of a run. The names of fields that hold times end in their unit.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) controller: String,
@@ -37,7 +37,8 @@ pub(super) struct Report {
     pub(super) misdirected: u64,
     pub(super) openflow_errors: u64,
     pub(super) unknown_requests: u64,
-    /// Number of switches with a table-miss flow, without which a real switch of 1.3 would send nothing. 1.0 needs none.
+    /// Number of switches that have a table-miss flow or do not need one. Without it, a real switch of OpenFlow 1.3
+    /// would send no packet-ins; 1.0 does not need one.
     pub(super) switches_with_table_miss: u32,
     /// Number of switches that lost their connection.
     pub(super) switches_lost: u32,
@@ -48,7 +49,7 @@ pub(super) struct Report {
     pub(super) generator_cpu: Option<CpuUse>,
 }
 
-/// Answered packet-ins per second: the mean of the whole run; minimum, median and maximum of single seconds.
+/// Answered packet-ins per second: the mean of the whole run, and the minimum, median and maximum of single seconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Rate {
     pub(super) mean: f64,
@@ -69,7 +70,7 @@ pub(super) struct Latency {
     pub(super) max: u64,
 }
 
-/// Distribution of answers over switches.
+/// Distribution of the answers over the switches.
 #[derive(Debug, Serialize)]
 pub(super) struct Fairness {
     /// Answers per second of the slowest switch.
@@ -101,7 +102,7 @@ impl CpuUse {
 /// Observations of the conductor during the measurement.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Answers per second in each second.
+    /// Number of answers in each second.
     pub(super) seconds: Vec<f64>,
     /// Duration of the measurement.
     pub(super) elapsed: Duration,
@@ -133,7 +134,7 @@ impl Report {
             shares.extend(result.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
             match &mut latencies {
                 None => latencies = Some(result.tally.latencies().clone()),
-                // cannot fail: all histograms have the same bounds
+                // cannot fail, because all histograms have the same bounds
                 Some(all) => all.add(result.tally.latencies()).unwrap_or_default(),
             }
         }
@@ -200,7 +201,7 @@ impl Report {
 
         warn(
             self.answered == 0,
-            "no packet-in was answered: does the controller forward between learned hosts?".into(),
+            "no packet-in was answered: does the controller forward packets between hosts that it has learned?".into(),
         );
         warn(
             args.of == OpenflowVersion::V13 && self.openflow != "1.3",
@@ -210,7 +211,7 @@ impl Report {
         warn(
             self.switches_with_table_miss < self.switches,
             format!(
-                "{} switches got no table-miss flow: real OpenFlow 1.3 switches would have sent nothing",
+                "{} switches received no table-miss flow: real OpenFlow 1.3 switches would have sent no packet-ins",
                 self.switches - self.switches_with_table_miss
             ),
         );
@@ -218,17 +219,17 @@ impl Report {
         warn(
             self.flooded * 100 > self.answered,
             format!(
-                "{} answers flooded packets whose destination was announced: the controller does not learn, or forgets",
+                "{} answers flooded packets whose destination was announced: the controller does not learn hosts, or forgets them",
                 self.flooded
             ),
         );
         warn(self.misdirected > 0, format!("{} answers sent packets to the wrong port", self.misdirected));
-        warn(self.switches_lost > 0, format!("{} switches lost their connection", self.switches_lost));
+        warn(self.switches_lost > 0, format!("{} switches lost their connections", self.switches_lost));
         let busy =
             !args.busy_poll && self.generator_cpu.is_some_and(|cpu| cpu.cores > 0.9 * self.threads as f64);
         warn(
             busy,
-            "the generator was busy nearly all the time and may be the limit: try more --threads".into(),
+            "the load generator was busy nearly all the time and may have limited the result: try more --threads".into(),
         );
 
         warnings

@@ -28,7 +28,7 @@ impl Stage {
     const ALL: [Self; 6] =
         [Self::Connect, Self::Announce, Self::WarmUp, Self::Measure, Self::Drain, Self::Stop];
 
-    /// Returns what switches send in this stage.
+    /// Returns the packets that switches send in this stage.
     pub(super) fn offer(self) -> Load {
         match self {
             Self::Connect | Self::Drain | Self::Stop => Load::None,
@@ -38,13 +38,13 @@ impl Stage {
     }
 }
 
-/// Progress of one worker, written by that worker only. Aligned to avoid false sharing.
+/// Progress of one worker, which only that worker writes. Aligned to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Progress {
     /// Number of switches that have completed their handshake.
     pub(super) ready: AtomicU32,
-    /// Number of switches that have a table-miss flow or need none.
+    /// Number of switches that have a table-miss flow or do not need one.
     pub(super) table_miss: AtomicU32,
     /// Number of switches that have announced all hosts.
     pub(super) announced: AtomicU32,
@@ -130,7 +130,7 @@ impl Shared {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Describes the first distinct reasons, each with the switches that it concerns.
+    /// Describes the first distinct reasons for lost connections. Each description names the affected switches.
     pub(super) fn faults(&self) -> Vec<String> {
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         let words = |loss: &Disconnects| match loss.others {

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::limits::LATENCY_MAX;
 
-/// Counters that are added up over switches and threads.
+/// Counters, which are summed over switches and threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Number of answered packet-ins.
@@ -17,7 +17,7 @@ pub(super) struct Counts {
     pub(super) packet_outs: u64,
     /// Number of packet-ins that were not answered in time.
     pub(super) unanswered: u64,
-    /// Number of answers to packet-ins that had been answered or had timed out.
+    /// Number of answers to packet-ins that had already been answered or had timed out.
     pub(super) repeated: u64,
     /// Number of packet-outs that do not answer a packet-in of this switch (LLDP probes, packets of other switches).
     pub(super) foreign: u64,
@@ -54,7 +54,7 @@ pub(super) struct Tally {
     latencies: Histogram<u64>,
     /// Latency of the current run of equal latencies, in nanoseconds.
     run_ns: u64,
-    /// Number of answers in that run that the histogram does not have yet.
+    /// Number of answers in that run, which the histogram does not contain yet.
     run_length: u64,
 }
 
@@ -62,15 +62,15 @@ impl Tally {
     /// Returns empty counters.
     ///
     /// # Panics
-    /// Never: the bounds of the histogram are valid constants.
+    /// Never panics, because the bounds of the histogram are valid constants.
     pub(super) fn new() -> Self {
         let latencies =
             Histogram::new_with_bounds(1, LATENCY_MAX.as_nanos() as u64, 3).expect("constant bounds");
         Self { counts: Counts::default(), latencies, run_ns: 0, run_length: 0 }
     }
 
-    /// Counts an answer with this latency. Answers from one read to packet-ins of one write have equal latencies, so a run of
-    /// equal latencies is recorded at once.
+    /// Counts an answer with this latency. If one read returns the answers to packet-ins that were sent in one write,
+    /// their latencies are equal. Therefore a run of equal latencies is recorded at once.
     #[inline]
     pub(super) fn answered(&mut self, latency_ns: u64) {
         self.counts.answered += 1;

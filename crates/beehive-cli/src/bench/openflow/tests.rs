@@ -26,7 +26,7 @@ enum Behavior {
     Flooding,
     /// Sends every packet-out twice.
     Twice,
-    /// Answers every second packet-in only.
+    /// Answers only every second packet-in.
     Lazy,
     /// Does not answer.
     Silent,
@@ -54,7 +54,7 @@ fn serve(mut socket: TcpStream, version: u8, behavior: Behavior) -> Option<()> {
     socket.set_nodelay(true).ok()?;
     socket.write_all(&[version, kind::HELLO, 0, 8, 0, 0, 0, 0]).ok()?;
     if behavior == Behavior::Stuck {
-        // until the other side closes the connection
+        // read until the other side closes the connection
         return std::io::copy(&mut socket, &mut std::io::sink()).map(drop).ok();
     }
 
@@ -190,8 +190,8 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
             let report = measure_against(
                 version,
                 Behavior::Learning,
-                // long timeouts: on a machine that stalls, late answers would count as lost, and a thread may start its
-                // measurement late
+                // The timeouts are long, because on a slow machine late answers would count as lost, and a thread may
+                // start its measurement late.
                 &format!("--of {of} --mode {mode} --switches 3 --threads 2 --timeout 10 --seconds 1"),
             );
             let context = format!("{version} {of} {mode}: {report:?}");
@@ -263,7 +263,7 @@ fn what_was_answered_before_measuring_does_not_count() {
     // the counters per switch and per thread start with the measurement and must agree
     let (mean, only) = (report.rate_per_second.mean, report.fairness.slowest_per_second);
     assert!(mean > 0.0 && (mean / only - 1.0).abs() < 1e-9, "{report:?}");
-    // the rate of single seconds does not include answers of the warm-up
+    // the rates of single seconds do not include answers from the warm-up
     assert!(report.rate_per_second.min > mean / 5.0, "{report:?}");
 }
 

@@ -3,13 +3,13 @@
 /// A packet-in that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// Time of sending, in nanoseconds of the clock of the worker.
+    /// Time of sending, in nanoseconds on the worker's clock.
     pub(super) at_ns: u64,
     /// Number of the host that sent the packet.
     pub(super) host: u16,
     /// Port of the destination; 0 for an announcement.
     pub(super) port: u16,
-    /// Number of the attempt to announce the host, from 1; 0 for other packets.
+    /// Number of the attempt to announce the host, counted from 1, or 0 for other packets.
     pub(super) attempt: u8,
 }
 
@@ -20,8 +20,9 @@ struct Slot {
     sent: Sent,
 }
 
-/// A fixed number of slots. A packet-in carries its slot and sequence number, so an answer is matched in constant time and in any
-/// order. A repeated or late answer finds the slot free or with another sequence number.
+/// A fixed number of slots for outstanding packet-ins. A packet-in carries its slot and sequence number, so that
+/// answers are matched in constant time and in any order. A repeated or late answer finds the slot free or with
+/// another sequence number.
 #[derive(Debug)]
 pub(super) struct Window {
     places: Vec<Slot>,
@@ -53,7 +54,8 @@ impl Window {
         Some((place, self.last))
     }
 
-    /// Returns the buffer id for a slot and a sequence number. It is never `NO_BUFFER`, because slots are below 32 768.
+    /// Returns the buffer id for a slot and a sequence number. The id is never `NO_BUFFER`, because slots are below
+    /// 32 768.
     pub(super) fn buffer(place: u16, sequence: u64) -> u32 {
         ((sequence & 0xffff) as u32) << 16 | u32::from(place)
     }
@@ -119,7 +121,7 @@ mod tests {
         assert_eq!(
             window.answer(place, sequence - 3),
             None,
-            "an answer to an earlier packet-in in that place"
+            "an answer to an earlier packet-in in the same slot"
         );
         assert_eq!(window.answer(999, 1), None);
         assert_eq!(window.answer(place, 0), None);

@@ -1,7 +1,7 @@
-//! Encodes the few OpenFlow 1.0 and 1.3 messages that a switch sends, and parses those that it receives.
+//! Encodes the few OpenFlow 1.0 and 1.3 messages that a switch sends, and parses the messages that it receives.
 //!
-//! It shares no code with `beehive-of`, so that it can find errors there. Parsers return `None` if a field lies outside of its
-//! message; nothing here panics on bytes from the network.
+//! This module shares no code with `beehive-of`, so that it can reveal errors there. Parsers return `None` if a field
+//! lies outside of its message. No function here panics on bytes from the network.
 
 /// An OpenFlow version that emulated switches support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ impl Version {
     }
 }
 
-/// Message types. Those without a prefix have the same number in both versions.
+/// Message types. The types without a prefix have the same number in both versions.
 pub(super) mod kind {
     pub(crate) const HELLO: u8 = 0;
     pub(crate) const ERROR: u8 = 1;
@@ -88,7 +88,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// The fields of a packet-out that the load generator needs.
 pub(super) struct PacketOut<'a> {
-    /// Id of the buffer that it releases, or [`NO_BUFFER`].
+    /// Id of the buffer that the packet-out releases, or [`NO_BUFFER`].
     pub(super) buffer: u32,
     /// Port of the first output action, with reserved ports numbered as in 1.3. `None` if the packet is dropped.
     pub(super) port: Option<u32>,
@@ -109,7 +109,8 @@ impl<'a> PacketOut<'a> {
     }
 }
 
-/// Returns the port of the first OUTPUT action. The outer `None` means a malformed list.
+/// Returns the port of the first OUTPUT action. The inner `None` means that there is no OUTPUT action, the outer
+/// `None` that the list is malformed.
 #[inline]
 fn first_output(version: Version, mut actions: &[u8]) -> Option<Option<u32>> {
     while !actions.is_empty() {
@@ -131,7 +132,7 @@ fn first_output(version: Version, mut actions: &[u8]) -> Option<Option<u32>> {
     Some(None)
 }
 
-/// Converts a port of 1.0 to 1.3: reserved ports (0xff00 and above) have the same low bits.
+/// Converts a port number of 1.0 to 1.3. Reserved ports (0xff00 and above) have the same low bits in both versions.
 fn widen_port(port: u16) -> u32 {
     if port >= 0xff00 { 0xffff_0000 | u32::from(port) } else { u32::from(port) }
 }
@@ -151,8 +152,8 @@ pub(super) fn adds_table_miss(message: &[u8]) -> bool {
     u16_at(message, 24) == Some(0) && u16_at(message, 30) == Some(0) && u16_at(message, 50) == Some(4)
 }
 
-/// Negotiates the version (1.3 section 6.3.1): the highest common one if both sides sent a bitmap, otherwise the lower one.
-/// `None` if the emulated switches do not support it.
+/// Negotiates the version (1.3 section 6.3.1): the highest common version if both sides sent a bitmap, otherwise the
+/// lower of the two versions. Returns `None` if the emulated switches do not support the result.
 pub(super) fn negotiate(ours: Version, hello: &[u8]) -> Option<Version> {
     if ours == Version::V13
         && let Some(bitmap) = version_bitmap(hello)
@@ -193,7 +194,8 @@ pub(super) fn begin(out: &mut Vec<u8>, version: Version, kind: u8, transaction: 
 /// Writes the length of the message that starts at `start`.
 ///
 /// # Panics
-/// Panics if the message exceeds the length field. All messages here are built from bounded parts.
+/// Panics if the message is too long for the length field, which cannot happen because all messages here are built
+/// from bounded parts.
 pub(super) fn finish(out: &mut [u8], start: usize) {
     let length = u16::try_from(out.len() - start).expect("a message of the generator fits its length field");
     out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
@@ -206,7 +208,7 @@ pub(super) fn message(out: &mut Vec<u8>, version: Version, kind: u8, transaction
     finish(out, start);
 }
 
-/// Appends a HELLO. A switch of version 1.3 announces 1.0 as well, in a bitmap; 1.0 has no bitmap.
+/// Appends a HELLO. A switch of version 1.3 also announces 1.0, in a bitmap. Version 1.0 has no bitmap.
 pub(super) fn hello(out: &mut Vec<u8>, newest: Version) {
     match newest {
         Version::V10 => message(out, newest, kind::HELLO, 1, &[]),
@@ -214,7 +216,7 @@ pub(super) fn hello(out: &mut Vec<u8>, newest: Version) {
     }
 }
 
-/// Appends a FEATURES_REPLY. 1.0 lists the ports in it, 1.3 in a multipart reply.
+/// Appends a FEATURES_REPLY. In 1.0 it lists the ports; 1.3 lists them in a multipart reply.
 pub(super) fn features_reply(
     out: &mut Vec<u8>,
     version: Version,
@@ -270,7 +272,8 @@ fn port_description(out: &mut Vec<u8>, version: Version, datapath: u64, port: u3
     }
 }
 
-/// Appends the answer to a statistics (1.0) or multipart (1.3) request of a switch without flows, with all counters 0.
+/// Appends the answer to a statistics request (1.0) or multipart request (1.3) from a switch without flows, whose
+/// counters are all 0.
 pub(super) fn statistics_reply(
     out: &mut Vec<u8>,
     version: Version,

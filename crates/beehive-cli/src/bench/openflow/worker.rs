@@ -1,4 +1,4 @@
-//! A worker thread of the load generator: the sockets and the poll loop of some of the switches.
+//! A worker thread of the load generator, which runs the sockets and the poll loop of some of the switches.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use super::switch::{Fault, Switch};
 use super::tally::Tally;
 use super::wire::Version;
 
-/// Maximum time that a worker sleeps before it checks the stage of the run.
+/// Maximum time for which a worker sleeps before it checks the stage of the run.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time after which an unanswered announcement is repeated.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The measurement of one worker.
 #[derive(Debug)]
 pub(super) struct WorkerResult {
-    /// Counters of the measurement, including packet-ins of it that were lost during the drain.
+    /// Counters of the measurement. They include packet-ins of the measurement that were lost during the drain.
     pub(super) tally: Tally,
     /// Duration of the measurement.
     pub(super) measured: Duration,
@@ -33,7 +33,7 @@ pub(super) struct WorkerResult {
     pub(super) answered: Vec<u64>,
     /// Number of switches that negotiated OpenFlow 1.0.
     pub(super) on_v10: u32,
-    /// Number of switches that have a table-miss flow or need none.
+    /// Number of switches that have a table-miss flow or do not need one.
     pub(super) table_miss: u32,
 }
 
@@ -116,7 +116,7 @@ impl Worker {
     /// Runs until the stage [`Stage::Stop`].
     ///
     /// # Errors
-    /// Returns an error if polling fails. Nothing that a controller does is an error here.
+    /// Returns an error if polling fails. A misbehaving controller does not cause an error here.
     pub(super) fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Events::with_capacity(1_024);
         let mut stage = Stage::Connect;
@@ -213,7 +213,7 @@ impl Worker {
             match connected {
                 Ok(socket) => {
                     connection.socket = Some(socket);
-                    // sent with the first writable event, which says that the connection is established
+                    // sent with the first writable event, which signals that the connection is established
                     let mut hello = Vec::new();
                     connection.switch.send_hello(&self.plan, &mut hello);
                     connection.unsent = hello;
@@ -256,7 +256,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads until the socket is empty, because events are edge-triggered. The window bounds the number of answers to read.
+    /// Reads until the socket is empty, because events are edge-triggered. The window limits the number of answers to
+    /// read.
     fn on_readable(&mut self, at: usize, stage: Stage) -> Result<(), Fault> {
         loop {
             let Some(connection) = self.connections.get_mut(at) else { return Ok(()) };
@@ -270,7 +271,8 @@ impl Worker {
                 Err(error) => return Err(Fault::Broken(error)),
             };
 
-            // an incomplete message is shorter than MESSAGE_BYTES_MAX, so it fits before the bytes that were read
+            // an incomplete message is shorter than MESSAGE_BYTES_MAX, so it fits in front of the bytes that were
+            // read
             let start = MESSAGE_BYTES_MAX - connection.partial.len();
             before[start..].copy_from_slice(&connection.partial);
             let bytes = &self.input[start..MESSAGE_BYTES_MAX + read];
@@ -385,7 +387,7 @@ impl Worker {
     }
 }
 
-/// Writes as much as the socket accepts. Returns the number of bytes.
+/// Writes as many bytes as the socket accepts. Returns their number.
 fn write(socket: &mut TcpStream, bytes: &[u8]) -> Result<usize, Fault> {
     let mut sent = 0;
     while let Some(rest) = bytes.get(sent..)

@@ -1,4 +1,5 @@
-//! The protocol of an emulated switch without I/O: takes bytes from the controller and returns bytes for it.
+//! The protocol of an emulated switch, without I/O: it takes bytes from the controller and returns bytes to send to
+//! it.
 
 use std::fmt;
 
@@ -56,13 +57,13 @@ impl fmt::Display for Fault {
 pub(super) enum Load {
     /// Nothing.
     None,
-    /// Announcements of its hosts.
+    /// Announcements of the switch's hosts.
     Announcements,
-    /// Packets between its hosts.
+    /// Packets between the switch's hosts.
     Traffic,
 }
 
-/// An emulated switch: handshake, answers to requests, and packets of its hosts.
+/// An emulated switch. It completes the handshake, answers requests, and sends the packets of its hosts.
 #[derive(Debug)]
 pub(super) struct Switch {
     index: u32,
@@ -70,7 +71,7 @@ pub(super) struct Switch {
     ready: bool,
     /// Whether the controller has installed a table-miss flow.
     table_miss: bool,
-    /// Whether the controller has taken the slave role.
+    /// Whether the controller has the slave role.
     slave: bool,
     miss_send_bytes: u16,
     window: Window,
@@ -78,9 +79,9 @@ pub(super) struct Switch {
     cursor: usize,
     /// The next host to announce.
     next_host: u32,
-    /// Hosts to announce again, with the number of attempts so far.
+    /// Hosts to announce again, each with the number of attempts so far.
     to_repeat: Vec<(u16, u8)>,
-    /// Number of hosts whose announcement was answered or given up.
+    /// Number of hosts whose announcement was answered or abandoned.
     announced: u32,
     /// Whether the controller has answered any announcement.
     heard_announcement: bool,
@@ -112,7 +113,7 @@ impl Switch {
         }
     }
 
-    /// Returns the datapath id, which is never 0 and the same in every run.
+    /// Returns the datapath id, which is never 0 and is the same in every run.
     fn datapath(&self) -> u64 {
         u64::from(self.index) + 1
     }
@@ -127,12 +128,13 @@ impl Switch {
         self.negotiated
     }
 
-    /// Returns whether unmatched packets go to the controller: always in 1.0, with a table-miss flow in 1.3.
+    /// Returns whether unmatched packets go to the controller: always in 1.0, and in 1.3 if there is a table-miss
+    /// flow.
     pub(super) fn has_table_miss(&self) -> bool {
         self.table_miss || self.negotiated == Some(Version::V10)
     }
 
-    /// Returns whether all hosts were announced, answered or not.
+    /// Returns whether all hosts have been announced, whether or not the controller answered.
     pub(super) fn is_announced(&self, plan: &Plan) -> bool {
         self.announced >= plan.hosts
     }
@@ -147,8 +149,8 @@ impl Switch {
         wire::hello(out, plan.newest);
     }
 
-    /// Handles bytes from the controller and appends the replies to `out`. Returns the number of bytes in complete messages; the
-    /// caller must pass the rest again, together with the bytes that follow.
+    /// Handles bytes from the controller and appends the replies to `out`. Returns the number of bytes in complete
+    /// messages. The caller must pass the remaining bytes again, together with the bytes that follow.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -162,7 +164,7 @@ impl Switch {
         while let Some(header) = rest.first_chunk::<{ wire::HEADER_BYTES }>() {
             let [version, kind, length_high, length_low, ..] = *header;
             let length = usize::from(u16::from_be_bytes([length_high, length_low]));
-            // before waiting for the whole message, which may never be complete
+            // check the version before waiting for the whole message, which may never be complete
             if self.negotiated.is_none_or(|negotiated| negotiated.byte() != version)
                 && !self.is_before_negotiation(version, kind)
             {
@@ -188,7 +190,8 @@ impl Switch {
         Ok(bytes.len() - rest.len())
     }
 
-    /// Returns whether the message may have a version other than the negotiated one: HELLO and ERROR may.
+    /// Returns whether the message may have a version other than the negotiated one, which is true only of HELLO and
+    /// ERROR.
     fn is_before_negotiation(&self, version: u8, kind: u8) -> bool {
         (1..=6).contains(&version) && matches!(kind, kind::HELLO | kind::ERROR)
     }
@@ -360,7 +363,8 @@ impl Switch {
                 wire::message(out, version, kind::V13_ROLE_REPLY, transaction, &body);
             }
             (kind::V13_ASYNC_REQUEST, Version::V13) => {
-                // masks of packet-in, port-status and flow-removed; for each the one of master and equal, then the one of slave
+                // the masks of packet-in, port-status and flow-removed; for each of them, the mask for the roles
+                // master and equal, then the mask for the role slave
                 let masks: [u32; 6] = [0x7, 0, 0x7, 0x7, 0xf, 0];
                 let body: Vec<u8> = masks.iter().flat_map(|mask| mask.to_be_bytes()).collect();
                 wire::message(out, version, kind::V13_ASYNC_REPLY, transaction, &body);
@@ -379,7 +383,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Chooses the version after the HELLO of the controller, or answers with an error.
+    /// Chooses the version according to the controller's HELLO, or answers with an error.
     fn negotiate(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.negotiated = wire::negotiate(plan.newest, hello);
         if self.negotiated.is_some() {
@@ -461,8 +465,8 @@ impl Switch {
         Host { switch: self.index, number, hosts: plan.hosts }
     }
 
-    /// Removes packet-ins that were sent at or before `oldest_ns`. Lost announcements are repeated, unless the controller has never
-    /// answered one.
+    /// Removes packet-ins that were sent at or before `oldest_ns`. Lost announcements are repeated. Once all hosts of
+    /// a batch have been given up without any answer, later announcements are not repeated.
     pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
         let Self { window, to_repeat, announced, heard_announcement, .. } = self;
         let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };
@@ -474,7 +478,7 @@ impl Switch {
     }
 }
 
-/// Nicira extension for roles in OpenFlow 1.0: vendor 0x00002320, subtype 10. The reply has subtype 11.
+/// The Nicira extension for roles in OpenFlow 1.0: vendor 0x00002320, subtype 10. The reply has subtype 11.
 const NICIRA_ROLE_REQUEST: u64 = 0x0000_2320_0000_000a;
 
 fn garbage(bytes: &[u8], why: &'static str) -> Fault {

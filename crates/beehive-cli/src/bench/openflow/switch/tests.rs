@@ -1,4 +1,4 @@
-//! Tests the emulated switch with bytes from a controller, without sockets.
+//! Tests of the emulated switch with bytes from a controller, without sockets.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn plan(words: &[&str]) -> Plan {
     Plan::new(&line.openflow, ([127, 0, 0, 1], 1).into(), 0x5eed_5eed)
 }
 
-/// A switch with its plan and counters; time does not advance.
+/// A switch with its plan and counters, for which time does not advance.
 struct Fixture {
     plan: Plan,
     switch: Switch,
@@ -31,7 +31,7 @@ impl Fixture {
         Self { switch: Switch::new(&plan, 3), plan, tally: Tally::new() }
     }
 
-    /// Returns a switch that has completed the handshake after this HELLO.
+    /// Returns a switch that has received this HELLO and completed the handshake.
     fn ready(words: &[&str], hello: &[u8]) -> Self {
         let mut bench = Self::new(words);
         bench.feed(hello).unwrap();
@@ -222,9 +222,9 @@ fn answers_that_flood_or_go_astray_are_told_apart() {
     bench.feed(&packet_out_v10(&sent[0], 0xfffb)).unwrap();
     bench.feed(&packet_out_v10(&sent[1], wrong)).unwrap();
     let mut other_switch = packet_out_v10(&sent[2], 1);
-    other_switch[24 + 49] ^= 1; // the switch number in the stamp
+    other_switch[24 + 49] ^= 1; // change the switch number in the stamp
     bench.feed(&other_switch).unwrap();
-    bench.feed(&packet_out_v10(&[0; 82], 1)).unwrap(); // a packet that the controller made itself
+    bench.feed(&packet_out_v10(&[0; 82], 1)).unwrap(); // a packet that the controller created itself
 
     let counts = bench.tally.counts;
     assert_eq!((counts.answered, counts.flooded, counts.misdirected, counts.foreign), (2, 1, 1, 2));
