@@ -1,15 +1,16 @@
-//! The network object model of Beehive: switches, ports, packets and flows as messages; the drivers that
-//! connect switches to a hive; and the apps of the controller.
+//! The network object model of Beehive, with the drivers and the apps of the controller. Switches, ports, packets and
+//! flows are represented as messages. A driver connects a switch to a hive.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`object`] | the types that apps use: nodes, ports, packets, flows; independent of any switch protocol |
-//! | [`driver`] | the connection to one switch: an IO bee that runs a [`driver::Driver`]; OpenFlow is one of them |
-//! | [`sim`] | an in-memory switch, with the second driver |
+//! | [`driver`] | the connection to one switch: an IO bee that runs a [`driver::Driver`], such as the OpenFlow driver
+//! |
+//! | [`sim`] | an in-memory switch and its driver |
 //! | [`apps`] | the apps of the controller |
 //! | [`parts`] | building blocks for apps: tables with a quota for each port, deadlines, settings |
 
-// the simulator runs this crate: see clippy.toml
+// the simulator must be able to run this crate, so clippy.toml disallows methods and types such as real clocks
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 extern crate beehive_core as beehive;

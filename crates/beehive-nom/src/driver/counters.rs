@@ -1,4 +1,4 @@
-//! Counters of switch connections: each is written by one driver and can be read by any thread.
+//! Counters of switch connections. Each counter is written by one driver, and can be read by any thread.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,29 +43,29 @@ counters! {
     messages,
     /// Packet-ins received.
     packet_ins,
-    /// Packet-ins that waited in their driver because the hive was overloaded.
+    /// Packet-ins queued in their driver because the hive was overloaded.
     packet_ins_waited,
-    /// Packet-ins dropped because the hive was overloaded for longer than a packet may wait.
+    /// Packet-ins dropped because the hive was overloaded for longer than packets are queued.
     packet_ins_shed,
-    /// Packet-ins dropped because the switch was not set up yet.
+    /// Packet-ins dropped because the handshake was not complete.
     packet_ins_early,
     /// Packet-ins ignored because of an invalid input port.
     packet_ins_odd,
     /// Packet-outs sent.
     packet_outs,
-    /// Packet-outs not sent because the switch truncated the packet.
+    /// Packet-outs not sent because the switch had truncated the packet.
     packet_outs_cut_off,
-    /// Packet-outs not sent because the switch no longer buffers the packet.
+    /// Packet-outs not sent because the switch no longer buffered the packet.
     packet_outs_stale,
     /// Packet-outs dropped because the switch reads too slowly.
     packet_outs_dropped,
-    /// Flows installed.
+    /// Flow installations sent.
     flows_installed,
     /// Flow withdrawals sent.
     flows_withdrawn,
-    /// Commands that cannot be encoded in the OpenFlow version of the switch.
+    /// Commands not sent because the OpenFlow version of the switch cannot express them.
     commands_refused,
-    /// Commands lost because the command queue of a switch overflowed; its flow table is resynced afterwards.
+    /// Commands lost because the command queue of a switch overflowed; its flow table is then resynchronized.
     commands_lost,
     /// Errors reported by switches.
     errors,
@@ -73,11 +73,12 @@ counters! {
     port_changes,
     /// Flow removals reported by switches.
     flows_removed,
-    /// Messages ignored: unknown, unsolicited, or of a type that only controllers send.
+    /// Messages ignored because they were unknown, unsolicited, or of a type that only controllers send.
     messages_ignored,
-    /// Echo requests sent.
+    /// Echo requests sent to switches.
     echoes,
-    /// Connections refused because the peer did not speak TLS, or presented no trusted certificate or that of
+    /// Connections refused because the peer did not speak TLS, or presented no trusted certificate or the certificate
+    /// of
     /// another node.
     untrusted,
     /// Connections refused because the datapath id is not on the list of allowed switches.
@@ -85,7 +86,7 @@ counters! {
 }
 
 impl Counters {
-    /// Adds to a counter. There is only one writer, so a load and a store suffice.
+    /// Adds `count` to a counter. Each counter has only one writer, so a load and a store suffice.
     #[inline(always)]
     pub fn add(counter: &AtomicU64, count: u64) {
         counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);

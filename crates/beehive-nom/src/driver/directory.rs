@@ -1,9 +1,9 @@
 //! Tracks the connections of this process and grants each node at most one main connection.
 //!
-//! A switch reports its own datapath id. When a second connection claims the id of a connected node, the
-//! first connection is probed at once: if it is alive, it stays and the new one is refused; if it is silent,
-//! the new one replaces it. Auxiliary connections belong to the main connection of a node and are not
-//! duplicates.
+//! A switch reports its own datapath id. When a second connection claims the id of a connected node, the first
+//! connection is probed at once. If the first connection is alive, it stays and the second one is refused. If it is
+//! silent, the second one replaces it. Auxiliary connections belong to the main connection of a node and do not count
+//! as duplicates.
 
 use crate::driver::{Counters, CountersNow};
 use crate::limits;
@@ -20,7 +20,7 @@ use tokio::sync::{Notify, oneshot};
 #[derive(Debug, Default)]
 pub struct Directory {
     entries: Mutex<Entries>,
-    /// Number of connections that were refused because of their address; nothing else is kept about these.
+    /// Number of connections that were refused because of their address. No other data about them is kept.
     addresses_refused: AtomicU64,
 }
 
@@ -124,7 +124,7 @@ impl Directory {
         self.len() == 0
     }
 
-    /// Returns the number of nodes whose main connection is set up.
+    /// Returns the number of nodes whose main connection has completed the handshake.
     pub fn nodes(&self) -> usize {
         let entries = self.entries.lock();
         entries.connections.values().filter(|c| c.identity.lock().is_main()).count()
@@ -194,8 +194,8 @@ impl ConnectionRecord {
         }
     }
 
-    /// Requests a probe of this connection and returns a receiver of the outcome; `None` if
-    /// [`limits::CHALLENGERS_MAX`] others wait for one already.
+    /// Requests a probe of this connection. Returns a receiver of the outcome, or `None` if
+    /// [`limits::CHALLENGERS_MAX`] connections already wait for it.
     pub fn challenge(&self) -> Option<oneshot::Receiver<ProbeOutcome>> {
         let mut challengers = self.challengers.lock();
         challengers.retain(|c| !c.is_closed());
@@ -216,7 +216,7 @@ impl ConnectionRecord {
         self.challenged.notified().await
     }
 
-    /// Returns whether a connection waits for the outcome of a probe.
+    /// Returns whether any connection is waiting for the outcome of a probe.
     pub fn is_challenged(&self) -> bool {
         !self.challengers.lock().is_empty()
     }
@@ -230,7 +230,7 @@ impl ConnectionRecord {
     }
 }
 
-/// The entry of a connection in the directory; dropping it removes the connection.
+/// The entry of a connection in the directory. Dropping the entry removes the connection.
 #[derive(Debug)]
 pub struct Entry {
     directory: Arc<Directory>,
@@ -280,7 +280,7 @@ impl Entry {
         identity.auxiliary = auxiliary;
     }
 
-    /// Marks the connection as set up, or updates its ports.
+    /// Marks the handshake of the connection as complete, or updates its ports.
     pub fn ready(&self, ports: Vec<Port>) {
         let mut identity = self.record.identity.lock();
         identity.ready = true;

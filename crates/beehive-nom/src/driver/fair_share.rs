@@ -1,25 +1,26 @@
-//! Divides a scarce resource fairly: each port may hold as much as is left for the others.
+//! Divides a scarce resource fairly: a port may hold at most as much as is still free.
 //!
-//! One port that floods gets half of the resource, two get a third each, and some is always left for a port
-//! that holds none. The number of ports need not be known, and a decision compares only two numbers.
+//! A single flooding port gets half of the resource, two of them get a third each, and there is always some left for
+//! a port that holds none. The number of ports need not be known, and each decision compares only two numbers.
 
 use crate::object::PortNo;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Returns whether a holder of `held` units may take `more` when `free` units are left.
+/// Returns whether a port that holds `held` units may take `more` units if `free` units are left.
 #[inline]
 pub(super) fn allows(held: usize, more: usize, free: usize) -> bool {
     held + more <= free
 }
 
-/// The credits of a driver that each port holds; maintained only while credits are scarce.
+/// Records how many of a driver's credits each port holds. It is maintained only while credits are scarce.
 ///
-/// Returned credits do not name their port. The ledger assumes that they return in the order in which they
-/// were taken, which holds for a single bee; with several bees it is an estimate whose errors even out.
+/// A returned credit does not name its port. The ledger assumes that credits return in the order in which they were
+/// taken. This is true if a single bee handles the packets; with several bees it is an estimate whose errors average
+/// out.
 #[derive(Debug, Default)]
 pub(super) struct CreditLedger {
-    /// Credits in the order in which they were taken; `None` stands for those taken before credits became
-    /// scarce.
+    /// Credits in the order in which they were taken. `None` stands for the credits that were taken before credits
+    /// became scarce.
     taken: VecDeque<(Option<PortNo>, u32)>,
     held: BTreeMap<PortNo, u32>,
     total: u32,
@@ -31,7 +32,7 @@ impl CreditLedger {
         self.taken.is_empty()
     }
 
-    /// Starts the ledger when credits become scarce; `in_use` credits are held by unknown ports.
+    /// Starts the ledger when credits become scarce. Unknown ports hold the `in_use` credits that are already taken.
     pub(super) fn start(&mut self, in_use: u32) {
         self.clear();
         self.push(None, in_use);
@@ -48,7 +49,7 @@ impl CreditLedger {
         self.push(Some(port), 1)
     }
 
-    /// Records that all credits but `in_use` have been returned.
+    /// Records that all credits except `in_use` have been returned.
     pub(super) fn settle(&mut self, in_use: u32) {
         while self.total > in_use
             && let Some((port, count)) = self.taken.front_mut()

@@ -1,9 +1,9 @@
-//! Admits the messages of a switch to the hive: packets need credits, wait in queues while there are none,
-//! and are then shed; all other events are always admitted.
+//! Admits the messages of a switch to the hive. A packet needs a credit. While there is none, the packet waits in a
+//! queue, and is shed if it waits for too long. All other events are always admitted.
 //!
-//! A bee whose thread the operating system has preempted for some milliseconds is not overloaded, so packets
-//! wait for it. Meanwhile the driver continues to read messages that must not wait: echoes, ports, flows,
-//! errors, barriers.
+//! If the operating system preempts the thread of a bee for some milliseconds, the bee is not overloaded, so packets
+//! wait for it. Meanwhile the driver continues to read the messages that must not wait: echoes, ports, flows, errors
+//! and barriers.
 
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
@@ -18,9 +18,10 @@ use std::time::Duration;
 /// Settings of packet admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// Maximum time that a packet waits in its driver while the hive is behind, before it is dropped. Default
-    /// 200 ms: on a busy machine a thread is preempted for 10 ms, and in a container that has used up its CPU
-    /// quota for 100 ms. A waiting packet delays only packets of the same port. Zero disables queueing.
+    /// Maximum time for which a packet waits in its driver while the hive is behind, before it is dropped. The
+    /// default is 200 ms, because a thread can be preempted for 10 ms on a busy machine, and for 100 ms in a
+    /// container that has used up its CPU quota. A waiting packet delays only packets of the same port. Zero disables
+    /// queueing.
     pub patience: Duration,
 }
 
@@ -39,13 +40,13 @@ pub(crate) struct Ingress {
     admission: Admission,
     /// Total number of credits of this IO bee.
     limit: u32,
-    /// Number of free credits at which ports start to be limited to fair shares.
+    /// Number of free credits at or below which each port is limited to a fair share.
     scarce_below: u32,
     /// Number of free credits left in this round.
     credits_left: u32,
     ledger: CreditLedger,
     queues: PacketQueues,
-    /// Counts of this round; added to the counters when the round ends.
+    /// Counts of this round, which are added to the counters when the round ends.
     tally: Tally,
     now: Time,
     window: Window,
@@ -69,7 +70,7 @@ struct Window {
     /// Number of events that found no free credit.
     uncredited: u32,
     shed: u64,
-    /// LLDP probes that were admitted by port although the port had no credit.
+    /// Number of LLDP probes, by port, that were admitted although the port had no credit.
     probes: BTreeMap<PortNo, u32>,
 }
 
@@ -122,7 +123,8 @@ impl Ingress {
             return Some(self.io.receive().await);
         }
 
-        // wait for one more credit than is free now, because no packet could be admitted with the free ones
+        // wait until one more credit is free than now, because the credits that are free now do not suffice to admit
+        // a packet
         let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
             biased;
@@ -131,7 +133,7 @@ impl Ingress {
         }
     }
 
-    /// Starts a round: reads the number of free credits and admits queued packets first.
+    /// Starts a round: reads the number of free credits, and admits queued packets before new ones.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
         self.now = now;
@@ -157,7 +159,7 @@ impl Ingress {
         if self.window.shed > 0
             && let Some(node) = self.node
         {
-            tracing::warn!(%node, packets = self.window.shed, "hive is overloaded: dropped packets from this switch");
+            tracing::warn!(%node, packets = self.window.shed, "the hive is overloaded: packets from this switch were dropped");
         }
         self.window = Window::open(self.now)
     }
@@ -165,7 +167,8 @@ impl Ingress {
     /// Ends a round: hands the admitted messages to the hive.
     #[inline]
     pub(crate) fn finish(&mut self) {
-        // cannot fail: only packets take credits, and a credit was counted for each of them
+        // cannot fail, because only packets take credits, and each admitted packet was counted against the free
+        // credits
         let _ = self.io.try_flush();
         if !self.queues.is_empty() {
             self.flush_queues()
@@ -175,7 +178,7 @@ impl Ingress {
         }
     }
 
-    /// Handlers may have finished by now and returned their credits, so more queued packets can be admitted.
+    /// Admits more queued packets, because handlers may have finished by now and returned their credits.
     #[cold]
     fn flush_queues(&mut self) {
         loop {
@@ -183,7 +186,7 @@ impl Ingress {
             if !self.admit_queued() {
                 return;
             }
-            // cannot fail: only as many packets as there are credits were admitted
+            // cannot fail, because no more packets were admitted than there are credits
             let _ = self.io.try_flush();
         }
     }
@@ -196,7 +199,7 @@ impl Ingress {
         self.window.shed += shed;
     }
 
-    /// Returns whether the switch has sent more events than [`limits::EVENTS_UNCREDITED_PER_SECOND_MAX`].
+    /// Returns whether the switch has sent more events than [`limits::EVENTS_UNCREDITED_PER_SECOND_MAX`] allows.
     pub(crate) fn is_flooded(&self) -> bool {
         self.flooded
     }
@@ -211,9 +214,9 @@ impl Ingress {
         }
     }
 
-    /// Checks whether the inbox of this IO bee overflowed. If so, asks the node app to compare the flows of
-    /// the switch with the intended ones, and thereby the apps to check their own flows; the final state is
-    /// right whatever was lost. Sends at most one request per [`limits::REPAIR_INTERVAL`].
+    /// Checks whether the inbox of this IO bee has overflowed. If so, asks the node app to compare the flows of the
+    /// switch with the intended ones, which also makes the apps check their own flows. The final state is therefore
+    /// correct, whatever was lost. Sends at most one request per [`limits::REPAIR_INTERVAL`].
     #[inline]
     pub(crate) fn check_lost_commands(&mut self) {
         let lost = self.io.take_lost();
@@ -232,12 +235,12 @@ impl Ingress {
             return;
         }
 
-        tracing::warn!(%node, lost, "command queue overflowed; resyncing flow table");
+        tracing::warn!(%node, lost, "command queue overflowed; resynchronizing the flow table");
         (self.resync_needed, self.resync_sent) = (false, Some(self.now));
         self.emit_now(VerifyFlows { node })
     }
 
-    /// Like [`Ingress::emit_now`], but sends the message to the IO bee that asked for it.
+    /// Like [`Ingress::emit_now`], but sends the message to the IO bee that requested it.
     fn send_now<M: Message>(&mut self, asker: Address, message: M) {
         let _ = self.io.try_flush();
         self.io.send(asker, message);
@@ -245,7 +248,7 @@ impl Ingress {
     }
 
     fn emit_now<M: Message>(&mut self, message: M) {
-        // flush packets that arrived earlier first, to keep the order
+        // first flush the packets that arrived earlier, to preserve the order
         let _ = self.io.try_flush();
         self.io.emit(message);
         self.flush_event()
@@ -261,11 +264,11 @@ impl Ingress {
         self.io.flush_control()
     }
 
-    /// Handles a packet while credits are scarce: admits it if its port has not used up its share, or else
+    /// Handles a packet while credits are scarce. Admits the packet if its port has not used up its share; otherwise
     /// queues or sheds it.
     #[cold]
     fn packet_in_scarce(&mut self, packet: PacketIn) {
-        // a flood must not make the links that it comes through look dead: the topology would then change for
+        // a flood must not make the links over which it arrives look dead, because the topology would then change for
         // no reason
         if packet.ethernet().is_some_and(|header| header.ethertype == LLDP)
             && self.window.allows_probe(packet.port)
@@ -289,8 +292,8 @@ impl Ingress {
         }
     }
 
-    /// Adds queued packets to the batch, as far as there are credits. Returns whether there was one. Call it
-    /// only when everything admitted before has been handed over.
+    /// Adds queued packets to the batch as long as there are credits. Returns whether it added any. Call it only
+    /// after all packets admitted before have been handed to the hive.
     fn admit_queued(&mut self) -> bool {
         let Ingress { io, credits_left, ledger, queues, limit, .. } = self;
         ledger.settle(*limit - *credits_left);
@@ -336,8 +339,8 @@ impl Events for Ingress {
             }
             Event::PortUp(message) => self.emit_now(message),
             Event::PortDown(message) => {
-                // queued packets arrived before this event; no app may learn from them afterwards that their
-                // senders are at this port
+                // The queued packets arrived before this event. After it, no app may learn from them that their
+                // senders are at this port.
                 self.tally.shed += self.queues.drop_port(message.port);
                 self.emit_now(message)
             }

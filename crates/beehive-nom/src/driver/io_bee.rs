@@ -1,4 +1,4 @@
-//! Runs the IO bee of one switch: moves messages from the driver to the hive and from the hive to the driver.
+//! Runs the IO bee of one switch, which passes messages from the driver to the hive and from the hive to the driver.
 
 use crate::driver::ingress::{Admission, Ingress};
 use crate::driver::{Close, Driver};
@@ -9,21 +9,21 @@ use std::ops::ControlFlow;
 
 /// Drives a switch until its connection ends or the hive stops. Returns the reason.
 ///
-/// Each round processes the input of the switch, hands it to the hive, gives the driver all answers and
-/// commands that have arrived by then, and writes once. The messages handed over run as soon as this task
-/// waits; their answers wake the next round.
+/// Each round processes the input of the switch, hands the resulting messages to the hive, gives the driver all
+/// answers and commands that have arrived by then, and writes once. The hive handles the messages as soon as this
+/// task waits. Their answers wake the task for the next round.
 pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
     let mut io = io;
 
-    // run the handlers of this switch's messages on this worker, so that no other thread has to be woken
+    // run the handlers of this switch's messages on this worker thread, so that no other thread has to be woken
     io.run_here();
     let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
     let mut pending = PendingCommands::default();
     let close = loop {
-        // while the driver is full, commands stay in the bounded inbox of this IO bee
+        // while the output of the driver is full, commands stay in the bounded inbox of this IO bee
         let accepts_commands = !driver.is_full();
         tokio::select! {
             biased;
@@ -41,7 +41,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     };
 
     ingress.node_left();
-    // pending output, such as an error message, may still be sent
+    // try to send the pending output, such as an error message
     let now = ingress.io().now();
     let _ = driver.flush(now);
     driver.end(&close).await;
@@ -49,7 +49,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     close
 }
 
-/// Mail that was received and not yet given to the driver.
+/// Mail that has been received, but not yet given to the driver.
 #[derive(Default)]
 struct PendingCommands {
     queue: VecDeque<Mail>,
@@ -76,7 +76,8 @@ fn round<D: Driver>(
     loop {
         let delivered = pending.deliver(driver);
         let flushed = driver.flush(now);
-        // an error in the input explains the end better than a write error that follows from it
+        // report an error in the input rather than a write error that follows from it, because it explains better why
+        // the connection ends
         taken.as_ref().map_err(Close::clone)?;
         flushed?;
         if delivered.is_continue() || driver.is_full() {
@@ -92,8 +93,8 @@ impl PendingCommands {
         while let Some(mail) = self.queue.pop_front() {
             let mail = match mail.into_answers::<PacketIn>() {
                 Ok(answers) => {
-                    // an error was counted by the handler, and its packet stays unanswered; a full driver
-                    // drops packet-outs
+                    // If a handler returned an error, its statistics count it, and the packet stays unanswered. A
+                    // driver whose output is full drops packet-outs.
                     answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
                     continue;
                 }
@@ -126,7 +127,7 @@ fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlo
         apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
     } else {
         let name = mail.name();
-        tracing::warn!(message = name, "driver received a message of a type that it does not handle");
+        tracing::warn!(message = name, "the driver ignored a message of a type that it does not handle");
         ControlFlow::Continue(())
     }
 }

@@ -1,11 +1,11 @@
-//! Connects one switch to the hive: the [`Driver`] trait, and the IO bee that runs a driver.
+//! Connects one switch to the hive. Contains the [`Driver`] trait and the IO bee that runs a driver.
 //!
-//! A driver translates between the protocol of its switch and network objects. The IO bee ([`drive`])
-//! connects it to the hive. Each packet from the switch takes a credit. While the hive is behind, packets
-//! wait in queues for a short time and are then shed, fairly between the ports; other messages are never
-//! shed. The IO bee passes answers and commands to the driver in batches.
+//! A driver translates between the protocol of its switch and network objects. The IO bee ([`drive`]) connects the
+//! driver to the hive. Each packet from the switch takes a credit. While the hive is behind, packets wait in queues
+//! for a short time and are then shed, with a fair share for each port. Other messages are never shed. The IO bee
+//! passes answers and commands to the driver in batches.
 //!
-//! Architecture invariant: nothing outside of [`openflow`] knows OpenFlow.
+//! Architecture invariant: code outside of [`openflow`] knows nothing about OpenFlow.
 
 mod counters;
 mod directory;
@@ -36,7 +36,7 @@ pub trait Driver: Send {
     /// Waits until [`Driver::take`] or [`Driver::flush`] has work to do. Cancel-safe: no input is lost.
     fn wait(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Processes the input that has arrived, without waiting. An error ends the connection, after a final
+    /// Processes the input that has arrived, without waiting. An error ends the connection after a final
     /// [`Driver::flush`].
     ///
     /// # Errors
@@ -44,7 +44,7 @@ pub trait Driver: Send {
     /// Returns the reason why the connection ends.
     fn take<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close>;
 
-    /// Installs a flow. It is sent with the next [`Driver::flush`].
+    /// Installs a flow. The command is sent with the next [`Driver::flush`].
     fn install(&mut self, flow: &Flow);
 
     /// Withdraws flows. The command is sent with the next [`Driver::flush`].
@@ -56,26 +56,24 @@ pub trait Driver: Send {
     /// Sends a packet out with the next [`Driver::flush`].
     fn send(&mut self, packet: &PacketOut);
 
-    /// Returns whether so much output is pending that the driver takes no commands for now. [`Driver::wait`]
-    /// completes when that is over.
+    /// Returns whether so much output is pending that the driver currently takes no commands. [`Driver::wait`]
+    /// completes when the driver takes commands again.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Writes the pending output, as far as the switch accepts it without waiting.
+    /// Writes as much of the pending output as the switch accepts without waiting.
     ///
     /// # Errors
     ///
-    /// Returns the reason why the connection ends: the switch is gone, or has accepted no output for too
-    /// long.
+    /// Returns the reason why the connection ends: the switch is gone, or it has accepted no output for too long.
     fn flush(&mut self, now: Time) -> Result<(), Close>;
 
     /// Closes the connection. The driver is dropped afterwards.
     fn end(&mut self, close: &Close) -> impl Future<Output = ()> + Send;
 }
 
-/// Receives the events of a driver. Packets have a method of their own: there are many of them, and they may
-/// be shed.
+/// Receives the events of a driver. Packets have their own method, because they are frequent and can be shed.
 pub trait Events {
     /// Handles a packet that the switch sent to the controller.
     fn packet_in(&mut self, packet: PacketIn);
@@ -86,11 +84,11 @@ pub trait Events {
 /// An event at a switch, other than a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The switch is connected and set up.
+    /// The switch is connected and has completed the handshake.
     Joined {
         /// The datapath id that the switch reports.
         node: NodeId,
-        /// Its ports.
+        /// The ports of the switch.
         ports: Vec<Port>,
         /// See [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
         knows_owners: bool,
@@ -107,22 +105,22 @@ pub enum Event {
     FlowRemoved(FlowRemoved),
     /// The switch refused a flow.
     FlowFailed(FlowFailed),
-    /// Intended flows are confirmed to be in place.
+    /// The switch has confirmed that intended flows are installed.
     FlowsConfirmed(FlowsConfirmed),
-    /// Flows were read.
+    /// The switch has reported flows.
     FlowsRead(FlowReading),
     /// The connection was refused: another connection already represents this node.
     Duplicate {
-        /// The datapath id that both switches report.
+        /// The datapath id that both connections claim.
         node: NodeId,
         /// Network address of the refused connection.
         refused: String,
-        /// Network address of the connection that stays.
+        /// Network address of the connection that remains.
         kept: String,
     },
 }
 
-/// Flows that were read from a switch, and who requested them.
+/// Flows that were read from a switch, with the IO bee that requested them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowReading {
     /// The IO bee that requested the flows; `None` if they are for the apps.
@@ -137,12 +135,12 @@ pub struct FlowReading {
 pub enum Close {
     /// The switch closed the connection.
     ByPeer,
-    /// The peer closed the connection, or stayed silent, without sending a hello: a port scan or a health
+    /// The peer closed the connection or remained silent without having sent a hello, like a port scan or a health
     /// check.
     NoHello,
     /// The network failed, with the error text of the operating system.
     Network(String),
-    /// The switch was not set up within [`SessionSettings::handshake`](openflow::SessionSettings::handshake).
+    /// The handshake was not complete within [`SessionSettings::handshake`](openflow::SessionSettings::handshake).
     Handshake,
     /// The switch no longer answers echo requests.
     Silent,
@@ -160,12 +158,12 @@ pub enum Close {
     Flood,
     /// The hive is stopping.
     Stopping,
-    /// The peer could not prove its identity: no TLS, no trusted certificate, or the certificate of another
-    /// node.
+    /// The peer did not prove its identity: it did not speak TLS, or had no trusted certificate or the certificate of
+    /// another node.
     Untrusted(String),
     /// The switch reports a datapath id that is not on the list of allowed nodes.
     Unlisted(NodeId),
-    /// Too many connections are in the handshake, and this one is the oldest of them.
+    /// Too many connections have not completed the handshake, and this one is the oldest of them.
     Evicted,
 }
 
@@ -176,21 +174,21 @@ impl std::fmt::Display for Close {
             Close::NoHello => write!(f, "no hello received"),
             Close::Network(why) => write!(f, "{why}"),
             Close::Handshake => write!(f, "the handshake timed out"),
-            Close::Silent => write!(f, "the switch does not answer echo requests"),
+            Close::Silent => write!(f, "the switch did not answer echo requests"),
             Close::Replaced => {
                 write!(f, "the switch did not answer a probe, and a newer connection replaces this one")
             }
             Close::Duplicate => write!(f, "another switch with this datapath id is connected"),
             Close::Version(why) => write!(f, "{why}"),
             Close::Malformed(why) => write!(f, "protocol violation: {why}"),
-            Close::NotReading => write!(f, "the switch does not read from the connection"),
+            Close::NotReading => write!(f, "the switch does not read the messages that are sent to it"),
             Close::Flood => write!(f, "the switch sends more events than the hive can handle"),
             Close::Stopping => write!(f, "the controller is stopping"),
             Close::Untrusted(why) => write!(f, "the switch is not trusted: {why}"),
             Close::Unlisted(node) => {
                 write!(f, "datapath id {node} is not on the list of allowed switches")
             }
-            Close::Evicted => write!(f, "evicted: too many connections in the handshake"),
+            Close::Evicted => write!(f, "evicted: too many connections have not completed the handshake"),
         }
     }
 }

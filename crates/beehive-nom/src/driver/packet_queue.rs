@@ -1,5 +1,5 @@
-//! Queues packets that the hive has no credit for: for a short time, within a byte limit, with one queue per
-//! port.
+//! Queues the packets for which there is no credit. There is one queue per port, a limit on the total size, and a
+//! limit on the time that a packet waits.
 
 use crate::driver::fair_share;
 use crate::limits;
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Queued packets by port; they are taken round-robin, one packet from each port.
+/// Queued packets by port. They are taken round-robin, one packet from each port.
 #[derive(Debug, Default)]
 pub(super) struct PacketQueues {
     by_port: BTreeMap<PortNo, Queue>,
-    /// Ports with queued packets, in round-robin order; the next one is first.
+    /// Ports with queued packets, in round-robin order. The next port comes first.
     rotation: VecDeque<PortNo>,
     bytes: usize,
     packets: u64,
@@ -26,7 +26,7 @@ struct Queue {
     bytes: usize,
 }
 
-/// Returns the number of bytes that a queued packet is accounted with.
+/// Returns the number of bytes that a queued packet counts toward the limit.
 fn cost(packet: &PacketIn) -> usize {
     packet.data.len() + limits::QUEUED_PACKET_OVERHEAD_BYTES
 }
@@ -38,12 +38,12 @@ impl PacketQueues {
         self.packets == 0
     }
 
-    /// Returns whether packets of `port` are queued, so that a new one would have to wait behind them.
+    /// Returns whether packets of `port` are queued, in which case a new packet has to wait behind them.
     pub(super) fn has_queued(&self, port: PortNo) -> bool {
         self.by_port.contains_key(&port)
     }
 
-    /// Queues a packet. Returns false, and drops the packet, if its port has used up its share of the space.
+    /// Queues a packet. If its port has used up its share of the space, drops the packet and returns `false`.
     pub(super) fn push(&mut self, now: Time, packet: PacketIn) -> bool {
         let (port, cost) = (packet.port, cost(&packet));
         let held = self.by_port.get(&port).map_or(0, |queue| queue.bytes);
@@ -64,8 +64,8 @@ impl PacketQueues {
         true
     }
 
-    /// Takes queued packets round-robin and passes them to `admit`, until `may`, which decides whether a port
-    /// may take a credit, has refused every port.
+    /// Takes queued packets round-robin and passes them to `admit`. `may` decides whether a port may take a credit.
+    /// Stops when `may` has refused every port.
     pub(super) fn drain(&mut self, mut may: impl FnMut(PortNo) -> bool, mut admit: impl FnMut(PacketIn)) {
         // number of consecutive ports that were refused
         let mut refused = 0;
@@ -120,7 +120,7 @@ impl PacketQueues {
         std::mem::take(self).packets
     }
 
-    /// Takes the oldest packet of `port`. The flag is true if it was the last one.
+    /// Takes the oldest packet of `port`. The flag is true if it was the last packet of that port.
     fn take(&mut self, port: PortNo) -> Option<(PacketIn, bool)> {
         let queue = self.by_port.get_mut(&port)?;
         let (_, packet) = queue.packets.pop_front()?;
@@ -139,8 +139,8 @@ impl PacketQueues {
 }
 
 impl PacketIn {
-    /// Copies the data of the packet. A packet that is kept for longer must not keep the whole chunk alive
-    /// that it was read with.
+    /// Copies the data of the packet, because a packet that is kept for longer must not keep alive the whole chunk of
+    /// input from which it was parsed.
     pub(super) fn detached(self) -> PacketIn {
         PacketIn { data: Bytes::copy_from_slice(&self.data), ..self }
     }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// After any sequence of operations, each accepted packet is either queued, or was admitted or
+        /// After any sequence of operations, each accepted packet is still queued, has been admitted, or has been
         /// dropped and counted.
         #[test]
         fn nothing_is_lost_uncounted(steps in proptest::collection::vec((0..5u8, 1..6u32, 0..3_000usize), 0..200)) {

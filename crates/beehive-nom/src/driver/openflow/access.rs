@@ -1,4 +1,4 @@
-//! Restricts which addresses may connect and which node ids they may claim. Without a list, all are allowed.
+//! Restricts which addresses may connect, and which node ids they may claim. Without a list, all of them are allowed.
 
 use crate::object::NodeId;
 use ipnet::IpNet;

@@ -1,4 +1,4 @@
-//! Tracks the packets that a switch buffers. Each can be used once; beyond the limit the oldest are
+//! Tracks the packets that a switch buffers. Each buffer can be used once. Beyond the limit, the oldest buffers are
 //! forgotten, as they are in the switch.
 
 use crate::limits;
@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     kept: BTreeSet<u32>,
-    /// Buffer ids, oldest first; it still contains used ones.
+    /// Buffer ids, oldest first, including the ids of buffers that have been used.
     order: VecDeque<u32>,
 }
 

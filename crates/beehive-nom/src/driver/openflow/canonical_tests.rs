@@ -1,4 +1,5 @@
-//! Checks how the driver compares flows against the codec's canonical forms, which know nothing of network objects.
+//! Checks the driver's comparison of flows against the codec's canonical forms, which are independent of network
+//! objects.
 
 use super::wire;
 use crate::object::{Action, Actions, Cause, Conversation, Flow, FlowMatch, Mac, Owner, PortNo, Tag, Vlan};
@@ -67,7 +68,7 @@ prop_compose! {
     }
 }
 
-/// Returns the encoded flow; `None` if the version cannot express it.
+/// Returns the encoded flow, or `None` if the version cannot express it.
 fn encoded(flow: &Flow, version: Version) -> Option<BytesMut> {
     let mut bytes = BytesMut::new();
     wire::install(flow, version, 1, &mut bytes).ok().map(|()| bytes)
@@ -81,7 +82,8 @@ fn canonical(bytes: &[u8], version: Version) -> (Canonical, Canonical) {
     (Canonical::of_match(&flow.match_fields).unwrap(), program.unwrap())
 }
 
-/// Returns the match and the actions in an encoded flow as the driver reads them from a switch.
+/// Returns the match and the actions of an encoded flow, converted in the same way as flows that the driver reads
+/// from a switch.
 fn read(bytes: &[u8]) -> (FlowMatch, Actions) {
     let message = general::Message::parse(Frame::whole(bytes).unwrap()).unwrap();
     let general::Message::FlowMod(flow) = message else { panic!("{message:?}") };
@@ -89,8 +91,8 @@ fn read(bytes: &[u8]) -> (FlowMatch, Actions) {
     (wire::match_from(&flow.match_fields), actions.collect::<Vec<_>>().into())
 }
 
-/// Returns the actions as a canonical form treats them: the order of consecutive settings does not matter,
-/// and if several of them set the same field, the last one counts.
+/// Returns the actions in the way in which a canonical form treats them: the order of consecutive set actions does
+/// not matter, and if several of them set the same field, the last one counts.
 fn meaning(actions: &Actions) -> Vec<(Option<Mac>, Option<Mac>, Option<Action>)> {
     let mut steps = vec![(None, None, None)];
     for action in actions.as_slice() {
@@ -121,7 +123,7 @@ fn similar() -> impl Strategy<Value = (Flow, Flow)> {
 }
 
 proptest! {
-    /// Otherwise the node app would leave a wrong flow in a switch, or replace a correct one.
+    /// If this were not so, the node app would leave a wrong flow in a switch, or replace a correct one.
     #[test]
     fn two_flows_are_the_same_object_exactly_if_their_canonical_forms_are_equal((one, other) in similar()) {
         for version in Version::ALL {
@@ -133,7 +135,7 @@ proptest! {
         }
     }
 
-    /// A switch may report a flow in a different notation than it was sent in. This test uses the notation of
+    /// A switch may report a flow in another notation than that in which it was sent. This test uses the notation of
     /// `ovs-ofctl`.
     #[test]
     fn a_flow_is_recognized_in_another_notation(flow in flow()) {

@@ -1,12 +1,12 @@
-//! Extracts the names in switch certificates and matches them with node ids.
+//! Extracts the names in the certificates of switches, and compares them with node ids.
 
 use crate::object::NodeId;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
-/// Returns the names in a certificate: the common names of its subject and its subject alternative names (RFC
-/// 5280, 4.1.2.6 and 4.2.1.6). Returns none if the certificate cannot be parsed.
+/// Returns the names in a certificate: the common names of its subject, and its subject alternative names (RFC 5280,
+/// 4.1.2.6 and 4.2.1.6). Returns an empty list if the certificate cannot be parsed.
 pub(super) fn names(der: &[u8]) -> Vec<String> {
     let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
 
@@ -24,8 +24,8 @@ pub(super) fn names(der: &[u8]) -> Vec<String> {
     names
 }
 
-/// Returns whether `name` names `node`: one of its words, which are separated by any character that is
-/// neither a letter nor a digit, is the node id in 16 hexadecimal digits. Examples: `00000000000000a1`,
+/// Returns whether `name` names `node`, that is, whether one of its words is the node id in 16 hexadecimal digits.
+/// Any character that is neither a letter nor a digit separates words. Examples: `00000000000000a1`,
 /// `00000000000000a1.switches.example` and `switch 00000000000000A1`.
 pub(super) fn names_node(name: &str, node: NodeId) -> bool {
     let wanted = node.to_string();

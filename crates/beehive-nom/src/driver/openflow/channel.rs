@@ -1,4 +1,4 @@
-//! Defines the transport of a connection: reads and writes bytes, and authenticates the peer.
+//! Defines the transport of a connection, which reads and writes bytes and authenticates the peer.
 
 use crate::object::NodeId;
 use bytes::BytesMut;
@@ -20,10 +20,10 @@ pub enum ChannelEvent {
 /// A byte stream to a switch.
 ///
 /// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) means that the peer is not trusted: it has no
-/// certificate or the wrong one, or does not speak TLS. All other errors mean that the network failed.
+/// certificate or a wrong one, or it does not speak TLS. All other errors mean that the network failed.
 pub trait Channel: Send + 'static {
-    /// Waits until bytes have been read into the free capacity of `input`, if `want_read`, or until the
-    /// channel is writable, if `want_write`. Cancel-safe: bytes that were read are in `input`.
+    /// Waits for the first of two events: bytes have been read into the free capacity of `input` (if `want_read`), or
+    /// the channel is writable (if `want_write`). Cancel-safe: all bytes that were read are in `input`.
     fn next_event(
         &mut self,
         input: &mut BytesMut,
@@ -35,8 +35,8 @@ pub trait Channel: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if no byte can be written; any other error means
-    /// that the connection has ended.
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if no byte can be written. Any other error means that the
+    /// connection has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
@@ -47,7 +47,7 @@ pub trait Channel: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns an error if the certificate of the peer names another node, or none.
+    /// Returns an error if the certificate of the peer names another node or no node.
     fn authorize(&self, node: NodeId) -> Result<(), String>;
 }
 
@@ -84,7 +84,7 @@ impl Channel for Plain {
     }
 
     async fn finish(&mut self) {
-        // the connection ends here in any case, so errors are ignored
+        // ignore errors, because the connection ends here in any case
         let _ = self.write.shutdown().await;
         let mut rest = [0; 1024];
         while self.read.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}

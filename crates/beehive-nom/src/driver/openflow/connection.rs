@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
-/// Time that the final message may take to be sent before the connection is closed.
+/// Maximum time for sending the final message before the connection is closed.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The connection to one switch, over plain TCP or TLS.
@@ -29,17 +29,17 @@ pub struct Connection<C = Plain> {
     session: Session,
     counters: Arc<Counters>,
     entry: Entry,
-    /// The handshake slot; `None` once the switch is set up.
+    /// The handshake slot, or `None` once the handshake is complete.
     slot: Option<Slot>,
     input: BytesMut,
     output: BytesMut,
-    /// Target size of the next read, in bytes; grows with the traffic.
+    /// Target size of the next read, in bytes. It grows with the traffic.
     read_target: usize,
     /// Free capacity of the input buffer at the latest read, in bytes.
     read_capacity: usize,
     /// The result of the latest wait.
     wait_result: WaitResult,
-    /// Bytes read since the task last yielded.
+    /// Number of bytes read since the task last yielded.
     read_since_yield: usize,
     timer: Pin<Box<Sleep>>,
     timer_at: Time,
@@ -88,7 +88,7 @@ impl<C: Channel> Connection<C> {
             read_capacity: 0,
             wait_result: WaitResult::default(),
             read_since_yield: 0,
-            // the first wait sets it
+            // the first call of `wait` sets the timer
             #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             timer_at: Time::ZERO,
@@ -104,7 +104,7 @@ impl<C: Channel> Connection<C> {
         self
     }
 
-    /// Sets the handshake slot, which is held until the switch is set up.
+    /// Sets the handshake slot, which the connection holds until the handshake is complete.
     pub(super) fn with_slot(mut self, slot: Slot) -> Connection<C> {
         self.slot = Some(slot);
         self
@@ -122,8 +122,9 @@ impl<C: Channel> Connection<C> {
                 }
                 Ok(())
             }
-            // a peer that closes without having read our hello resets the connection, and one that closes
-            // during the TLS handshake causes an unexpected end of file: neither has sent a message
+            // A peer that closes the connection without having read our hello resets it, and a peer that closes the
+            // connection during the TLS handshake causes an unexpected end of file. Neither of them has sent a
+            // message.
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
                     && self.has_sent_nothing() =>
@@ -143,7 +144,7 @@ impl<C: Channel> Connection<C> {
         Close::Untrusted(why)
     }
 
-    /// Checks that the access list and the certificate of the peer allow it to be `node`.
+    /// Checks that the access list and the certificate of the peer allow it to claim the id `node`.
     fn authorize(&mut self, node: NodeId) -> Result<(), Close> {
         let refused = if !self.access.admits_node(node) {
             Counters::add(&self.counters.unlisted, 1);
@@ -158,7 +159,7 @@ impl<C: Channel> Connection<C> {
         Err(refused)
     }
 
-    /// Returns whether the peer has sent nothing yet.
+    /// Returns whether the peer has not sent anything yet.
     fn has_sent_nothing(&self) -> bool {
         self.session.protocol().is_empty() && self.input.is_empty()
     }
@@ -241,15 +242,15 @@ impl<C: Channel> Connection<C> {
 
     fn duplicate<E: Events>(&mut self, node: NodeId, kept: String, events: &mut E) -> Close {
         let refused = self.entry.record().peer().to_string();
-        tracing::warn!(%node, refused, kept, "refused a second switch with this datapath id: the first one is alive");
+        tracing::warn!(%node, refused, kept, "refused a second connection with this datapath id: the first one is alive");
         self.entry.refused();
         self.session.send_permission_error(&mut self.output);
         events.event(Event::Duplicate { node, refused, kept });
         Close::Duplicate
     }
 
-    /// Handles the outcomes of probes: the one that this connection waits for, and the one of this connection
-    /// itself.
+    /// Handles the outcomes of two probes: the probe of another connection for which this connection waits, and the
+    /// probe of this connection itself.
     fn resolve_probes<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
         if let Some(verdict) = self.wait_result.verdict.take()
             && let Some(Dispute { node, kept, .. }) = self.dispute.take()
@@ -296,8 +297,8 @@ impl<C: Channel> Driver for Connection<C> {
             tokio::task::yield_now().await
         }
 
-        // the timer is set rarely and may fire early: input moves the deadline, which is compared again when
-        // the timer fires
+        // The timer is set rarely and may fire early. Input postpones the deadline without resetting the timer; when
+        // the timer fires, it is set again to the new deadline.
         let deadline = self.session.deadline();
         if self.timer.is_elapsed() || deadline < self.timer_at {
             let ahead = deadline.since(self.hive.now());
@@ -306,7 +307,7 @@ impl<C: Channel> Driver for Connection<C> {
             self.timer_at = deadline;
         }
 
-        // packets in flight share the buffer: use up its free space before allocating another one
+        // packets in flight share the buffer, so use up its free space before allocating another buffer
         if self.input.capacity() - self.input.len() < (self.read_target / 4).max(limits::READ_BYTES_FIRST / 2)
         {
             self.input.reserve(self.read_target)
@@ -324,14 +325,14 @@ impl<C: Channel> Driver for Connection<C> {
 
         let verdict = async {
             match dispute {
-                // a dropped sender means that the other connection is gone
+                // if the sender was dropped, the other connection is gone
                 Some(dispute) => (&mut dispute.verdict).await.unwrap_or(ProbeOutcome::Gone),
                 None => std::future::pending().await,
             }
         };
 
         let known = wait_result.verdict.is_some();
-        // bound the input of a peer whose identity is in conflict: the rest stays in the socket
+        // limit the buffered input of a peer whose identity is in conflict: the remaining input stays in the socket
         let is_capped = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
         tokio::select! {
             biased;
@@ -417,14 +418,15 @@ impl<C: Channel> Driver for Connection<C> {
                     Counters::add(&self.counters.written_bytes, bytes as u64);
                     self.stalled_since = None;
                     if bytes == self.output.len() {
-                        self.output.clear() // keeps its memory, which advancing would not
+                        self.output.clear() // keeps the allocated memory, unlike `advance`
                     } else {
                         self.output.advance(bytes)
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *self.stalled_since.get_or_insert(now);
-                    // independent of the amount of output, which is produced faster than any switch reads
+                    // the limit is a time rather than an amount of output, because output is produced faster than any
+                    // switch reads it
                     if now.since(since) >= limits::BACKLOG_STALL_TIMEOUT {
                         return Err(Close::NotReading);
                     }
@@ -447,7 +449,7 @@ impl<C: Channel> Driver for Connection<C> {
                 tracing::debug!(%node, address, "switch disconnected: the controller is stopping")
             }
             _ if self.session.is_ready() => tracing::info!(%node, address, %close, "switch disconnected"),
-            // log at powers of two only: a refused peer connects again and again
+            // log only at powers of two, because a refused peer connects again and again
             Close::Untrusted(_) | Close::Unlisted(_) => {
                 let refused = self.access.refused();
                 if refused.is_power_of_two() {
@@ -470,7 +472,7 @@ impl<C: Channel> Driver for Connection<C> {
         );
 
         if has_final_message {
-            // wait until the final message has arrived: a reset would discard it
+            // wait until the final message has arrived, because a reset of the connection would discard it
             #[expect(clippy::disallowed_methods, reason = "at a real socket")]
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;
         }

@@ -1,4 +1,4 @@
-//! Loads the certificates of the controller for TLS from a folder, and reloads them when the files change.
+//! Loads the TLS certificates of the controller from a folder, and reloads them when the files change.
 
 use parking_lot::Mutex;
 use rustls::pki_types::pem::{self, PemObject};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The file with the controller's certificate and the intermediate certificates, without the root, in PEM.
+/// The PEM file with the controller's certificate and the intermediate certificates, without the root certificate.
 pub const CERTIFICATE: &str = "cert.pem";
-/// The file with the private key of that certificate, in PEM.
+/// The PEM file with the private key of the controller's certificate.
 pub const KEY: &str = "key.pem";
-/// The file with the CA certificates that sign the certificates of switches, in PEM.
+/// The PEM file with the certificates of the CAs that sign the certificates of switches.
 pub const SWITCHES_CA: &str = "ca.pem";
 
 /// Minimum time between two checks for changed files.
@@ -21,7 +21,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Describes a TLS error, in particular a peer that does not speak TLS.
+/// Describes a TLS error. Has a special text for a peer that does not speak TLS.
 pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
@@ -36,7 +36,7 @@ pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
 #[derive(Debug)]
 pub struct Credentials {
     folder: PathBuf,
-    /// Whether the certificate of a switch has to name the node id that the switch reports.
+    /// Whether the certificate of a switch must contain the node id that the switch reports.
     binds_node: bool,
     current: Mutex<Current>,
 }
@@ -52,8 +52,8 @@ struct Current {
 type Stamps = [Option<(SystemTime, u64)>; 3];
 
 impl Credentials {
-    /// Reads [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`] from `folder`. With `binds_node`, the certificate
-    /// of a switch has to name the node id that the switch reports.
+    /// Reads [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`] from `folder`. With `binds_node`, the certificate of a
+    /// switch must contain the node id that the switch reports.
     ///
     /// # Errors
     ///
@@ -66,13 +66,13 @@ impl Credentials {
         Ok(Credentials { folder: folder.to_path_buf(), binds_node, current })
     }
 
-    /// Returns whether the certificate of a switch has to name the node id that the switch reports.
+    /// Returns whether the certificate of a switch must contain the node id that the switch reports.
     pub fn binds_node(&self) -> bool {
         self.binds_node
     }
 
-    /// Returns the configuration for a new connection. Reloads files that have changed, at most once a
-    /// second; if they are invalid, the previous configuration stays in force.
+    /// Returns the configuration for a new connection. Checks at most once a second whether the files have changed,
+    /// and reloads them if so. If they are invalid, the previous configuration stays in force.
     pub fn current(&self) -> Arc<ServerConfig> {
         #[expect(clippy::disallowed_methods, reason = "files change in real time")]
         let now = Instant::now();
@@ -89,7 +89,7 @@ impl Credentials {
                         tracing::info!(%folder, "reloaded certificates");
                     }
                     Err(error) => {
-                        tracing::error!(%folder, error, "cannot reload certificates; keeping the previous ones")
+                        tracing::error!(%folder, error, "cannot reload the certificates; the previous ones stay in use")
                     }
                 }
             }
@@ -158,7 +158,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
     let builder = versions.map_err(words)?.with_client_cert_verifier(verifier);
     let mut config = builder.with_single_cert(own, key).map_err(words)?;
 
-    // no resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
+    // disable session resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
     // ticket
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

@@ -1,5 +1,5 @@
-//! Handles the messages of a switch that is set up. Packet-ins have a fast path: they are by far the most
-//! frequent.
+//! Handles the messages of a switch after the handshake. Packet-ins have a fast path, because they are by far the
+//! most frequent messages.
 
 use crate::driver::openflow::handshake::describe_error;
 use crate::driver::openflow::sent_flows::SentFlow;
@@ -21,12 +21,12 @@ const PACKET_IN: u8 = 10;
 const FLOW_MOD: u8 = 14;
 
 impl Session {
-    /// Handles the frames of a switch that is set up: all of `chunk`, which must end with a complete frame.
-    /// The data of packets are slices of `chunk`.
+    /// Handles all frames in `chunk` after the handshake. `chunk` must end with a complete frame. The data of packets
+    /// are slices of `chunk`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the switch violated the protocol. The error message for the switch is in `out`.
+    /// Returns an error if the switch violated the protocol. `out` then contains the error message for the switch.
     pub fn serve<E: Events>(
         &mut self,
         chunk: &Bytes,
@@ -39,7 +39,7 @@ impl Session {
         let mut result = Ok(());
 
         for frame in Frames::new(chunk) {
-            // cannot fail: the caller has already split the chunk into frames
+            // cannot fail, because the caller has already checked the frames
             let Ok(frame) = frame else { break };
             messages += 1;
             let header = frame.header();
@@ -111,7 +111,7 @@ impl Session {
                 if out.len() >= limits::BACKLOG_BYTES_MAX + limits::BACKLOG_BYTES_RESERVE {
                     return Err(Close::NotReading);
                 }
-                // cannot fail: the data came from a frame, so it fits into one
+                // cannot fail, because the data came from a frame and therefore fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::EchoReply(_) => {}
@@ -124,15 +124,14 @@ impl Session {
             Message::PortStatus(status) => self.port_status(&status, events),
             Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
             Message::Error(error) => self.error(frame.xid(), &error, events),
-            // includes a second hello or features reply
+            // these messages include a second hello and a second features reply
             _ => Counters::add(&self.counters.messages_ignored, 1),
         }
 
         Ok(())
     }
 
-    /// Applies a port status message. Returns whether the port was up before; `None` if the message was
-    /// ignored.
+    /// Applies a port status message. Returns whether the port was up before, or `None` if the message was ignored.
     pub(super) fn apply_port_status(&mut self, status: &PortStatus) -> Option<bool> {
         let number = wire::port_from(status.port.number);
         let known = self.ports.contains_key(&number);
@@ -217,8 +216,8 @@ impl Session {
             return;
         }
 
-        // the flow is too old to be remembered, or the message was a withdrawal. The error quotes the message
-        // that it is about; the offset of the cookie in it depends on the version
+        // The flow was sent too long ago to be remembered, or the message was a withdrawal. The error quotes the
+        // message that caused it. The offset of the cookie in that message depends on the version.
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
             _ => 8,

@@ -1,8 +1,8 @@
-//! Replaces the `FLOOD` port by a list of ports for switches that do not support it.
+//! Replaces the `FLOOD` port by a list of ports for switches that do not support `FLOOD`.
 //!
-//! From OpenFlow 1.3 on, `FLOOD` is optional (specification 1.3.5, 4.5), and a switch may refuse it. Then
-//! every flooded packet lists its output ports, by the rules that the switch would apply: not the input port,
-//! no port that is down or has no link, and no port that the administrator has excluded.
+//! Since OpenFlow 1.3, `FLOOD` is optional (specification 1.3.5, 4.5), and a switch may refuse it. If it does, every
+//! flooded packet lists its output ports, according to the rules that the switch would apply. The list does not
+//! contain the input port, ports that are down or have no link, and ports that the administrator has excluded.
 
 use crate::driver::openflow::session::Session;
 use crate::object::{Action, Actions, PacketOut, PortNo};
@@ -10,12 +10,11 @@ use beehive_of::any::ErrorMessage;
 
 /// Message type of a packet-out, in all versions.
 const PACKET_OUT: u8 = 13;
-/// Error type and code of an action with an invalid output port; the same numbers in all versions.
+/// Error type and code of an action with an invalid output port. The numbers are the same in all versions.
 const BAD_OUT_PORT: (u16, u16) = (2, 4);
 
 impl Session {
-    /// Checks whether an error means that the switch does not support `FLOOD`, and if so, switches to port
-    /// lists.
+    /// Checks whether an error means that the switch does not support `FLOOD`. If so, uses port lists from then on.
     pub(super) fn check_flood_refused(&mut self, error: &ErrorMessage<'_>) {
         let refused =
             (error.error_type, error.code) == BAD_OUT_PORT && error.data.get(1) == Some(&PACKET_OUT);
@@ -25,7 +24,7 @@ impl Session {
         }
     }
 
-    /// Returns the actions of a packet, with `FLOOD` replaced by one output for each port.
+    /// Returns the actions of a packet, in which `FLOOD` is replaced by one output for each port.
     #[cold]
     pub(super) fn flood_to_ports(&self, packet: &PacketOut) -> Actions {
         let mut actions = Vec::new();
@@ -97,7 +96,7 @@ mod tests {
         refusal(&mut session, 4);
         assert_eq!(flood(&mut session), [PortNo::FLOOD.0], "nothing was flooded before");
         refusal(&mut session, 5);
-        assert_eq!(flood(&mut session), [PortNo::FLOOD.0], "that was about something else");
+        assert_eq!(flood(&mut session), [PortNo::FLOOD.0], "the error had another code");
         refusal(&mut session, 4);
         assert_eq!(flood(&mut session), [1, 3, 4, 5, PortNo::LOCAL.0]);
     }
@@ -113,6 +112,6 @@ mod tests {
         assert_eq!(flood(&mut session), [5, PortNo::LOCAL.0]);
         session.ports.retain(|number, _| *number == PortNo(2));
 
-        assert_eq!(flood(&mut session), [0u32; 0], "nobody is there");
+        assert_eq!(flood(&mut session), [0u32; 0], "no port is left");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the flows of a switch, and converts them to network objects as far as these can express them.
+//! Reads the flows of a switch, and converts them to network objects as far as network objects can express them.
 
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
@@ -10,7 +10,7 @@ use beehive_of::any::{self, FlowEntry, FlowStatistics, FlowStatisticsRequest, Vl
 use bytes::BytesMut;
 use std::fmt::Write;
 
-/// A flow statistics request that is not completely answered.
+/// A flow statistics request that has not been answered completely.
 #[derive(Debug)]
 pub(super) struct PendingReading {
     xid: u32,
@@ -22,7 +22,7 @@ impl Session {
     /// Requests the flows of the switch.
     pub fn read_flows(&mut self, wanted: &ReadFlows, out: &mut BytesMut) {
         if self.readings.len() >= limits::READINGS_MAX {
-            // the oldest request has timed out at its requester, or will
+            // drop the oldest request, which has timed out or will time out at its requester
             self.readings.remove(0);
         }
 
@@ -58,7 +58,7 @@ impl Session {
             self.readings.remove(at);
         }
 
-        // cannot fail: the list was checked when the message was parsed
+        // cannot fail, because the list was checked when the message was parsed
         let version = self.version;
         let flows = part.entries.iter().flatten().map(|entry| found_flow(&entry, version)).collect();
         let read = FlowsRead { node: self.node, reading, last: !part.more, flows };
@@ -66,7 +66,8 @@ impl Session {
         Ok(())
     }
 
-    /// Handles an error about the request `xid`. Returns whether it was a flow statistics request.
+    /// Handles an error that the switch reported for the request `xid`. Returns whether that was a flow statistics
+    /// request.
     pub(super) fn reading_refused(&mut self, xid: u32) -> bool {
         let before = self.readings.len();
         self.readings.retain(|pending| pending.xid != xid);
@@ -113,8 +114,8 @@ fn flags(flags: any::FlowFlags) -> FlowFlags {
     }
 }
 
-/// Describes the flags that [`FlowFlags`] cannot express. This system sets none of them: if a switch reports one
-/// for a flow of this system, the switch added it, and the flow is still correct.
+/// Describes the flags that [`FlowFlags`] cannot express. Beehive sets none of them. If a switch reports one for a
+/// flow of Beehive, the switch itself has added it, and the flow is still correct.
 fn push_unknown_flags(flags: any::FlowFlags, more: &mut String) {
     let known = any::FlowFlags::SEND_FLOW_REMOVED
         .with(any::FlowFlags::CHECK_OVERLAP)

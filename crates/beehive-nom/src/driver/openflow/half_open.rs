@@ -1,22 +1,23 @@
-//! Limits the number of connections in the handshake: when the limit is reached, the oldest one is evicted.
+//! Limits the number of connections that have not completed the handshake. When the limit is reached, the oldest of
+//! them is evicted.
 //!
-//! A real switch completes the handshake in milliseconds, so a peer that opens many silent connections evicts
-//! mostly its own.
+//! A real switch completes the handshake in milliseconds, so a peer that opens many silent connections mostly evicts
+//! its own.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
-/// The connections in the handshake, oldest first.
+/// The connections that have not completed the handshake, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct HalfOpen(Mutex<VecDeque<oneshot::Sender<()>>>);
 
-/// The slot of one connection; dropping it frees the slot.
+/// The slot of one connection. Dropping this value frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot(oneshot::Receiver<()>);
 
 impl HalfOpen {
-    /// Takes a slot. If there are `max` others already, the oldest connection is evicted.
+    /// Takes a slot. If `max` slots are already taken, the oldest connection is evicted.
     pub(super) fn add(&self, max: usize) -> Slot {
         let (evict, evicted) = oneshot::channel();
         let mut waiting = self.0.lock();
@@ -40,7 +41,7 @@ impl Slot {
     /// Completes when this connection is evicted. Cancel-safe.
     pub(super) async fn evicted(&mut self) {
         if (&mut self.0).await.is_err() {
-            // the sender is gone, so no eviction can follow
+            // the sender is gone, so this connection cannot be evicted any more
             std::future::pending().await
         }
     }
@@ -59,6 +60,6 @@ mod tests {
         first.evicted().await;
         drop(third);
         let _fourth = half_open.add(2);
-        assert!(second.0.try_recv().is_err(), "a place was free");
+        assert!(second.0.try_recv().is_err(), "a slot was free");
     }
 }

@@ -1,4 +1,4 @@
-//! Performs the handshake: hello, features, setup. Any message that is out of order ends the connection.
+//! Performs the handshake: hello, features, setup. A message that is out of order ends the connection.
 
 use crate::driver::openflow::session::{Phase, Session, Step};
 use crate::driver::openflow::wire;
@@ -11,12 +11,12 @@ use beehive_of::{EncodeError, Frame, Version};
 use bytes::BytesMut;
 
 impl Session {
-    /// Handles the next frame of a switch that is not yet set up.
+    /// Handles the next frame of a switch that has not completed the handshake.
     ///
     /// # Errors
     ///
-    /// Returns an error if the switch supports no common version, does not speak OpenFlow, or sent a message
-    /// out of order. The error message for the switch is in `out`.
+    /// Returns an error if the switch supports no common version, does not speak OpenFlow, or sent a message out of
+    /// order. `out` then contains the error message for the switch.
     pub fn handshake<E: Events>(
         &mut self,
         frame: Frame<'_>,
@@ -38,7 +38,7 @@ impl Session {
         };
         match message {
             Message::EchoRequest(Echo { data }) => {
-                // cannot fail: the data came from a frame, so it fits into one
+                // cannot fail, because the data came from a frame and therefore fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
             Message::Error(error) => {
@@ -71,8 +71,9 @@ impl Session {
         Ok(Step::Continue)
     }
 
-    /// Checks the start of an incomplete first message. Bytes that do not begin like a hello are refused at
-    /// once: HTTP and TLS would otherwise announce a long message to wait for.
+    /// Checks the start of an incomplete first message. Bytes that do not begin like a hello are refused at once.
+    /// Otherwise the first bytes of HTTP or TLS would be taken for the header of a long message, for which the
+    /// controller would wait.
     ///
     /// # Errors
     ///
@@ -121,10 +122,10 @@ impl Session {
     #[cold]
     fn no_version_in_common(&mut self, hello: &Hello, xid: u32, out: &mut BytesMut) -> Close {
         let theirs = match hello.versions {
-            Some(_) => "none of these, according to its version bitmap".to_string(),
+            Some(_) => "none of these versions, according to its version bitmap".to_string(),
             None => format!("at most wire version {}", hello.version),
         };
-        // use the version of its hello if it is known, and the lowest one otherwise
+        // use the version of the switch's hello if that version is known, and otherwise the lowest version
         self.version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
         let words = "Beehive supports OpenFlow 1.0 to 1.5; configure one of these versions at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
@@ -162,7 +163,7 @@ impl Session {
 
         self.node = NodeId(features.datapath_id);
         self.auxiliary = features.auxiliary_id != 0;
-        // cannot fail: the list was checked when the message was parsed
+        // cannot fail, because the list was checked when the message was parsed
         features.ports.iter().flatten().for_each(|port| self.add_port(&port));
         self.phase = Phase::Identified;
 
@@ -173,7 +174,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// None at present: every setup message can be encoded in every version.
+    /// Returns no error at present, because every setup message can be encoded in every version.
     pub fn admit(&mut self, now: Time, out: &mut BytesMut) -> Result<(), Close> {
         let version = self.version;
         let config = SwitchConfig { flags: 0, miss_send_len: u16::MAX };
@@ -226,8 +227,7 @@ impl Session {
         }
     }
 
-    /// Handles an error in reply to a setup message. The switch is nevertheless served where that is
-    /// possible.
+    /// Handles an error in reply to a setup message. If possible, the switch is served nevertheless.
     fn setup_refused(&mut self, xid: u32, error: &ErrorMessage<'_>) -> Result<(), Close> {
         match &mut self.phase {
             Phase::Features { xid: asked } if *asked == xid => {
@@ -246,7 +246,7 @@ impl Session {
     }
 }
 
-/// Converts an encoding error. Handshake messages have fixed parts only, so an error is a bug in this crate.
+/// Converts an encoding error. Handshake messages have only fixed parts, so an error is a bug in this crate.
 fn encoded(result: Result<(), EncodeError>) -> Result<(), Close> {
     result.map_err(|error| Close::Malformed(format!("cannot encode a handshake message: {error}")))
 }

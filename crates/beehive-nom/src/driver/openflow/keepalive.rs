@@ -1,5 +1,5 @@
-//! Detects dead connections: sends echo requests when the switch is idle, and gives up after a number of
-//! unanswered ones.
+//! Detects dead connections: sends echo requests when the switch is idle, and gives up after a number of unanswered
+//! requests.
 
 use crate::driver::Close;
 use beehive::Time;
@@ -33,7 +33,7 @@ impl Keepalive {
         self.probed.map_or(question, |probed| question.min(probed + self.interval))
     }
 
-    /// Returns whether to send an echo request now, or an error if too many are unanswered.
+    /// Returns whether to send an echo request now, or an error if too many requests are unanswered.
     pub(super) fn tick(&mut self, now: Time) -> Result<bool, Close> {
         let due = (now.since(self.heard).as_nanos() / self.interval.as_nanos().max(1))
             .min(u128::from(u32::MAX)) as u32;
@@ -60,8 +60,7 @@ impl Keepalive {
         first
     }
 
-    /// Returns the outcome of the probe once it is known: whether a message has arrived since the probe
-    /// began.
+    /// Returns whether a message has arrived since the probe began, or `None` as long as the outcome is unknown.
     pub(super) fn probe_outcome(&mut self, now: Time) -> Option<bool> {
         let probed = self.probed?;
         let alive = self.heard > probed;

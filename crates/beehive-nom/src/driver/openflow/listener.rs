@@ -1,5 +1,5 @@
-//! Accepts connections of switches and starts an IO bee for each. Limits the number of connections, and the
-//! number of those still in the handshake.
+//! Accepts connections of switches, and starts an IO bee for each of them. Limits the number of connections, and the
+//! number of connections that have not completed the handshake.
 
 use crate::driver::openflow::access::Access;
 use crate::driver::openflow::channel::{Channel, Plain};
@@ -23,7 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub struct ListenerSettings {
     /// Maximum number of connections. Default 4 096.
     pub connections_max: usize,
-    /// Maximum number of connections in the handshake; one more evicts the oldest of them. Default 512.
+    /// Maximum number of connections that have not completed the handshake. One more connection evicts the oldest of
+    /// them. Default 512.
     pub half_open_max: usize,
     /// Settings of the OpenFlow session of each connection.
     pub session: SessionSettings,
@@ -64,7 +65,7 @@ impl std::fmt::Display for ListenError {
             ErrorKind::AddrNotAvailable => {
                 write!(
                     f,
-                    "cannot listen on {address}: this machine has no such address (`ip address` lists them)"
+                    "cannot listen on {address}: this machine does not have that address (`ip address` lists its addresses)"
                 )
             }
             ErrorKind::PermissionDenied => write!(
@@ -93,8 +94,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Creates a listener whose switches belong to `hive` and are listed in `directory`. It may serve several
-    /// sockets.
+    /// Creates a listener that connects switches to `hive` and lists them in `directory`. One listener can serve
+    /// several sockets.
     pub fn new(hive: &Hive, directory: Arc<Directory>, settings: ListenerSettings) -> Arc<Listener> {
         Listener::guarded(hive, directory, settings, Access::default())
     }
@@ -155,9 +156,9 @@ impl Listener {
             // the peer closed the connection before it was accepted
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                // out of file descriptors or memory: retry after a while, as other tasks may free some
+                // out of file descriptors or memory: retry after a pause, in which other tasks may free some
                 let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
-                // log at powers of two only: the condition may last
+                // log only at powers of two, because the condition may last for long
                 if failed.is_power_of_two() {
                     tracing::warn!(%error, failed, "cannot accept connections");
                 }
@@ -183,7 +184,7 @@ impl Listener {
             return;
         }
 
-        // send small messages at once; if the option cannot be set, the connection is slower but correct
+        // send small messages at once; if the option cannot be set, the connection still works, but more slowly
         let _ = stream.set_nodelay(true);
         match credentials {
             None => self.spawn(Plain::new(stream), peer),

@@ -1,8 +1,8 @@
 //! The OpenFlow driver: connects switches that speak OpenFlow 1.0 to 1.5 over TCP, with or without TLS.
 //!
-//! [`Session`] implements the protocol without I/O: frames and time in, bytes and events out. [`Connection`]
-//! runs a session over a [`Channel`], and [`Listener`] accepts sockets and starts an IO bee for each.
-//! [`Access`] and [`Credentials`] decide which switches may connect.
+//! [`Session`] implements the protocol without I/O: its inputs are frames and the time, its outputs are bytes and
+//! events. [`Connection`] runs a session over a [`Channel`]. [`Listener`] accepts connections and starts an IO bee
+//! for each of them. [`Access`] and [`Credentials`] decide which switches may connect.
 
 mod access;
 mod buffers;

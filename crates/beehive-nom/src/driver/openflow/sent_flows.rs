@@ -1,7 +1,7 @@
 //! Tracks the flows that were sent to a switch: their transaction ids, and whether they are confirmed.
 //!
-//! An error names the transaction id of the message that it is about. A barrier is answered when all messages
-//! before it have been processed.
+//! An error contains the transaction id of the message that caused it. A switch answers a barrier when it has
+//! processed all messages before the barrier.
 
 use crate::limits;
 use crate::object::{Cause, Flow, FlowKey, Owner};
@@ -19,11 +19,11 @@ pub(super) struct SentFlow {
 /// The flows in flight to the switch.
 #[derive(Debug, Default)]
 pub(super) struct SentFlows {
-    /// The latest flows, in a ring buffer.
+    /// The most recently sent flows, in a ring buffer.
     recent: Vec<SentFlow>,
     /// Index of the next entry to write in `recent`.
     next: usize,
-    /// Intended flows that no barrier has confirmed, in sending order; `None` for a flow that was refused.
+    /// Intended flows that no barrier has confirmed yet, in sending order. A flow that was refused is `None`.
     unconfirmed: VecDeque<(u32, Option<FlowKey>)>,
     /// Transaction id of the barrier in flight.
     barrier: Option<u32>,
@@ -48,7 +48,7 @@ impl SentFlows {
     #[cold]
     fn expect_confirmation(&mut self, xid: u32, flow: FlowKey) {
         if self.unconfirmed.len() >= limits::INTENDED_FLOWS_PER_NODE_MAX {
-            // the switch answers no barriers: its flows are confirmed when they are read
+            // the switch does not answer barriers, so its flows are confirmed when they are read
             self.unconfirmed.pop_front();
         }
         self.unconfirmed.push_back((xid, Some(flow)));
@@ -65,8 +65,8 @@ impl SentFlows {
         self.barrier = Some(xid)
     }
 
-    /// Handles the reply to the barrier `xid`: returns the flows that are in place, or `None` if that barrier
-    /// is not in flight.
+    /// Handles the reply to the barrier `xid`. Returns the flows that are now known to be installed, or `None` if
+    /// that barrier is not in flight.
     pub(super) fn confirmed(&mut self, xid: u32) -> Option<Vec<FlowKey>> {
         if self.barrier != Some(xid) {
             return None;
@@ -76,8 +76,9 @@ impl SentFlows {
         Some(self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect())
     }
 
-    /// Handles an error about the message `xid`. Returns whether it was the barrier in flight, which the
-    /// switch does not support; the flows sent so far are then confirmed when they are read.
+    /// Handles an error that the switch reported for the message `xid`. Returns whether that message was the barrier
+    /// in flight. If so, the switch does not support barriers, and the flows sent so far are confirmed when they are
+    /// read.
     pub(super) fn barrier_refused(&mut self, xid: u32) -> bool {
         let refused = self.barrier == Some(xid);
         if refused {
@@ -87,7 +88,8 @@ impl SentFlows {
         refused
     }
 
-    /// Handles an error about the message `xid`: returns the flow in it, if that is still remembered.
+    /// Handles an error that the switch reported for the message `xid`. Returns the flow in that message, if it is
+    /// still remembered.
     pub(super) fn refused(&mut self, xid: u32) -> Option<SentFlow> {
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)
@@ -99,7 +101,7 @@ impl SentFlows {
     }
 }
 
-/// Returns whether the transaction id `a` was assigned before `b`; ids wrap around.
+/// Returns whether the transaction id `a` was assigned before `b`. Ids wrap around.
 fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
@@ -125,9 +127,9 @@ mod tests {
             commands.sent(xid(4), &flow(4));
             assert!(!commands.wants_barrier(), "one at a time");
             assert_eq!(commands.refused(xid(1)).map(|sent| sent.flow.0), Some(1));
-            assert_eq!(commands.confirmed(xid(7)), None, "a barrier that nobody asked for");
+            assert_eq!(commands.confirmed(xid(7)), None, "no such barrier was sent");
             assert_eq!(commands.confirmed(xid(3)), Some(vec![flow(0).key(), flow(2).key()]));
-            assert!(commands.wants_barrier(), "for the one that came after it");
+            assert!(commands.wants_barrier(), "for the flow that was sent after the barrier");
         }
     }
 

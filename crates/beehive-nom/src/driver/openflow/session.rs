@@ -1,4 +1,5 @@
-//! Implements the OpenFlow protocol with one switch without I/O: frames and time in, bytes and events out.
+//! Implements the OpenFlow protocol with one switch, without I/O: its inputs are frames and the time, its outputs are
+//! bytes and events.
 
 use crate::driver::openflow::buffers::Buffers;
 use crate::driver::openflow::flow_stats::PendingReading;
@@ -19,13 +20,13 @@ use std::time::Duration;
 /// Settings of an OpenFlow session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionSettings {
-    /// Time without a message after which the switch is sent an echo request. Default 1 s.
+    /// Time without a message from the switch after which the controller sends an echo request. Default 1 s.
     pub echo_interval: Duration,
-    /// Number of echo requests, one per interval, that may stay unanswered. Default 3.
+    /// Number of unanswered echo requests, sent one per interval, after which the session ends. Default 3.
     pub echo_misses: u32,
-    /// Time limit of the handshake, from the connection on. Default 5 s.
+    /// Time limit of the handshake, counted from the start of the connection. Default 5 s.
     pub handshake: Duration,
-    /// Versions that are offered. Default 1.0 to 1.5.
+    /// Versions that the controller offers. Default 1.0 to 1.5.
     pub versions: VersionSet,
 }
 
@@ -45,15 +46,15 @@ impl Default for SessionSettings {
 pub enum Step {
     /// The handshake needs more frames.
     Continue,
-    /// The switch has reported its datapath id. The caller either calls [`Session::admit`] or refuses the
-    /// switch; until then it passes no further frame.
+    /// The switch has reported its datapath id. The caller either calls [`Session::admit`] or refuses the switch.
+    /// Until then, it must not pass further frames.
     Identified {
         /// The datapath id.
         node: NodeId,
         /// Whether this is an auxiliary connection of that node.
         auxiliary: bool,
     },
-    /// The switch is set up; further frames go to [`Session::serve`].
+    /// The handshake is complete. Further frames go to [`Session::serve`].
     Ready,
 }
 
@@ -64,7 +65,8 @@ pub(super) enum Phase {
         xid: u32,
     },
     Identified,
-    /// Waits for the replies whose transaction ids are `Some`: the port description and the barrier.
+    /// The session waits for the port description and for the reply to the barrier, as long as their transaction ids
+    /// are `Some`.
     Setup {
         ports: Option<u32>,
         barrier: Option<u32>,
@@ -93,11 +95,12 @@ pub struct Session {
     pub(super) sent_flows: SentFlows,
     /// Flow statistics requests in flight, oldest first.
     pub(super) readings: Vec<PendingReading>,
-    /// Whether a packet was flooded, and whether the switch has refused the `FLOOD` port.
+    /// `flooded`: whether a packet was sent to the `FLOOD` port. `floods_by_port_list`: whether the switch has
+    /// refused that port.
     pub(super) flooded: bool,
     pub(super) floods_by_port_list: bool,
     next_xid: u32,
-    /// Packets and flows encoded since the counters were last updated.
+    /// Numbers of packets and flows encoded since the counters were last updated.
     tally: Tally,
 }
 
@@ -108,7 +111,7 @@ struct Tally {
 }
 
 impl Session {
-    /// Creates a session with a switch that connected at `now`, and writes a hello to `out`.
+    /// Creates a session with a switch that has connected at the time `now`, and writes a hello to `out`.
     pub fn new(settings: SessionSettings, counters: Arc<Counters>, now: Time, out: &mut BytesMut) -> Session {
         let mut session = Session {
             settings,
@@ -132,18 +135,18 @@ impl Session {
         };
 
         let xid = session.xid();
-        // cannot fail: the message has a fixed length
+        // cannot fail, because the message has a fixed length
         let _ = Hello::new(settings.versions).encode_into(xid, out);
         session
     }
 
-    /// Returns whether the switch is set up.
+    /// Returns whether the handshake is complete.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
-    /// Returns the negotiated version; empty before the negotiation.
+    /// Returns the negotiated version, or an empty text before the negotiation.
     pub fn protocol(&self) -> &'static str {
         match (self.phase, self.version) {
             (Phase::Hello, _) => "",
@@ -156,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Returns the datapath id that the switch reported; 0 before that.
+    /// Returns the datapath id that the switch has reported, or 0 before it has reported one.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -188,12 +191,11 @@ impl Session {
         }
     }
 
-    /// Handles timeouts: sends an echo request to an idle switch, and ends the session with an unresponsive
-    /// one.
+    /// Handles timeouts: sends an echo request to an idle switch, and ends the session with an unresponsive switch.
     ///
     /// # Errors
     ///
-    /// Returns an error if the switch does not answer, or was not set up in time.
+    /// Returns an error if the switch does not answer, or has not completed the handshake in time.
     pub fn tick<E: Events>(&mut self, now: Time, out: &mut BytesMut, events: &mut E) -> Result<(), Close> {
         match self.phase {
             Phase::Ready => {
@@ -202,9 +204,9 @@ impl Session {
                 }
                 Ok(())
             }
-            // a switch that never answers barriers is nevertheless served
+            // serve a switch even if it never answers barriers
             Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
-                tracing::debug!(node = %self.node, "switch did not answer the barrier of the handshake; continuing");
+                tracing::debug!(node = %self.node, "the switch did not answer the barrier of the handshake; serving it nevertheless");
                 self.become_ready(now, events);
                 Ok(())
             }
@@ -218,7 +220,7 @@ impl Session {
 
     pub(super) fn send_echo_request(&mut self, out: &mut BytesMut) {
         let xid = self.xid();
-        // cannot fail: the message has no data
+        // cannot fail, because the message has no data
         let _ = any::Echo { data: &[] }.encode_request_into(self.version, xid, out);
         Counters::add(&self.counters.echoes, 1);
     }
@@ -230,8 +232,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the switch has sent anything since the probe; `None` if no probe is active or the
-    /// switch may still answer.
+    /// Returns whether the switch has sent anything since the probe, or `None` if no probe is active or the switch
+    /// can still answer.
     pub fn probe_outcome(&mut self, now: Time) -> Option<bool> {
         self.keepalive.probe_outcome(now)
     }
@@ -284,7 +286,7 @@ impl Session {
 
     // ---- commands ----
 
-    /// Encodes the installation of a flow.
+    /// Encodes a message that installs a flow.
     #[inline]
     pub fn install(&mut self, flow: &Flow, out: &mut BytesMut) {
         let xid = self.xid();
@@ -308,12 +310,12 @@ impl Session {
     #[cold]
     fn send_barrier(&mut self, out: &mut BytesMut) {
         let xid = self.xid();
-        // cannot fail: the message has a fixed length
+        // cannot fail, because the message has a fixed length
         let _ = any::Message::BarrierRequest.encode_into(self.version, xid, out);
         self.sent_flows.barrier(xid)
     }
 
-    /// Encodes the withdrawal of flows.
+    /// Encodes messages that withdraw flows.
     pub fn withdraw(&mut self, flows: &WithdrawFlows, out: &mut BytesMut) {
         let xid = self.xid();
         match wire::withdraw(flows, self.version, xid, out) {
@@ -322,13 +324,13 @@ impl Session {
         }
     }
 
-    /// Encodes a packet-out, unless the packet cannot be sent or the output is full.
+    /// Encodes a packet-out, unless the packet cannot be sent or too much output is pending.
     #[inline]
     pub fn send(&mut self, packet: &PacketOut, out: &mut BytesMut) {
         let (buffer, data) = match &packet.payload {
             Payload::Whole(data) => {
                 if packet.actions == Actions::None {
-                    return; // the switch does not hold this packet, so dropping it takes no message
+                    return; // the switch does not hold this packet, so no message is needed to drop it
                 }
                 if out.len() >= limits::BACKLOG_BYTES_SOFT {
                     return Counters::add(&self.counters.packet_outs_dropped, 1);
@@ -371,7 +373,7 @@ impl Session {
         tracing::warn!(node = %self.node, %error, "cannot encode {what} in the OpenFlow version of the switch");
     }
 
-    /// Adds the counts of encoded messages to the counters.
+    /// Adds the numbers of encoded messages to the counters.
     #[inline]
     pub fn flush_tally(&mut self) {
         let Tally { packet_outs, installed } = std::mem::take(&mut self.tally);
@@ -383,5 +385,5 @@ impl Session {
 /// The actions that flood a packet.
 const FLOOD: Actions = Actions::One(Action::Output(PortNo::FLOOD));
 
-/// Time to wait for the reply to the barrier of the handshake.
+/// Time for which the session waits for the reply to the barrier of the handshake.
 pub(super) const BARRIER_TIMEOUT: Duration = Duration::from_secs(1);

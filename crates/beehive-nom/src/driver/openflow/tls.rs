@@ -1,8 +1,8 @@
-//! Implements a TLS channel over rustls, without a task of its own and without an extra copy.
+//! Implements a TLS channel with rustls, without a separate task and without an extra copy.
 //!
-//! The TLS handshake is part of reading: a connection in it occupies a handshake slot and has the same time
-//! limit as any other. Output written before the end of the TLS handshake is buffered, up to
-//! [`BUFFERED_BYTES_MAX`].
+//! The TLS handshake happens while the connection reads. During it, the connection occupies a handshake slot, and has
+//! the same time limit for the handshake as any other connection. Output that is written before the end of the TLS
+//! handshake is buffered, up to [`BUFFERED_BYTES_MAX`].
 
 use crate::driver::openflow::certificate;
 use crate::driver::openflow::channel::{Channel, ChannelEvent};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Maximum number of bytes that rustls buffers for the socket or until the end of the handshake. Further
-/// output stays in the connection.
+/// Maximum number of bytes that rustls buffers until the socket accepts them or the handshake ends. Further output
+/// stays in the connection.
 const BUFFERED_BYTES_MAX: usize = 64 * 1024;
 
 /// TLS over TCP. No data is delivered before the peer has presented a trusted certificate.
@@ -24,13 +24,13 @@ const BUFFERED_BYTES_MAX: usize = 64 * 1024;
 pub struct Tls {
     tcp: TcpStream,
     tls: ServerConnection,
-    /// Whether the certificate has to name the node id.
+    /// Whether the certificate must contain the node id.
     binds_node: bool,
 }
 
 impl Tls {
-    /// Creates the channel of an accepted connection. With `binds_node`, the certificate has to name the node
-    /// id that the switch reports.
+    /// Creates the channel of an accepted connection. With `binds_node`, the certificate must contain the node id
+    /// that the switch reports.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Tls {
         Ok(Tls { tcp, tls, binds_node })
     }
 
-    /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are none now.
+    /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are none at present.
     fn decrypted(&mut self, input: &mut BytesMut) -> Option<io::Result<usize>> {
         let mut reader = self.tls.reader();
         match reader.fill_buf() {
@@ -54,8 +54,8 @@ impl Tls {
                 Some(Ok(count))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            // the peer closed without close_notify; truncation is nevertheless detected, because messages
-            // carry their length
+            // the peer closed the connection without close_notify; truncation is detected nevertheless, because
+            // messages contain their length
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Some(Ok(0)),
             Err(error) => Some(Err(error)),
         }
@@ -66,7 +66,7 @@ impl Tls {
         match self.tls.read_tls(&mut Socket(&self.tcp)) {
             Ok(count) => {
                 if let Err(error) = self.tls.process_new_packets() {
-                    // send the TLS alert, if the peer still reads
+                    // try to send the TLS alert, which the peer may still read
                     let _ = self.push();
                     return Err(io::Error::new(ErrorKind::InvalidData, error));
                 }
@@ -109,8 +109,7 @@ impl Tls {
             }
 
             let pushes = self.tls.wants_write();
-            // during the handshake, application output waits for the peer's handshake messages, not for the
-            // socket
+            // during the handshake, application output waits for handshake messages from the peer, not for the socket
             let want_write = want_write && !self.tls.is_handshaking();
             let interest = match (want_read, pushes || want_write) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
@@ -177,7 +176,7 @@ impl Channel for Tls {
         }
 
         let shown = self.tls.peer_certificates().and_then(<[_]>::first);
-        // cannot be empty: rustls refuses a peer without a certificate
+        // cannot be empty, because rustls refuses a peer without a certificate
         let names = shown.map(|der| certificate::names(der)).unwrap_or_default();
         match names.iter().any(|name| certificate::names_node(name, node)) {
             true => Ok(()),

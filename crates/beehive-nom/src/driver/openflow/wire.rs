@@ -9,7 +9,7 @@ use beehive_of::{EncodeError, MacAddress, Version};
 use bytes::BytesMut;
 use std::net::IpAddr;
 
-/// Upper 16 bits of the cookie of every flow of this system; the owner (32 bits) and the cause (16 bits)
+/// Upper 16 bits of the cookie of every flow that Beehive installs. The owner (32 bits) and the cause (16 bits)
 /// follow.
 const COOKIE_MARK: u64 = 0xbee1 << 48;
 const COOKIE_MARK_MASK: u64 = 0xffff << 48;
@@ -19,13 +19,13 @@ const fn cookie(owner: Owner, cause: Cause) -> u64 {
     COOKIE_MARK | (owner.number() as u64) << 16 | cause.number() as u64
 }
 
-/// Returns the owner of the flow with this cookie; `None` if the flow is not from this system.
+/// Returns the owner of the flow with this cookie, or `None` if Beehive did not install the flow.
 pub(super) fn owner(cookie: u64) -> Option<Owner> {
     (cookie & COOKIE_MARK_MASK == COOKIE_MARK)
         .then(|| Owner::from_number(((cookie & COOKIE_OWNER_MASK) >> 16) as u32))
 }
 
-/// Returns the cause of the flow of this system with this cookie.
+/// Returns the cause of the flow with this cookie, which must be a cookie of Beehive.
 pub(super) fn cause(cookie: u64) -> Cause {
     Cause::from_number(cookie as u16)
 }
@@ -92,8 +92,8 @@ fn in_conversation(conversation: &Conversation, ethernet: any::Match) -> any::Ma
     matching
 }
 
-/// Returns the conversation that a match describes, if all five fields are present and the addresses are not
-/// masked.
+/// Returns the conversation that a match describes, if all five fields of a conversation are present and the
+/// addresses are not masked.
 pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
     let m = matching;
     let (source, destination) = match (m.ipv4_src, m.ipv4_dst, m.ipv6_src, m.ipv6_dst) {
@@ -128,7 +128,7 @@ pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
             VlanMatch::Id(id) => Some(Tag::Id(Vlan(id))),
             VlanMatch::Tagged => None,
         }),
-        // implied by the conversation
+        // a conversation implies the ethertype
         ethertype: matching.eth_type.filter(|_| conversation.is_none()),
         conversation: conversation.map(Box::new),
     }
@@ -147,8 +147,8 @@ fn action_to(action: &Action) -> any::Action {
 /// Converts an action, if network objects can express it.
 pub(super) fn action_from(action: &any::Action) -> Option<Action> {
     Some(match *action {
-        // outputs to the controller that truncate the packet cannot be expressed; for other ports, `max_len`
-        // has no meaning
+        // an output to the controller that truncates the packet cannot be expressed; for other ports, `max_len` has
+        // no meaning
         any::Action::Output { port, max_len }
             if max_len == u16::MAX || port != beehive_of::PortNo::CONTROLLER =>
         {
@@ -173,7 +173,7 @@ fn with_actions<R>(actions: &Actions, then: impl FnOnce(any::Actions<'_>) -> R) 
     }
 }
 
-/// Appends a packet-out: of the packet that the switch buffers as `buffer_id`, or of `data`.
+/// Appends a packet-out, either for the packet that the switch buffers as `buffer_id`, or with the packet `data`.
 #[inline]
 pub(super) fn packet_out(
     packet: &PacketOut,
@@ -189,8 +189,8 @@ pub(super) fn packet_out(
     })
 }
 
-/// Appends a flow-mod that installs a flow. The switch reports the removal of intended flows only: the node
-/// app does not track soft ones.
+/// Appends a flow-mod that installs a flow. The switch reports the removal only of intended flows, because the node
+/// app does not track soft flows.
 ///
 /// # Errors
 /// Returns an error if the version cannot express a port of the flow.
@@ -212,8 +212,8 @@ pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> R
 
 /// Appends the flow-mods that withdraw flows.
 ///
-/// An OpenFlow 1.0 switch cannot select flows by cookie, so it removes the flows of all owners in the scope.
-/// The node app knows this and installs the flows of other owners again.
+/// An OpenFlow 1.0 switch cannot select flows by cookie, so it removes the flows of all owners in the scope. The node
+/// app takes this into account, and installs the flows of other owners again.
 pub(super) fn withdraw(
     flows: &WithdrawFlows,
     version: Version,
@@ -252,7 +252,7 @@ pub(super) fn withdraw(
     }
 }
 
-/// Calls `each` with every tag of a VLAN. VLAN 0 has two: no tag, and a priority tag.
+/// Calls `each` with every tag that belongs to a VLAN. VLAN 0 has two of them: no tag and a priority tag.
 fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<(), E> {
     if vlan == Vlan::NONE {
         each(Tag::Untagged)?;
@@ -260,10 +260,11 @@ fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<
     each(Tag::Id(vlan))
 }
 
-/// Appends a flow-mod that changes nothing: it deletes a flow for packets from a port that does not exist.
+/// Appends a flow-mod that has no effect: it deletes a flow for packets from a port that does not exist.
 ///
-/// While a switch has no controller, it may cache that packets are dropped. Any change of the flow table
-/// makes it look up packets again. OpenFlow 1.0 may need no other change, as it has no miss flow.
+/// While a switch has no controller, it may cache the decision to drop packets. Any change of the flow table makes
+/// the switch look up packets again. With OpenFlow 1.0 there may be no other change, because that version has no
+/// table-miss flow.
 pub(super) fn touch(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let nowhere = any::Match { in_port: Some(beehive_of::PortNo(NOWHERE)), ..any::Match::ANY };
     FlowMod::delete_strict(0, nowhere).encode_into(version, xid, out)

@@ -465,8 +465,8 @@ impl Switch {
         Host { switch: self.index, number, hosts: plan.hosts }
     }
 
-    /// Removes packet-ins that were sent at or before `oldest_ns`. Lost announcements are repeated. Once all hosts of
-    /// a batch have been given up without any answer, later announcements are not repeated.
+    /// Removes packet-ins that were sent at or before `oldest_ns`. Schedules lost announcements to be repeated,
+    /// unless an earlier host was given up and the controller has never answered an announcement.
     pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
         let Self { window, to_repeat, announced, heard_announcement, .. } = self;
         let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };
