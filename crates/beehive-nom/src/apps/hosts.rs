@@ -1,8 +1,8 @@
-//! Hosts: tracks the location and the addresses of each host. It only observes packets.
+//! Hosts: tracks the location and the addresses of each host. It observes packets, but never forwards them.
 //!
-//! The cell of a switch sees every packet and reports news to the cell of the host, which decides. If a host
-//! appears at another port while its old port is up, the app first probes it there: if it answers, it stays
-//! at the old port, and the claim from the other port is reported.
+//! The cell of a switch sees every packet and reports news to the cell of the host, which decides where the host is.
+//! If a host appears at another port while its old port is up, the app first probes the old port. If the host answers
+//! there, its location stays the old port, and the app reports the claim from the other port.
 
 use crate::object::claim;
 use crate::object::{
@@ -19,7 +19,7 @@ use std::time::Duration;
 #[derive(App)]
 #[app(name = "hosts", replication = 3)]
 pub struct Hosts {
-    /// Ports with a link to another switch: no host is *at* them.
+    /// Ports with a link to another switch. No host is *at* such a port.
     links: Table<NodeId, PortNo, ()>,
     /// The hosts that were recently seen at each port of a switch.
     recent: Table<NodeId, Station, Recent>,
@@ -38,7 +38,7 @@ crate::settings! {
     pub struct HostsSettings {
         /// Seconds without a packet to the controller after which a host is forgotten.
         pub age_s: u32 [60..=604_800] = 900,
-        /// Maximum number of hosts behind one port; further ones are not tracked.
+        /// Maximum number of hosts behind one port. Further hosts are not tracked.
         pub hosts_per_port_max: u32 [1..=1_000_000] = 1_024,
     }
 }
@@ -46,7 +46,7 @@ crate::settings! {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Recent {
     port: PortNo,
-    /// Time from which a packet of the host is reported again.
+    /// Time from which the next packet of the host is reported.
     report_after: Time,
     address: Option<IpAddr>,
 }
@@ -62,7 +62,7 @@ struct Known {
     host: Host,
     seen: Time,
     moved: Time,
-    /// The other port that packets with this address come from, until the probe is decided.
+    /// The other port at which packets with this address arrive, until the outcome of the probe is known.
     claimed: Option<PortId>,
 }
 
@@ -75,8 +75,8 @@ struct Sighting {
 }
 #[derive(Message, Clone, Copy, Debug)]
 struct HostGone(Station, PortId);
-/// Makes the cell of a switch report packets of a host from a given time on, although one was reported
-/// recently.
+/// Makes the cell of a switch report the packets of a host from a given time on, although a packet of the host was
+/// reported recently.
 #[derive(Message, Clone, Copy, Debug)]
 struct ReportFrom(NodeId, Station, Time);
 #[derive(Message, Clone, Copy, Debug)]
@@ -88,9 +88,9 @@ struct AddressChange {
     assigned: bool,
 }
 
-/// Interval at which packets of a host are reported again.
+/// Interval at which packets of a host are reported.
 const REPORT_INTERVAL: Duration = Duration::from_secs(30);
-/// Time that a host has to answer a probe at its old port.
+/// Time within which a host must answer a probe at its old port.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Minimum time between two moves of a host.
 const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
@@ -111,7 +111,7 @@ impl Hosts {
         let address = claim.filter(|(who, _)| *who == station).map(|(_, address)| address);
 
         if let Some((who, address)) = claim.filter(|(who, _)| *who != station) {
-            ctx.emit(Sighting { station: who, at: None, address: Some(address) }); // granted by DHCP
+            ctx.emit(Sighting { station: who, at: None, address: Some(address) }); // an address that DHCP has granted
         }
 
         let recent = self.recent.at(msg.node);
@@ -144,8 +144,8 @@ impl Hosts {
             return ctx.emit(HostSeen { station, at });
         };
 
-        // the packet may be forged: an address from another port does not displace those that the host
-        // announced itself
+        // the packet may be forged, so an address from another port does not displace addresses that the host itself
+        // announced
         let own = msg.at == Some(known.host.at);
         if let Some(address) = msg.address.filter(|address| own || known.host.has_room_for(address)) {
             let (new, surplus) = known.host.add_address(address);
@@ -162,9 +162,9 @@ impl Hosts {
         if known.host.at == at {
             known.seen = now;
             if let Some(claimed) = known.claimed.take() {
-                tracing::warn!(%station, %at, %claimed, "possible spoofing: packets with this host's address arrived on another port, but the host still answers on its own port");
+                tracing::warn!(%station, %at, %claimed, "possible spoofing: packets with this host's address arrived at another port, but the host still answers at its own port");
                 ctx.emit(HostContested { station, at, claimed });
-                // it may still move there
+                // the host may still move to that port later
                 ctx.emit(ReportFrom(claimed.node, station, now + MOVE_INTERVAL_MIN));
             }
         } else if known.claimed.replace(at).is_none() {
@@ -181,7 +181,7 @@ impl Hosts {
         }
     }
 
-    /// Moves the host: it has not answered the probe at its old port.
+    /// Moves the host, because it has not answered the probe at its old port.
     #[rcv(sharded)]
     fn probe_expired(&mut self, ProbeExpired(station): &ProbeExpired, ctx: &mut Ctx) {
         let Some(known) = self.hosts.get_mut(station) else { return };

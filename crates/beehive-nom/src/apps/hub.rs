@@ -1,4 +1,4 @@
-//! Hub: floods every packet. It has no state, so it runs on whichever worker the packet arrives at.
+//! Hub: floods every packet. It has no state, so it runs on the worker thread at which the packet arrives.
 
 use crate::object::{PacketIn, PacketOut};
 use beehive::{App, handlers};
@@ -12,7 +12,7 @@ pub struct Hub {}
 impl Hub {
     #[rcv(stateless)]
     fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
-        // frames to the bridge itself (LLDP, spanning tree) are not forwarded
+        // do not forward frames that are addressed to the bridge itself (LLDP, spanning tree)
         if msg.is_learnable() { Some(msg.flood()) } else { None }
     }
 }

@@ -1,17 +1,18 @@
-//! Learning switch: learns which port each station is behind, and installs flows between known stations.
+//! Learning switch: learns behind which port each station is, and installs flows between known stations.
 //!
-//! Flows match the input port, the source, the destination and the VLAN tag. So the first packet of a host
-//! that has moved comes to the controller, whether or not the old port went down and whether or not the host
-//! broadcasts. The app then withdraws the flows *to* the host, which lead to its old port, and the flows
-//! *from* its old port, without which the host could move back unnoticed.
+//! Flows match the input port, the source, the destination and the VLAN tag. Therefore the first packet of a host
+//! that has moved comes to the controller, whether or not the old port went down, and whether or not the host
+//! broadcasts. The app then withdraws the flows *to* the host, which lead to its old port. It also withdraws the
+//! host's flows *from* its old port, because with them the host could move back unnoticed.
 //!
-//! No flow outlives the table entry of its destination: an entry is kept as long as a flow to it may live.
-//! Otherwise a host could move after its entry was forgotten, and flows would keep leading to its old port.
+//! No flow outlives the table entry of its destination, because the app keeps an entry for as long as a flow to its
+//! station may live. Otherwise a host could move after its entry was forgotten, and flows would still lead to its old
+//! port.
 //!
-//! This also holds for flows from before a restart, which switches keep while the controller is away. A flow
-//! contains the locations of both stations, so the app learns from it as from a packet, and withdraws flows
-//! that contradict what it has learned since. So valid flows keep forwarding, and the first packet of a host
-//! that moved meanwhile comes to the controller as usual.
+//! The same is true for flows from before a restart, which switches keep while the controller is away. Such a flow
+//! contains the locations of both stations, so the app learns from it as from a packet, and withdraws flows that
+//! contradict what it has learned since. Valid flows therefore keep forwarding, and the first packet of a host that
+//! has moved meanwhile comes to the controller as usual.
 
 use crate::object::{
     AddFlow, AdoptFlows, DelFlows, FlowScope, FlowsFound, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut,
@@ -24,10 +25,10 @@ use beehive::{App, Config, Ctx, Table, Time, handlers};
 #[derive(App)]
 #[app(name = "learning-switch", replication = 3)]
 pub struct LearningSwitch {
-    /// The port that each station is behind.
+    /// The port behind which each station is.
     macs: Table<NodeId, Station, PortNo>,
-    /// The time until which each station is remembered. Lost at a fail-over; stations are then treated as
-    /// just seen.
+    /// The time until which each station is remembered. A fail-over loses these times; stations are then treated as
+    /// if they had just been seen.
     #[volatile]
     until: Table<NodeId, Station, Time>,
     /// Number of stations behind each port.
@@ -38,16 +39,16 @@ pub struct LearningSwitch {
 crate::settings! {
     /// Settings of the learning switch: the table `[apps.learning-switch]`.
     pub struct LearningSettings {
-        /// Seconds for which an address is remembered after its latest packet. No flow lives longer than half
-        /// of that.
+        /// Seconds for which an address is remembered after its latest packet. No flow lives longer than half of this
+        /// time.
         pub age_s: u32 [4..=131_070] = 300,
         /// Idle timeout of flows in seconds.
         pub idle_s: u32 [1..=65_535] = 60,
-        /// Whether flows are installed. Otherwise every packet comes to the controller.
+        /// Whether flows are installed. Without flows, every packet comes to the controller.
         pub flows: bool = true,
-        /// Maximum number of addresses that are learned behind one port of a switch. Packets of further
-        /// addresses are forwarded, but cause no table entries and no flows, so a host that forges addresses
-        /// fills neither the memory nor the switch's flow table, and other ports are not affected.
+        /// Maximum number of addresses that are learned behind one port of a switch. Packets from further addresses
+        /// are forwarded, but cause no table entries and no flows. A host that forges addresses therefore fills
+        /// neither the memory nor the switch's flow table, and does not affect other ports.
         pub stations_per_port_max: u32 [1..=1_000_000] = 4096,
         /// Maximum number of addresses that are learned at one switch.
         pub stations_per_node_max: u32 [1..=1_000_000] = 65_536,
@@ -57,10 +58,10 @@ crate::settings! {
 #[handlers]
 impl LearningSwitch {
     #[rcv(sharded)]
-    // the map drops messages that a `let ... else` guard rejects, but not those that `?` rejects
+    // the derived map drops messages that a `let ... else` guard rejects, but not messages that `?` rejects
     #[allow(clippy::question_mark)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> Option<PacketOut> {
-        // excludes LLDP, reserved groups and multicast sources
+        // `stations` excludes LLDP, reserved groups and multicast sources
         let Some((source, destination)) = msg.stations() else { return None };
 
         let LearningSettings { idle_s, age_s, flows, .. } = *self.config;
@@ -68,7 +69,7 @@ impl LearningSwitch {
         let learned = stations.learn(source, msg.port);
 
         if let Learned::Moved { from, .. } = learned {
-            // withdraw the flows to its old port, and those that it could use there unnoticed
+            // withdraw the flows to the host's old port, and the flows that it could use there unnoticed
             ctx.emit(DelFlows::towards(Self::OWNER, msg.node, source));
             ctx.emit(DelFlows::from(Self::OWNER, msg.node, source, from));
         }
@@ -97,8 +98,8 @@ impl LearningSwitch {
         ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER });
     }
 
-    /// Learns from flows that are already in the switch, and withdraws those that contradict the table. Without
-    /// the setting `flows`, it withdraws all of them.
+    /// Learns from flows that are already in the switch, and withdraws the flows that contradict the table. If the
+    /// setting `flows` is false, withdraws all flows.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let (flows, mut stations) = (self.config.flows, self.stations(msg.node, ctx.now()));
@@ -109,14 +110,14 @@ impl LearningSwitch {
         }
     }
 
-    /// Clears the table: the switch may be wired differently when it comes back. Its flows are then learned
-    /// from again.
+    /// Clears the table, because the switch may be wired differently when it comes back. The app then learns from its
+    /// flows again.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         self.stations(msg.node, ctx.now()).clear();
     }
 
-    /// Clears the table: stations may now be behind other ports, although all ports are still up.
+    /// Clears the table, because stations may now be behind other ports, although all ports are still up.
     #[rcv(sharded)]
     fn paths_changed(&mut self, msg: &PathsChanged, ctx: &mut Ctx) {
         self.stations(msg.node, ctx.now()).clear();

@@ -1,17 +1,17 @@
-//! Loop guard: decides which packets may come in on which port. It precedes all apps that answer packets; a
-//! cell is one switch.
+//! Loop guard: decides which packets are accepted at which port. It precedes all apps that answer packets. A cell is
+//! one switch.
 //!
 //! - A port that came up is closed until discovery has had time to find a link on it.
 //! - A port whose link would close a loop ([`PortRole::Blocked`], as computed by topology) accepts no flooded
 //!   packets.
-//! - Loops that discovery cannot see, for example through a switch that swallows probes, show in the packets:
-//!   the same frame repeatedly comes in on another port. Such a port is closed for some time, and the loop is
-//!   reported.
+//! - Discovery cannot see some loops, for example loops through a switch that swallows probes. The loop guard detects
+//!   them by the packets: the same frame repeatedly arrives at another port. Such a port is closed for some time, and
+//!   the loop is reported.
 //! - An address that appears at two ports at once, without such frames, is bound to its first port.
 //!
-//! A closed port has a flow with a priority below those of forwarding apps, and above the miss flow: existing
-//! flows keep forwarding, and no new packets come in. A port in quarantine has one with a priority above all
-//! others.
+//! A closed port has a flow whose priority is below the priorities of forwarding apps and above the miss flow.
+//! Therefore existing flows keep forwarding, but other packets are dropped. A port in quarantine has a flow whose
+//! priority is above all others.
 
 use crate::limits;
 use crate::object::{
@@ -25,17 +25,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The priority of the flow that closes a port to packets that no app's flow forwards.
+/// The priority of the flow that closes a port to packets that no flow of a forwarding app matches.
 const CLOSED: u16 = 50;
 /// The priority of the flow that closes a port to all packets.
 const QUARANTINED: u16 = 60_000;
 /// The priority of the flow that sends LLDP to the controller, even from closed ports.
 const PROBES: u16 = 60_001;
-/// Two packets of an address at different ports within this time do not count as a move.
+/// If an address appears at two ports within this time, that does not count as a move.
 const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// Blame points for a frame that came in before on another port.
+/// Blame points for a frame that has arrived at another port before.
 const BLAME_SAME: u32 = 3;
-/// Blame points for an address that was at another port a moment ago.
+/// Blame points for an address that was at another port less than [`MOVE_INTERVAL_MIN`] ago.
 const BLAME_MOVED: u32 = 1;
 
 /// Keeps packets from circulating in loops.
@@ -54,16 +54,16 @@ pub struct LoopGuard {
 crate::settings! {
     /// Settings of the loop guard: the table `[apps.loop-guard]`.
     pub struct LoopGuardSettings {
-        /// Milliseconds for which a port that came up stays closed, so that links are found first. Discovery
-        /// sends one probe per second through each port. 0 opens ports at once.
+        /// Milliseconds for which a port that came up stays closed, so that its link is found first. Discovery sends
+        /// one probe per second through each port. 0 opens ports at once.
         pub settle_ms: u32 [0..=600_000] = 2_000,
         /// Seconds for which a port stays closed after a loop was detected on it.
         pub quarantine_s: u32 [1..=86_400] = 30,
-        /// Blame points within a second at which a port is closed; a frame that came in on two ports counts
-        /// three.
+        /// Number of blame points within a second at which a port is closed. A frame that arrived at two ports counts
+        /// three points.
         pub blame_max: u32 [1..=1_000_000] = 6,
-        /// Whether unicast packets may come in on a blocked port. Needed by apps that forward along shortest
-        /// paths and do not flood such packets.
+        /// Whether unicast packets are accepted at a blocked port. Apps that forward unicast packets along shortest
+        /// paths, and do not flood them, need this.
         pub paths_on_blocked: bool = false,
     }
 }
@@ -75,20 +75,20 @@ enum PortState {
     Settling(Time),
     /// Closed until this time, because a loop was detected.
     Quarantined(Time),
-    /// Open to the packets that its role admits.
+    /// Open to the packets that the role of the port admits.
     Open(PortRole),
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sighting {
-    /// The port where it has stayed for longer than [`MOVE_INTERVAL_MIN`].
+    /// The port at which the address has stayed for longer than [`MOVE_INTERVAL_MIN`].
     home: PortNo,
     port: PortNo,
     since: Time,
     last: Time,
-    /// Hash of its latest multicast frame.
+    /// Hash of the latest multicast frame from the address.
     frame: u64,
-    /// Time until which it is accepted at `home` only.
+    /// Time until which the address is accepted only at `home`.
     held: Time,
 }
 
@@ -107,7 +107,7 @@ impl LoopGuard {
         ctx.emit(AddFlow::new(msg.node, Self::OWNER, lldp, up).because::<NodeJoined>().priority(PROBES));
         self.drivers.put(msg.node, msg.driver);
 
-        // discard the previous port states: links are discovered again, and ports stay closed until then
+        // discard the previous port states, because links are discovered again, and ports stay closed until then
         for (port, state) in self.port_states.at(msg.node).take_if(|_, _| true) {
             reopen(msg.node, port, state, ctx);
         }
@@ -117,11 +117,11 @@ impl LoopGuard {
         }
     }
 
-    /// Forgets the switch: a peer that connects with a new id each time would otherwise fill the memory.
+    /// Forgets the switch. Otherwise a peer that connects with a new id each time would fill the memory.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.drivers.get(&msg.node) != Some(&msg.driver) {
-            return; // a newer driver is already connected to it
+            return; // a newer driver is already connected to the switch
         }
         self.drivers.remove(&msg.node);
         self.port_states.at(msg.node).clear();
@@ -154,7 +154,7 @@ impl LoopGuard {
 
         let quarantined = matches!(state, PortState::Quarantined(_));
         if msg.role == PortRole::Edge {
-            // another link may be behind it
+            // another link may be at this port
             if !quarantined {
                 self.close(node, port, Cause::of::<PortRoleChanged>(), ctx);
             }
@@ -173,7 +173,7 @@ impl LoopGuard {
             _ => open_port(node, port, ctx),
         }
 
-        // learn the ports of addresses again
+        // forget the addresses at this port, so that their ports are learned again
         self.sightings.at(node).retain(|_, seen| seen.port != port && seen.home != port);
     }
 
@@ -191,7 +191,7 @@ impl LoopGuard {
             }
             Some(PortState::Open(role)) => *role,
             Some(_) => return Some(msg.discard()),
-            None => return None, // the switch's own stack
+            None => return None, // a packet from the switch's own network stack
         };
 
         if role == PortRole::Blocked || self.is_credible(msg, ctx) { None } else { Some(msg.discard()) }
@@ -235,7 +235,7 @@ impl LoopGuard {
             return true;
         }
 
-        // do not blame a port with a link: the switch behind it identifies the port to blame
+        // do not blame a port with a link, because the cell of the switch behind the link finds the port to blame
         let port_states = self.port_states.at(msg.node);
         let at_edge = |port: PortNo| port_states.get(&port) == Some(&PortState::Open(PortRole::Edge));
         let mut suspects = [port, before.port].into_iter();
@@ -255,10 +255,10 @@ impl LoopGuard {
 
         if points >= self.config.blame_max && same {
             tracing::error!(port = %at, address = %source, ?quarantine,
-                "loop detected: frames come back through this port; closing it temporarily");
+                "loop detected: frames return through this port; closing it temporarily");
             ctx.emit(LoopDetected {
                 port: at,
-                why: format!("frames from {source} come back through this port"),
+                why: format!("frames from {source} return through this port"),
             });
             self.port_states.at(node).insert(suspect, PortState::Quarantined(now + quarantine));
             self.blame.at(node).remove(&suspect);
@@ -267,7 +267,7 @@ impl LoopGuard {
         }
 
         if points >= self.config.blame_max {
-            tracing::error!(port = %at, address = %source, "address seen on two ports at once; binding it to the first");
+            tracing::error!(port = %at, address = %source, "address seen at two ports at once; binding it to the first one");
             ctx.emit(LoopDetected {
                 port: at,
                 why: format!("{source} is active on another port at the same time"),
@@ -316,8 +316,8 @@ impl LoopGuard {
     }
 }
 
-/// Forgets the addresses at the port that has most of them, which are probably forged. Those at other ports
-/// stay: otherwise an attacker could evict them and then use them at its own port.
+/// Forgets the addresses at the port that has the most addresses, which are probably forged. Addresses at other ports
+/// are kept, because otherwise an attacker could evict them and then use them at its own port.
 fn evict_fullest_port(seen: &mut Rows<Station, Sighting>, now: Time) {
     let mut port_counts: BTreeMap<PortNo, usize> = BTreeMap::new();
     for one in seen.values() {
@@ -329,7 +329,7 @@ fn evict_fullest_port(seen: &mut Rows<Station, Sighting>, now: Time) {
 
     seen.retain(|_, one| one.port != fullest || now < one.held);
     if seen.len() >= limits::SIGHTINGS_PER_NODE_MAX {
-        seen.clear() // all remaining ones are bound to their ports
+        seen.clear() // all remaining addresses are bound to their ports
     }
 }
 

@@ -1,4 +1,4 @@
-//! The apps of the controller. Each is small enough to be read in one sitting.
+//! The apps of the controller. Each app is small enough to be read in one sitting.
 
 pub mod discovery;
 pub mod firewall;

@@ -1,9 +1,9 @@
-//! Discovery: finds which switch ports are wired to each other. A cell is one switch.
+//! Discovery: finds out which switch ports are wired to each other. A cell is one switch.
 //!
-//! Every port sends an LLDP probe each second. The receiving switch's cell checks the keyed hash and the age,
-//! and asks the sender's cell whether this is one of its recent, unanswered probes. So forged, old and
-//! duplicated probes make no link. A hash cannot detect a fresh probe that two hosts relay over a wire of
-//! their own; therefore, ports that both have hosts behind them make no link either.
+//! Every port sends an LLDP probe each second. The cell of the receiving switch checks the keyed hash and the age of
+//! the probe, and asks the cell of the sending switch whether this is one of its recent, unanswered probes. Therefore
+//! forged, old and duplicated probes do not form a link. A hash cannot reveal that two hosts relay fresh probes over
+//! their own wire, so two ports that both have hosts behind them do not form a link either.
 
 mod probe;
 
@@ -25,9 +25,10 @@ use std::time::Duration;
 pub struct Discovery {
     drivers: Dict<NodeId, Address>,
     ports: Table<NodeId, PortNo, PortState>,
-    /// The sending port of each link that ends here, by receiving port.
+    /// The sending port of each link that ends at the switch, by receiving port.
     links: Table<NodeId, PortNo, PortId>,
-    /// Time of the latest probe over each link. Lost at a fail-over; links are then treated as just probed.
+    /// Time of the latest probe over each link. A fail-over loses these times; links are then treated as if they had
+    /// just been probed.
     #[volatile]
     last_heard: Table<NodeId, PortNo, Time>,
     #[volatile]
@@ -42,8 +43,8 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiscoverySettings {
-    /// The key that probes are signed with. All hives share it, and nobody else may know it. Without a key,
-    /// no links are found.
+    /// The secret with which probes are signed. All hives share it, and nobody else may know it. Without a secret, no
+    /// links are found.
     pub secret: Secret,
 }
 
@@ -62,9 +63,9 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct PortState {
     since: Time,
-    /// Whether packets of hosts came in on it before it ever had a link.
+    /// Whether packets from hosts arrived at the port before it ever had a link.
     hosted: bool,
-    /// Whether it ever had a link. If so, all packets come from the other switch, even those that arrive
+    /// Whether the port ever had a link. If so, all packets come from the other switch, even the packets that arrive
     /// while the link is lost.
     linked: bool,
 }
@@ -72,11 +73,11 @@ struct PortState {
 /// The probes of a port since the last tick.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct ProbeState {
-    /// Nonces of the latest probes, newest first; `None` if answered.
+    /// Nonces of the latest probes, newest first. The nonce of an answered probe is `None`.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
-    /// Time when the port whose probes arrive here last received a probe of this port.
+    /// Time at which the port whose probes arrive at this port last received a probe from this port.
     mutual: Option<Time>,
-    /// Number of LLDP frames that came in.
+    /// Number of received LLDP frames.
     received: u32,
 }
 
@@ -96,15 +97,14 @@ struct Confirmed(Link);
 #[derive(Message, Clone, Copy, Debug)]
 struct PeerLost(Link);
 
-/// Maximum age of a probe that makes a new link. An existing link is kept alive by any probe younger than
-/// [`LINK_TIMEOUT`]: on an overloaded machine, replies are late by seconds, and the topology must not change
-/// for that.
+/// Maximum age of a probe that forms a new link. Any probe younger than [`LINK_TIMEOUT`] keeps an existing link
+/// alive: on an overloaded machine, replies are late by seconds, which must not change the topology.
 const PROBE_AGE_MAX: Duration = Duration::from_secs(1);
 /// Time without a probe after which a link is down.
 const LINK_TIMEOUT: Duration = Duration::from_secs(4);
-/// Time between two ticks above which the second one is late.
+/// Time between two ticks above which the second tick counts as late.
 const TICK_LATE: Duration = Duration::from_secs(2);
-/// Time after a port came up during which packets may come from a switch that is not discovered yet.
+/// Time after a port came up during which its packets may come from a switch that has not been discovered yet.
 const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[handlers]
@@ -145,7 +145,7 @@ impl Discovery {
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.drivers.get(&msg.node) != Some(&msg.driver) {
-            return; // a newer driver is already connected to it
+            return; // a newer driver is already connected to the switch
         }
 
         self.drivers.remove(&msg.node);
@@ -163,7 +163,7 @@ impl Discovery {
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
         let heard = self.last_heard.at(*node);
-        // do not count a pause of this process against the links: probes that arrived meanwhile may be
+        // do not count a pause of this process against the links, because probes that arrived during the pause may be
         // processed after this tick
         let last = self.ticked.entry(*node).or_insert(now);
         let pause = now.since(*last).saturating_sub(TICK_LATE);
@@ -230,21 +230,21 @@ impl Discovery {
         let to = PortId { node: msg.node, port: msg.port };
         let probe = match Probe::read(&msg.data, &self.config.key()) {
             Ok(probe) => probe,
-            Err(ProbeError::Forged) => return tracing::warn!(port = %to, "received a forged probe"),
+            Err(ProbeError::Forged) => return tracing::warn!(port = %to, "ignored a forged probe"),
             Err(ProbeError::Foreign) => return,
         };
         let known = self.links.at(msg.node).get(&msg.port) == Some(&probe.from);
         if now.since(probe.at) > if known { LINK_TIMEOUT } else { PROBE_AGE_MAX }
             || probe.at > now + PROBE_AGE_MAX
         {
-            return tracing::warn!(port = %to, "received an old probe: it was replayed, or the hive is overloaded");
+            return tracing::warn!(port = %to, "ignored an old probe: it was replayed, or the hive is overloaded");
         }
 
         let link = Link { from: probe.from, to };
         ctx.emit(Confirm { link, nonce: probe.nonce, hosted: state.hosted })
     }
 
-    /// Runs at the sender's cell: checks a probe.
+    /// Checks a probe. Runs in the cell of the sending switch.
     #[rcv(sharded)]
     fn confirm(&mut self, msg: &Confirm, ctx: &mut Ctx) {
         let Link { from, to } = msg.link;
@@ -273,7 +273,7 @@ impl Discovery {
         ctx.emit(Confirmed(msg.link));
     }
 
-    /// Runs at the receiver's cell: adds or refreshes a link.
+    /// Adds or refreshes a link. Runs in the cell of the receiving switch.
     #[rcv(sharded)]
     fn confirmed(&mut self, Confirmed(link): &Confirmed, ctx: &mut Ctx) {
         match self.ports.at(link.to.node).get_mut(&link.to.port) {
@@ -284,7 +284,8 @@ impl Discovery {
 
         let links = self.links.at(link.to.node);
         if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
-            // keep the existing link while its probes arrive: otherwise links would change with every probe
+            // keep the existing link while its probes arrive, because otherwise the link would change with every
+            // probe
             return tracing::warn!(%link, %other, "rejected a link: more than one switch is behind the receiving port");
         }
 

@@ -1,7 +1,7 @@
 //! The LLDP frame (IEEE 802.1AB) that discovers links, with an authenticated TLV.
 //!
 //! ```text
-//! type 1  chassis, type 2 port, type 3 time to live: what the standard asks for, for people who look
+//! type 1  chassis, type 2 port, type 3 time to live: required by the standard; only people read them
 //! type 127 organization be:e1:00, kind 1:
 //!         node 8 | port 4 | time 8 | nonce 8 | keyed hash (BLAKE3) of these 28 bytes 32
 //! type 0  end
@@ -11,9 +11,9 @@ use crate::object::{LLDP, Mac, NodeId, PortId, PortNo};
 use beehive::Time;
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// The nearest-bridge group address, which no bridge forwards (IEEE 802.1AB, 7.1).
+/// The nearest-bridge group address, to which no bridge forwards frames (IEEE 802.1AB, 7.1).
 const DESTINATION: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
-/// Source address: locally administered, so no host has it.
+/// The source address, which is locally administered, so that no host has it.
 const SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 1]);
 /// Organization and subtype of the authenticated TLV.
 const OURS: [u8; 4] = [0xbe, 0xe1, 0x00, 1];
@@ -26,20 +26,20 @@ const LOCALLY_ASSIGNED: u8 = 7;
 /// The content of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// The port that it was sent from.
+    /// The port from which the probe was sent.
     pub from: PortId,
-    /// The time when it was sent.
+    /// The time at which the probe was sent.
     pub at: Time,
-    /// A number that identifies this probe; never used twice.
+    /// A number that identifies this probe. No number is used twice.
     pub nonce: u64,
 }
 
 /// The reason why a frame is not a valid probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeError {
-    /// The frame is LLDP of another system, or malformed.
+    /// The frame is malformed, or an LLDP frame of another system.
     Foreign,
-    /// A frame in the form of a probe with a wrong hash.
+    /// The frame has the form of a probe, but a wrong hash.
     Forged,
 }
 
@@ -95,10 +95,10 @@ impl Probe {
     ///
     /// # Errors
     ///
-    /// Returns an error if the frame is LLDP of another system, or a forged probe.
+    /// Returns an error if the frame is malformed, an LLDP frame of another system, or a forged probe.
     pub fn read(frame: &[u8], key: &Key) -> Result<Probe, ProbeError> {
         let mut rest = frame.get(14..).ok_or(ProbeError::Foreign)?;
-        // terminates: every element takes at least two bytes
+        // terminates, because every element takes at least two bytes
         while let Some(([high, low], after)) = rest.split_first_chunk::<2>() {
             let (kind, length) = (high >> 1, usize::from(high & 1) << 8 | usize::from(*low));
             let (Some(value), Some(next)) = (after.get(..length), after.get(length..)) else { break };
@@ -116,7 +116,7 @@ impl Probe {
     fn verify(ours: &[u8], key: &Key) -> Result<Probe, ProbeError> {
         let (signed, hash) = ours.split_first_chunk::<SIGNED>().ok_or(ProbeError::Forged)?;
         let hash = hash.first_chunk::<{ blake3::OUT_LEN }>().ok_or(ProbeError::Forged)?;
-        // compares in constant time
+        // this comparison takes constant time
         if blake3::keyed_hash(&key.0, signed) != *hash {
             return Err(ProbeError::Forged);
         }

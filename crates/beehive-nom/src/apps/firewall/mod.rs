@@ -1,13 +1,13 @@
 //! Firewall: decides which conversations are allowed. It precedes the forwarding app in the chain.
 //!
-//! A flow of the forwarding app matches Ethernet fields only: one allowed packet would let all traffic
-//! between two hosts pass. So every switch gets a flow of higher priority that sends all packets to the
-//! controller ([`GUARD`]) and, above that, one flow for each direction of an open conversation ([`OPEN`]),
+//! A flow of the forwarding app matches only Ethernet fields, so with it one allowed packet would let all traffic
+//! between two hosts pass. Therefore every switch gets a flow of higher priority that sends all packets to the
+//! controller ([`GUARD`]). Above that flow, it gets one flow for each direction of an open conversation ([`OPEN`]),
 //! with the actions that the forwarding app wants for packets between these stations. When the forwarding app
-//! withdraws a flow, the firewall withdraws its flows, too.
+//! withdraws a flow, the firewall withdraws its own flows, too.
 //!
-//! Packets other than ARP, neighbor discovery and IP are denied, and so are malformed packets. A switch
-//! without rules forwards nothing.
+//! The firewall denies malformed packets, and all packets other than ARP, neighbor discovery and IP. A switch that
+//! has no rules yet forwards nothing.
 
 mod policy;
 
@@ -25,23 +25,23 @@ use beehive::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The priority of the flow that sends every packet to the controller: above the flows of forwarding apps.
+/// The priority of the flow that sends every packet to the controller. It is above the priorities of forwarding apps.
 pub const GUARD: u16 = 1_000;
 /// The priority of the flows of open conversations.
 pub const OPEN: u16 = 1_100;
-/// Maximum time between a packet and the installation of the flow that it causes.
+/// Maximum time between a packet and the installation of the flow that the packet causes.
 const FLOW_SETUP_SLACK: Duration = Duration::from_secs(2);
 
 /// Decides which conversations are allowed.
 #[derive(App)]
 #[app(name = "firewall", replication = 3)]
 pub struct Firewall {
-    /// The rules that replace those of the settings, if there are any.
+    /// The rules that replace the rules in the settings, if there are any.
     policy: Dict<Rulebook, Policy>,
     nodes: Table<Rulebook, NodeId, ()>,
     /// The rules in force at each switch.
     node_policies: Dict<NodeId, NodePolicy>,
-    /// The open conversations, in the direction of their first packet.
+    /// The open conversations, each in the direction of its first packet.
     open: Table<NodeId, Conversation, Open>,
     port_counts: Table<NodeId, PortNo, u32>,
     /// Directions of open conversations for which the forwarding app has not installed a flow yet.
@@ -57,15 +57,15 @@ pub struct Rulebook;
 crate::settings! {
     /// Settings of the firewall: the table `[apps.firewall]`.
     pub struct FirewallSettings {
-        /// Rules, in evaluation order: tables `[[apps.firewall.rules]]` with `action`, "allow" or "deny", and
-        /// optionally `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp" or a number),
-        /// `from_port` and `to_port` (80 or "80-90").
+        /// Rules, in evaluation order. They are tables `[[apps.firewall.rules]]` with the key `action` ("allow" or
+        /// "deny") and the optional keys `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp" or a
+        /// number), `from_port` and `to_port` (80 or "80-90").
         pub rules: Vec<Rule> = Vec::new(),
         /// The decision about conversations that no rule matches.
         pub default: Verdict = Verdict::Deny,
         /// Seconds without a packet after which a conversation is closed.
         pub idle_s: u16 [1..=65_535] = 60,
-        /// Maximum number of open conversations that hosts behind one port of a switch have begun.
+        /// Maximum number of open conversations that were begun by hosts behind one port of a switch.
         pub open_per_port_max: u32 [1..=1_000_000] = 4096,
         /// Maximum number of open conversations at one switch.
         pub open_per_node_max: u32 [1..=1_000_000] = 65_536,
@@ -78,8 +78,7 @@ impl FirewallSettings {
     }
 }
 
-/// Replaces the rules at all switches until the settings change. Conversations that the new rules deny are
-/// closed.
+/// Replaces the rules at all switches until the settings change. Closes the conversations that the new rules deny.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SetPolicy(pub Policy);
 
@@ -101,8 +100,7 @@ struct PolicyFor {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct NodePolicy {
     policy: Policy,
-    /// See [`NodeJoined::knows_owners`]; a switch that does not know owners does not support IPv6 flows
-    /// either.
+    /// See [`NodeJoined::knows_owners`]. A switch that does not know owners does not support IPv6 flows either.
     knows_owners: bool,
     driver: Address,
 }
@@ -112,7 +110,8 @@ struct NodePolicy {
 struct Open {
     until: Time,
     port: PortNo,
-    /// Its flows, oldest first: one for each direction, and more if it passes the switch more than once.
+    /// The flows of the conversation, oldest first: one for each direction, and more if the conversation passes
+    /// through the switch more than once.
     flows: Vec<FlowMatch>,
 }
 
@@ -136,7 +135,7 @@ impl Firewall {
         Ok(())
     }
 
-    /// Applies the rules of the new settings, which replace those set by [`SetPolicy`].
+    /// Applies the rules of the new settings, which replace the rules set by [`SetPolicy`].
     #[rcv(centralized)]
     fn reconfigured(&mut self, _: &Reconfigured, ctx: &mut Ctx) {
         self.enforce(self.config.policy(), ctx)
@@ -173,12 +172,12 @@ impl Firewall {
         ctx.emit(AskPolicy(msg.node));
     }
 
-    /// Forgets the flows of the switch: they have the actions that the forwarding app wanted then, which may
-    /// be wrong when the switch comes back.
+    /// Forgets the flows of the switch. They have the actions that the forwarding app wanted until now, which may be
+    /// wrong when the switch comes back.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         if self.node_policies.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
-            return; // a newer driver is already connected to it
+            return; // a newer driver is already connected to the switch
         }
 
         self.node_policies.remove(&msg.node);
@@ -233,7 +232,8 @@ impl Firewall {
             Traffic::AddressResolution => return true,
             Traffic::Conversation(spoken) => spoken,
             Traffic::IcmpError(about) => return find_open(open, about).is_some(),
-            // harmless: no host reassembles it without the first fragment, which carries the ports
+            // accept a later fragment: it is harmless, because no host reassembles it without the first fragment,
+            // which contains the ports
             Traffic::Fragment(part) => {
                 return may_be_fragment(open, part) || may_be_fragment(open, part.reversed());
             }
@@ -262,7 +262,7 @@ impl Firewall {
         {
             let pending = self.pending.at(msg.node);
             if pending.len() >= limits::FIREWALL_PENDING_MAX {
-                pending.clear(); // their next packets enter it again
+                pending.clear(); // the next packets of these conversations add them again
             }
             pending.insert((FlowMatch::like(msg), spoken), ());
         }
@@ -288,7 +288,7 @@ impl Firewall {
         for key in behind.cloned().collect::<Vec<_>>() {
             pending.remove(&key);
             let spoken = key.1;
-            let Some(begun) = find_open(all, spoken) else { continue }; // closed in the meantime
+            let Some(begun) = find_open(all, spoken) else { continue }; // it was closed in the meantime
             let Some(open) = all.get_mut(&begun) else { continue };
 
             let matching = FlowMatch { conversation: Some(spoken.into()), ..ethernet_match.clone() };
@@ -338,7 +338,7 @@ impl Firewall {
 }
 
 impl Open {
-    /// Withdraws its flows.
+    /// Withdraws the flows of the conversation.
     fn withdraw(self, node: NodeId, ctx: &mut Ctx) {
         self.flows.into_iter().for_each(|flow| ctx.emit(withdrawal(node, flow)));
     }
@@ -348,12 +348,12 @@ fn withdrawal(node: NodeId, flow: FlowMatch) -> DelFlows {
     DelFlows { node, owner: Firewall::OWNER, scope: FlowScope::Exactly(OPEN, flow) }
 }
 
-/// Returns the key of the open conversation that `spoken` is a direction of.
+/// Returns the key of the open conversation of which `spoken` is one direction.
 fn find_open(open: &Rows<Conversation, Open>, spoken: Conversation) -> Option<Conversation> {
     [spoken, spoken.reversed()].into_iter().find(|direction| open.contains(direction))
 }
 
-/// Returns whether `part`, a fragment without ports, may belong to an open conversation.
+/// Returns whether the fragment `part`, which has no ports, may belong to an open conversation.
 fn may_be_fragment(open: &Rows<Conversation, Open>, part: Conversation) -> bool {
     let same = |c: &Conversation| {
         (c.source, c.destination, c.protocol) == (part.source, part.destination, part.protocol)

@@ -9,14 +9,14 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The conversation is allowed, including its replies.
+    /// The conversation is allowed, including the replies.
     Allow,
-    /// None of its packets is forwarded.
+    /// No packet of the conversation is forwarded.
     #[default]
     Deny,
 }
 
-/// A rule. Fields that are left out match everything.
+/// A rule. A field that is left out matches everything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -48,7 +48,7 @@ impl Rule {
     }
 }
 
-/// A list of rules with a default.
+/// A list of rules with a default decision.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Policy {
     /// The rules, in evaluation order.

@@ -1,11 +1,11 @@
 //! Reactive forwarding: the first packet between two hosts installs flows along a shortest path.
 //!
-//! It receives the events about hosts, links and port roles, and decides in a single cell, because a path
-//! spans the whole network. Packets to unknown hosts and to groups are flooded along the tree. It needs the
-//! apps discovery, topology, loop guard (with `paths_on_blocked`) and hosts.
+//! The app receives the events about hosts, links and port roles, and decides in a single cell, because a path spans
+//! the whole network. Packets to unknown hosts and to groups are flooded along the tree. The app needs the apps
+//! discovery, topology, loop guard (with `paths_on_blocked`) and hosts.
 //!
-//! The flow at the first switch of a path expires before the others, so no packet misses in the middle of the
-//! path because of an older flow there.
+//! The flow at the first switch of a path expires before the flows at later switches. Therefore no packet arrives in
+//! the middle of a path at a switch whose flow has already expired.
 
 mod paths;
 
@@ -22,7 +22,7 @@ use beehive::{App, Config, Ctx, Key, Rows, Table, handlers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Forwards on shortest paths.
+/// Forwards packets along shortest paths.
 #[derive(App)]
 #[app(name = "forwarding", replication = 3)]
 pub struct Forwarding {
@@ -43,12 +43,12 @@ crate::settings! {
     pub struct ForwardingSettings {
         /// Idle timeout of flows in seconds.
         pub idle_s: u16 [1..=65_535] = 30,
-        /// Hard timeout of flows in seconds; the next packet installs the flow again.
+        /// Hard timeout of flows in seconds. After it, the next packet installs the flow again.
         pub age_s: u16 [1..=65_535] = 300,
     }
 }
 
-/// Additional lifetime of the flows that are not at the first switch.
+/// Additional lifetime of the flows at the switches after the first one.
 const LATER: Duration = Duration::from_secs(5);
 
 #[handlers]
@@ -112,7 +112,7 @@ impl Forwarding {
             *at = msg.at;
         }
         withdraw(self.flows.at(Map), msg.station, ctx);
-        // otherwise the host could move back unnoticed
+        // with these flows, the host could move back unnoticed
         ctx.emit(DelFlows::from(Self::OWNER, msg.from.node, msg.station, msg.from.port));
     }
 
@@ -140,8 +140,8 @@ impl Forwarding {
         }
     }
 
-    /// Withdraws all flows: packets on a path over the lost link would have to turn back halfway. New paths
-    /// are then computed.
+    /// Withdraws all flows, because packets on a path over the lost link would have to turn back halfway. The next
+    /// packets then install flows along new paths.
     #[rcv(centralized)]
     fn link_down(&mut self, LinkDown(link): &LinkDown, ctx: &mut Ctx) {
         if self.links.at(Map).remove(link).is_none() {
@@ -173,7 +173,7 @@ impl Forwarding {
         for found in &msg.flows {
             let FlowMatch { port: Some(way_in), destination: Some(mac), tag: Some(tag), .. } = found.matching
             else {
-                continue; // this app makes no such flows
+                continue; // this app does not install such flows
             };
             let station = Station::new(tag.vlan(), mac);
             let target = hosts.get(&station).filter(|_| flows.contains(&(station, msg.node)));
@@ -202,12 +202,12 @@ impl Forwarding {
     }
 }
 
-/// Returns the action that sends a packet out of a port, even if that is the input port.
+/// Returns the action that sends a packet out of a port, even if that port is the input port.
 fn output(way_in: PortNo, way_out: PortNo) -> Actions {
     Actions::One(Action::Output(if way_in == way_out { PortNo::IN_PORT } else { way_out }))
 }
 
-/// Returns the ports of a switch at which a shortest path to `target` begins.
+/// Returns the ports of the switch `node` at which shortest paths to `target` begin.
 fn ways_to(links: &BTreeSet<Link>, node: NodeId, target: PortId) -> BTreeSet<PortNo> {
     if node == target.node {
         return BTreeSet::from([target.port]);

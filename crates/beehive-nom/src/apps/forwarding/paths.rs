@@ -3,9 +3,9 @@
 use crate::object::{Link, NodeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Returns the links of a shortest path in order, or `None` if there is no path. Among paths of equal length
-/// the choice is deterministic, and the path back is the reverse, so an observer on the path sees both
-/// directions of a conversation.
+/// Returns the links of a shortest path in order, or `None` if there is no path. The choice among paths of equal
+/// length is deterministic. The path in the opposite direction is the reverse of this path, so an observer on the
+/// path sees both directions of a conversation.
 pub fn shortest(links: &BTreeSet<Link>, from: NodeId, to: NodeId) -> Option<Vec<Link>> {
     if from > to {
         let path = shortest(links, to, from)?;
@@ -30,7 +30,7 @@ pub fn shortest(links: &BTreeSet<Link>, from: NodeId, to: NodeId) -> Option<Vec<
 
     let mut path = Vec::new();
     let mut node = to;
-    // terminates: every step leads to a node that was reached earlier
+    // terminates, because every step leads to a node that was reached earlier
     while let Some(link) = *reached.get(&node)? {
         path.push(link);
         node = link.from.node;

@@ -1,20 +1,19 @@
 //! Node controller: keeps the driver and the intended flows of each switch. A cell is one switch.
 //!
-//! Apps send their requests for a node to this app, which alone knows the driver. It stores intended flows
-//! (those without a timeout), installs them, waits for confirmation, and installs them again when needed.
-//! Soft flows pass through; only the switch and their app keep track of them.
+//! Apps send their requests for a node to this app, because only this app knows the driver. It stores intended flows
+//! (flows without a timeout), installs them, waits for confirmation, and installs them again when needed. It only
+//! passes on soft flows (flows with a timeout); the switch and their app keep track of them.
 //!
-//! A switch keeps its flows while the controller is away. So the app reads the flows of a switch when it
-//! joins, and every minute, and touches only those that are not as intended ([`Verdict`]). It withdraws
+//! A switch keeps its flows while the controller is away. Therefore this app reads the flows of a switch when the
+//! switch joins, and every minute afterwards. It changes only flows that are not as intended ([`Verdict`]). It
+//! withdraws
 //!
-//! - flows without a timeout that no app has requested since the switch joined or the controller started:
+//! - flows without a timeout that no app has requested since the switch joined or the controller started, because
 //!   they would stay forever, and
-//! - soft flows over a port that is down, if their app has announced with [`AdoptFlows`] that it checks its
-//!   flows.
+//! - soft flows over a port that is down, if their app has announced with [`AdoptFlows`] that it checks its flows.
 //!
-//! All other soft flows stay until they expire or their app withdraws them, over a reconnect of the switch
-//! and a restart of the controller: an app that has not sent [`AdoptFlows`] relies on the timeouts of its
-//! flows.
+//! All other soft flows stay until they expire or their app withdraws them, even if the switch reconnects or the
+//! controller restarts: an app that has not sent [`AdoptFlows`] relies on the timeouts of its flows.
 
 mod verdict;
 mod withdrawals;
@@ -45,18 +44,19 @@ pub struct NodeController {
     ports: Table<NodeId, PortNo, ()>,
     /// The owners that adopt their soft flows.
     adopters: Table<NodeId, Owner, ()>,
-    /// Flows that were as intended in the read in progress.
+    /// Flows that the read in progress has found to be as intended.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
-    /// Soft flows that were sent since the read in progress began, so what it reports about them is outdated. If there
-    /// are [`limits::RENEWED_FLOWS_PER_NODE_MAX`], it is outdated for every flow that no app intends.
+    /// Soft flows that were sent after the read in progress began, so that its results for them are outdated. If
+    /// there are [`limits::RENEWED_FLOWS_PER_NODE_MAX`] of them, the results are treated as outdated for every flow
+    /// that no app intends.
     #[volatile]
     renewed: Table<NodeId, FlowKey, ()>,
-    /// Number of intended flows sent since the latest confirmation; at most [`limits::FLOWS_PER_BATCH_MAX`].
-    /// Lost at a fail-over, and then 0.
+    /// Number of intended flows sent since the latest confirmation, at most [`limits::FLOWS_PER_BATCH_MAX`]. A
+    /// fail-over resets it to 0.
     #[volatile]
     unconfirmed: Dict<NodeId, u32>,
-    /// The latest refused flows.
+    /// The flows that were refused most recently.
     #[volatile]
     failures: Table<NodeId, u64, FlowFailure>,
 }
@@ -68,18 +68,18 @@ struct Node {
     knows_owners: bool,
     drops_misses: bool,
     reading: Reading,
-    /// Number of parts of that read so far.
+    /// Number of parts of that read that have arrived so far.
     parts: u64,
     /// Number of parts at the latest periodic sweep.
     parts_at_sweep: u64,
-    /// Whether the first read is complete, so that flows are installed. Apps learn of a switch at the same
-    /// time as this app, and may take longer to request and adopt flows than the switch takes to report its
-    /// own.
+    /// Whether the first read is complete and the apps have had time to make their claims, so that flows can be
+    /// installed. Apps learn of a switch at the same time as this app. They may take longer to request and adopt
+    /// flows than the switch takes to report its flows.
     claims_are_in: bool,
-    /// Whether the switch has flows that no app has requested or adopted so far. They are then read again, as
-    /// soon as the apps have had the time to do so.
+    /// Whether the switch has flows that no app has requested or adopted so far. If so, the flows are read again as
+    /// soon as the apps have had time to claim them.
     has_unclaimed: bool,
-    /// Whether flows wait for the confirmation of others.
+    /// Whether flows are waiting until other flows are confirmed.
     has_backlog: bool,
 }
 
@@ -88,30 +88,30 @@ struct Node {
 struct Intended {
     flow: Flow,
     state: FlowState,
-    /// The number of the current read when the flow was last sent: results of that read say nothing about
-    /// this flow.
+    /// Number of the read that was current when the flow was last sent. The results of that read may not include this
+    /// flow.
     sent: u64,
     /// Number of consecutive refusals.
     refusals: u32,
 }
 
-/// Sent by the node app to itself: checks whether a switch that has joined reports its flows.
+/// A message that the node app sends to itself, to check whether a switch that has joined reports its flows.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadingOverdue {
     /// The switch.
     pub node: NodeId,
     /// The number of the read.
     pub reading: u64,
-    /// Number of parts that had arrived when this was sent.
+    /// Number of parts that had arrived when this message was sent.
     pub parts: u64,
 }
 
-/// Equal refusals that follow each other within this time are logged once.
+/// Equal refusals that follow one another within this time are logged only once.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 #[handlers]
 impl NodeController {
-    /// Records the switch and reads its flows. Nothing is installed or withdrawn before they are known.
+    /// Records the switch and reads its flows. Nothing is installed or withdrawn before these flows are known.
     #[rcv(sharded)]
     fn node_joined(&mut self, msg: &NodeJoined, ctx: &mut Ctx) {
         let number = self.nodes.get(&msg.node).map_or(0, |node| node.reading.number);
@@ -136,7 +136,7 @@ impl NodeController {
         self.seen.at(msg.node).clear();
         self.renewed.at(msg.node).clear();
         self.unconfirmed.remove(&msg.node);
-        // before the switch reports its flows, which may contain this one
+        // add the miss flow before the switch reports its flows, which may contain it
         node.ensure_miss_flow(self.flows.at(msg.node));
         let reading = node.read(ctx);
 
@@ -146,7 +146,7 @@ impl NodeController {
 
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft) {
-        // a newer driver may already be connected to it
+        // a newer driver may already be connected to the switch
         if self.nodes.get(&msg.node).is_none_or(|node| node.driver != msg.driver) {
             return;
         }
@@ -159,8 +159,8 @@ impl NodeController {
         self.unconfirmed.remove(&msg.node);
 
         let flows = self.flows.at(msg.node);
-        // flows made for `NodeJoined` are requested again when the switch rejoins; forget them, so that
-        // nothing is stored for switches that connect once under random ids
+        // Apps request the flows caused by `NodeJoined` again when the switch rejoins. Forget these flows, so that
+        // nothing remains stored for switches that connect once under random ids.
         flows.retain(|_, intended| intended.flow.cause != Cause::of::<NodeJoined>());
         if flows.is_empty() {
             self.failures.at(msg.node).clear()
@@ -196,7 +196,7 @@ impl NodeController {
 
         adopters.insert(msg.owner, ());
         if !self.nodes.contains(&msg.node) {
-            // the switch may be about to join, or may have left; then the timeout removes this entry
+            // the switch may be about to join; if it has left instead, this message removes the entry
             ctx.after(limits::READING_TIMEOUT, ReadingOverdue { node: msg.node, reading: 0, parts: 0 })
         }
 
@@ -208,7 +208,7 @@ impl NodeController {
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) -> Result<(), Error> {
         if msg.flow.is_soft() {
             let (flows, key) = (self.flows.at(msg.node), msg.flow.key());
-            // the app replaces its own intended flow, which must not be installed again over the soft one
+            // the app replaces its own intended flow, which must not be installed again over the soft flow
             if flows.get(&key).is_some_and(|intended| intended.flow.owner == msg.flow.owner) {
                 flows.remove(&key);
             }
@@ -246,7 +246,7 @@ impl NodeController {
 
         ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope.clone() });
         if !node.knows_owners {
-            // the switch has also removed the flows of other owners in this scope
+            // such a switch has also removed the flows of other owners in this scope
             let lost = flows.iter().filter(|(_, intended)| msg.scope.contains(&intended.flow));
             for key in lost.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
                 mark_missing(flows, &key, node.reading.number)
@@ -263,11 +263,11 @@ impl NodeController {
         }
     }
 
-    /// Installs an intended flow again that was removed without a request of its owner.
+    /// Installs an intended flow again if it was removed without a request from its owner.
     #[rcv(sharded)]
     fn flow_removed(&mut self, msg: &FlowRemoved, ctx: &mut Ctx) {
         if msg.reason != FlowRemovedReason::Withdrawn {
-            return; // only soft flows have timeouts
+            return; // the flow timed out, so it was a soft flow
         }
         let Some(node) = self.nodes.get(&msg.node) else { return };
 
@@ -285,7 +285,7 @@ impl NodeController {
 
         let flows = self.flows.at(msg.node);
         for key in &msg.flows {
-            // a flow in state `Waiting` was replaced after the confirmed one was sent
+            // a flow in state `Waiting` was replaced after the confirmed flow was sent
             if flows.get(key).is_some_and(|intended| intended.state == FlowState::Sent) {
                 set_state(flows, key, FlowState::Confirmed)
             }
@@ -304,7 +304,7 @@ impl NodeController {
         let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOG_INTERVAL);
 
         if !logged {
-            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "switch refused a flow");
+            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "the switch refused a flow");
         }
 
         if failures.len() >= limits::FAILURES_PER_NODE_MAX
@@ -322,7 +322,7 @@ impl NodeController {
         let Some(key) = flow else { return };
 
         let flows = self.flows.at(msg.node);
-        // a flow in state `Waiting` was replaced after the refused one was sent
+        // a flow in state `Waiting` was replaced after the refused flow was sent
         let refused = |i: &Intended| i.flow.owner == *owner && i.state != FlowState::Waiting;
         if flows.get(key).is_some_and(refused)
             && let Some(intended) = flows.get_mut(key)
@@ -353,8 +353,9 @@ impl NodeController {
             let intended = flows.get(&key).filter(|_| found.table == 0 && found.more.is_none());
             let intended = intended.map(|i| (&i.flow, i.sent >= msg.reading));
 
-            // The switch reports a flow, then an app replaces it by a soft one, and then the report arrives: a
-            // withdrawal would remove the soft flow, because nothing in it says which of the two is meant
+            // If an app replaces a flow by a soft flow after the switch has reported it, but before the report
+            // arrives, then a withdrawal would remove the soft flow, because a withdrawal cannot tell the two flows
+            // apart.
             if intended.is_none() && found.ours().is_some() && (all_renewed || renewed.contains(&key)) {
                 continue;
             }
@@ -429,8 +430,7 @@ impl NodeController {
         }
     }
 
-    /// Withdraws all flows of this system from a switch that does not report its flows, and installs the
-    /// intended ones.
+    /// Withdraws all flows of Beehive from a switch that does not report its flows, and installs the intended flows.
     #[rcv(sharded)]
     fn reading_overdue(&mut self, msg: &ReadingOverdue, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get_mut(&msg.node) else { return self.adopters.at(msg.node).clear() };
@@ -438,12 +438,12 @@ impl NodeController {
             return;
         }
         if node.parts > msg.parts {
-            // it is still reporting
+            // the switch is still reporting its flows
             let parts = node.parts;
             return ctx.after(limits::READING_TIMEOUT, ReadingOverdue { parts, ..*msg });
         }
 
-        tracing::warn!(node = %msg.node, "switch does not report its flows; withdrawing and reinstalling all flows");
+        tracing::warn!(node = %msg.node, "the switch does not report its flows; withdrawing and reinstalling all flows");
         (node.reading.complete, node.claims_are_in) = (true, true);
         self.renewed.at(msg.node).clear();
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });
@@ -458,8 +458,8 @@ impl NodeController {
         self.install(msg.node, ctx)
     }
 
-    /// Reads the flows of each switch again. A sweep takes half of its period, so each switch is read after
-    /// at most 60 s.
+    /// Reads the flows of each switch again. A sweep is spread over half of its period, so the time between two reads
+    /// of a switch is at most 60 s.
     #[every("40s", each = nodes)]
     fn read_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let Some(controlled) = self.nodes.get_mut(node) else { return };
@@ -476,7 +476,7 @@ impl NodeController {
             return Err(Error::new(format!("node {} is not connected", msg.node)));
         };
         if !node.claims_are_in {
-            // the first read must complete: setup starts with it
+            // the first read must complete first, because the setup of the switch depends on it
             ctx.after(limits::ADOPTION_TIMEOUT, *msg);
             return Ok(());
         }
@@ -504,7 +504,7 @@ impl NodeController {
         })
     }
 
-    /// Sends a flow to a connected switch; if too many are unconfirmed, the flow waits.
+    /// Sends a flow to a connected switch. If too many flows are unconfirmed, the flow waits.
     fn install_one(&mut self, node: NodeId, key: &FlowKey, ctx: &mut Ctx) {
         let Some(Node { driver, reading, .. }) = self.nodes.get(&node) else { return };
         let unconfirmed = self.unconfirmed.entry(node).or_insert(0);
@@ -516,8 +516,8 @@ impl NodeController {
         }
     }
 
-    /// Sends waiting flows to a switch, as many as the limit on unconfirmed flows allows; not before its
-    /// first read is complete.
+    /// Sends as many waiting flows to a switch as the limit on unconfirmed flows allows, but none before the first
+    /// read is complete.
     fn install(&mut self, node: NodeId, ctx: &mut Ctx) {
         if self.nodes.get(&node).is_none_or(|node| !node.claims_are_in) {
             return;
@@ -541,7 +541,7 @@ impl NodeController {
     }
 }
 
-/// Sends an intended flow to a switch, and records the current read.
+/// Sends an intended flow to a switch, and records the number of the current read.
 fn send_flow(
     driver: Address,
     reading: u64,
@@ -556,9 +556,9 @@ fn send_flow(
 }
 
 impl Node {
-    /// Requests its flows. Returns the number of the read.
+    /// Requests the flows of the switch. Returns the number of the read.
     fn read(&mut self, ctx: &mut Ctx) -> u64 {
-        // a number that was not used on an earlier connection or before a restart
+        // choose a number that was not used on an earlier connection or before a restart
         let number = ctx.now().as_nanoseconds().max(self.reading.number + 1);
         self.reading = Reading { number, ..Reading::default() };
         (self.parts, self.parts_at_sweep) = (0, 0);
@@ -566,8 +566,8 @@ impl Node {
         number
     }
 
-    /// Returns whether the read in progress must not be restarted: the first one, which ends in any case, and
-    /// one that makes progress.
+    /// Returns whether the read in progress must not be restarted. This is so for the first read, which ends in any
+    /// case, and for a read that makes progress.
     fn must_finish_reading(&mut self) -> bool {
         let goes_on = self.parts > std::mem::replace(&mut self.parts_at_sweep, self.parts);
         !self.claims_are_in || goes_on && !self.reading.complete
@@ -576,7 +576,7 @@ impl Node {
     /// Adds the miss flow to the intended flows, unless an app has a flow with the same key.
     fn ensure_miss_flow(&self, flows: &mut Rows<FlowKey, Intended>) {
         if !self.drops_misses {
-            // it may have reconnected with another protocol version
+            // the switch may have reconnected with another protocol version
             return Node::remove_miss_flow(flows);
         }
 
@@ -596,7 +596,7 @@ impl Node {
     }
 }
 
-/// Sends packets that match no other flow to the controller.
+/// The flow that sends packets to the controller if no other flow matches them.
 const MISS_FLOW: Flow = Flow {
     owner: NodeController::OWNER,
     cause: Cause::of::<NodeJoined>(),
@@ -607,14 +607,15 @@ const MISS_FLOW: Flow = Flow {
     hard_s: 0,
 };
 
-/// Marks a flow as missing at the switch. The read in progress may have seen it before it was removed.
+/// Marks a flow as missing at the switch, and the result of the read in progress as outdated for it, because the read
+/// may have found the flow before it was removed.
 fn mark_missing(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
     if let Some(intended) = flows.get_mut(key) {
         (intended.state, intended.sent) = (FlowState::Waiting, reading)
     }
 }
 
-/// Sets the state of a flow. Writes nothing if it is unchanged.
+/// Sets the state of a flow. Writes nothing if the state is unchanged.
 fn set_state(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, state: FlowState) {
     if flows.get(key).is_none_or(|intended| intended.state == state) {
         return;

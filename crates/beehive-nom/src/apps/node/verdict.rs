@@ -9,25 +9,25 @@ pub(super) enum Verdict {
     Kept,
     /// The flow differs from the intended one with this key.
     Different,
-    /// The intended flow was sent after the read began, so the reported one is outdated.
+    /// The intended flow was sent after the read began, so the reported flow is outdated.
     Superseded,
-    /// A soft flow over usable ports of an app that adopts its soft flows; the app checks it.
+    /// A soft flow over usable ports, of an app that adopts its soft flows. The app checks it.
     Adopted(Owner),
-    /// A soft flow of an app that has not adopted its soft flows so far: it stays until it expires. A flow of
-    /// an app that does not run is among them, because this app does not know which apps run.
+    /// A soft flow of an app that has not adopted its soft flows so far. The flow stays until it expires. This
+    /// includes the flows of apps that are not running, because the node app does not know which apps are running.
     NotAdopted,
-    /// A flow without a timeout that no app has requested so far. It would stay forever.
+    /// A flow without a timeout that no app has requested so far, and that would stay forever.
     Unclaimed(Owner),
     /// A soft flow over a port that is down or missing, of an app that adopts its soft flows.
     Stray(Owner),
-    /// A flow of another system, or one that this system cannot have made.
+    /// A flow of another system, or a flow that Beehive cannot have installed.
     Foreign,
 }
 
 impl Verdict {
-    /// Decides about `found`. `intended` is the intended flow with its key, and whether it was sent since the
-    /// read began. `adopts` returns whether an owner adopts its soft flows, and `usable` whether a port
-    /// exists and is up.
+    /// Decides about `found`. `intended` is the intended flow with the same key, together with whether it was sent
+    /// after the read began. `adopts` returns whether an owner adopts its soft flows, and `usable` returns whether a
+    /// port exists and is up.
     pub(super) fn on(
         found: &FoundFlow,
         intended: Option<(&Flow, bool)>,
@@ -52,8 +52,8 @@ impl Verdict {
     }
 }
 
-/// Returns whether all ordinary ports in the match and the actions are usable. Otherwise the flow would drop
-/// its packets.
+/// Returns whether all ordinary ports in the match and the actions are usable. If they are not, the flow drops its
+/// packets.
 fn leads_somewhere(found: &FoundFlow, usable: impl Fn(&PortNo) -> bool) -> bool {
     let ordinary = |port: &PortNo| *port <= PortNo::MAX;
     let outputs = found.actions.as_slice().iter().filter_map(|action| match action {

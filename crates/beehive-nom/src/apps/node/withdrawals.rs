@@ -1,4 +1,4 @@
-//! Logs which flows the node app takes from a switch by itself, and why.
+//! Logs which flows the node app withdraws from a switch on its own initiative, and why.
 
 use crate::object::{FlowKey, FoundFlow, NodeId, Owner};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ const OWNERS_MAX: usize = 8;
 pub(super) enum Reason {
     /// The flow has no timeout, and no app has requested it.
     Unclaimed,
-    /// The flow leads over a port that is down or missing, and its app adopts its flows.
+    /// The flow uses a port that is down or missing, and its app adopts its flows.
     Stray,
     /// The soft flow has the priority and the match of an intended flow, which is installed in its place.
     Replaced,
@@ -24,7 +24,7 @@ impl fmt::Display for Reason {
             Reason::Unclaimed => {
                 "they have no timeout, and no app has requested them since the switch joined"
             }
-            Reason::Stray => "they lead over a port that is down, and their app adopts its flows",
+            Reason::Stray => "they use a port that is down, and their app adopts its flows",
             Reason::Replaced => "intended flows with the same priority and match replace them",
         })
     }
@@ -38,7 +38,7 @@ pub(super) struct Withdrawals(BTreeMap<Reason, Group>);
 #[derive(Debug)]
 struct Group {
     count: u64,
-    /// The owners, at most [`OWNERS_MAX`].
+    /// Some of the owners, at most [`OWNERS_MAX`].
     owners: BTreeSet<Owner>,
     /// The first flow.
     first: FlowKey,
@@ -55,10 +55,11 @@ impl Withdrawals {
         }
     }
 
-    /// Writes one log line for each reason, however many flows there are: a switch may report any number.
+    /// Writes one log line for each reason, however many flows there are, because a switch may report any number of
+    /// flows.
     pub(super) fn log(&self, node: NodeId) {
         for (reason, Group { count, owners, first: (priority, matching) }) in &self.0 {
-            // as `beehive flows` writes the owner of an app that does not run
+            // the same format in which `beehive flows` shows the owner of a flow if the app is not running
             let owners: Vec<String> = owners.iter().map(|owner| format!("#{:08x}", owner.number())).collect();
             let owners = owners.join(" ");
             tracing::info!(%node, flows = count, %reason, owners, priority, ?matching, "withdrawing flows");

@@ -1,7 +1,7 @@
-//! Topology: knows the links, and computes the spanning tree that flooded packets follow. It has a single
-//! cell, because the tree spans the whole network.
+//! Topology: keeps the links, and computes the spanning tree that flooded packets follow. It has a single cell,
+//! because the tree spans the whole network.
 //!
-//! It receives each link change once and no packets, so it is idle while the cabling stays the same.
+//! The app receives each link change once, and no packets, so it is idle while the cabling stays the same.
 
 mod tree;
 
@@ -14,13 +14,13 @@ use crate::object::{
 use beehive::{App, Ctx, Key, Table, handlers};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Knows the links, and assigns each port its role.
+/// Keeps the links, and assigns a role to each port.
 #[derive(App)]
 #[app(name = "topology", replication = 3)]
 pub struct Topology {
-    /// The link directions that were found.
+    /// The directions of links that discovery has found.
     links: Table<Fabric, Link, ()>,
-    /// The cables, keyed by the smaller of their directions.
+    /// The cables, keyed by the smaller of their two directions.
     cables: Table<Fabric, Link, Cable>,
 }
 
@@ -78,7 +78,7 @@ impl Topology {
         let before: BTreeMap<_, _> = cables.iter().map(|(link, cable)| (*link, *cable)).collect();
         let after = span(&before);
 
-        // block ports before opening others, so that there is no loop in between
+        // block ports before opening others, so that there is no loop at any time
         for wanted in [false, true] {
             for (link, in_tree) in after.iter().filter(|(_, in_tree)| **in_tree == wanted) {
                 let was = before.get(link).is_some_and(|cable| cable.in_tree);
@@ -97,8 +97,8 @@ impl Topology {
         }
     }
 
-    /// Announces the roles of both ends of a cable. Other cables may end at the same ports: one may have been
-    /// plugged elsewhere in the meantime.
+    /// Announces the roles of the ports at both ends of a cable. Other cables may end at the same ports, because a
+    /// cable may have been plugged in elsewhere in the meantime.
     fn announce(&mut self, link: Link, ctx: &mut Ctx) {
         for port in [link.from, link.to] {
             let cables = self.cables.at(Fabric).iter();

@@ -3,11 +3,11 @@
 use crate::object::{Link, NodeId};
 use std::collections::BTreeMap;
 
-/// Returns for each cable whether it is in the tree. The input is keyed by the smaller direction of each
-/// cable, and tells whether it works both ways and was in the tree before.
+/// Returns for each cable whether it is in the tree. The keys of the input are the smaller directions of the cables.
+/// The values state whether a cable works both ways and whether it was in the previous tree.
 ///
-/// Cables of the previous tree stay in it as long as they work, so that as little as possible changes; the
-/// others are added in key order. The result is deterministic.
+/// Cables of the previous tree stay in the tree as long as they work, so that as little as possible changes. The
+/// other cables are then added in key order. The result is deterministic.
 pub fn span(cables: &BTreeMap<Link, Cable>) -> BTreeMap<Link, bool> {
     let mut groups = Groups::default();
     let mut chosen: BTreeMap<Link, bool> = cables.keys().map(|link| (*link, false)).collect();
@@ -25,9 +25,9 @@ pub fn span(cables: &BTreeMap<Link, Cable>) -> BTreeMap<Link, bool> {
 /// The state of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Cable {
-    /// Whether both directions were found.
+    /// Whether both directions of the cable were found.
     pub both_ways: bool,
-    /// Whether it is in the tree.
+    /// Whether the cable is in the tree.
     pub in_tree: bool,
 }
 
@@ -89,7 +89,7 @@ mod tests {
             let working = parts(cables.iter().filter(|(_, c)| c.both_ways).map(|(link, _)| link).collect());
 
             prop_assert_eq!(chosen.0, chosen.1, "a loop");
-            prop_assert_eq!(chosen.0, working.0, "somebody is left out");
+            prop_assert_eq!(chosen.0, working.0, "a switch is left out");
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
         assert!(tree[&bc] && tree[&ca]);
         cables.values_mut().for_each(|cable| cable.in_tree = true);
         cables.insert(ab, new(true));
-        assert!(!span(&cables)[&ab], "the newcomer waits, whatever its number");
+        assert!(!span(&cables)[&ab], "a new cable does not replace one in the tree, whatever its key");
         cables.remove(&ca);
 
         assert!(span(&cables)[&ab]);
