@@ -1,11 +1,11 @@
-//! Defines Ethernet addresses, VLANs, and the combination of both.
+//! Defines Ethernet addresses, VLANs, and stations, which combine both.
 
 use beehive::Key;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
-/// An Ethernet address. Human-readable formats such as JSON encode it as text, `02:00:00:00:00:01`, other
-/// formats as six bytes.
+/// An Ethernet address. Human-readable formats such as JSON encode it as text, such as `02:00:00:00:00:01`. Other
+/// formats encode it as six bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mac(pub [u8; 6]);
 
@@ -21,8 +21,8 @@ impl Mac {
         self.0[0] & 1 == 1
     }
 
-    /// Returns whether this is one of the group addresses 01-80-C2-00-00-00 to -0F, which a bridge never
-    /// forwards (IEEE 802.1Q, 8.6.3).
+    /// Returns whether this is one of the group addresses 01-80-C2-00-00-00 to -0F. A bridge never forwards frames to
+    /// these addresses (IEEE 802.1Q, 8.6.3).
     #[inline]
     pub const fn is_bridge_reserved(self) -> bool {
         matches!(self.0, [0x01, 0x80, 0xc2, 0, 0, last] if last <= 0x0f)
@@ -35,7 +35,7 @@ impl Mac {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// Creates the address with this number; the upper 16 bits are ignored.
+    /// Creates the address from a number whose upper 16 bits are ignored.
     #[inline]
     pub const fn from_u64(number: u64) -> Mac {
         let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
@@ -99,10 +99,11 @@ impl Vlan {
     pub const NONE: Vlan = Vlan(0);
 }
 
-/// An Ethernet address in a VLAN: the key of a bridge's address table. The same address in two VLANs is two
-/// stations.
+/// An Ethernet address in a VLAN, which is the key of a bridge's address table. The same address in two VLANs counts
+/// as two stations.
 ///
-/// Stored in one word, so that comparisons in large tables are fast. Ordered by VLAN, then by address.
+/// A station is stored in one word, so that comparisons in large tables are fast. Stations are ordered by VLAN, then
+/// by address.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Station(u64);
 

@@ -1,5 +1,5 @@
-//! Extracts the address that a host announces: in ARP, in IPv6 neighbor discovery, or as granted by a DHCP
-//! server.
+//! Extracts the IP address of a host from a packet in which the host announces it (ARP, IPv6 neighbor discovery) or
+//! in which a DHCP server grants it.
 
 use crate::object::{Ethernet, Mac, Station};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -9,14 +9,15 @@ use etherparse::{
 use etherparse::{TransportSlice, UdpSlice};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Source address of ARP probes from the controller: locally administered, so no host has it.
+/// Source address of ARP probes from the controller. It is locally administered, so that no host has it.
 pub const PROBE_SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
 /// UDP port of DHCP servers (RFC 2131, 4.1).
 const DHCP_SERVER: u16 = 67;
 /// Magic cookie before the options (RFC 2131, 3).
 const DHCP_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// Returns a host and the address that it announces in `frame` or that a DHCP server grants it there.
+/// Returns a host, and the IP address that the host announces in `frame` or that a DHCP server grants to the host in
+/// `frame`.
 pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     let header = Ethernet::read(frame)?;
     let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
@@ -25,17 +26,16 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
         (Some(LaxNetSlice::Arp(arp)), _) => {
             let mac = Mac(*arp.sender_hw_addr().first_chunk()?);
             let address = Ipv4Addr::from(*arp.sender_protocol_addr().first_chunk::<4>()?);
-            // ignore ARP on behalf of another host
+            // ignore ARP packets that were sent on behalf of another host
             (mac == header.source).then_some((station(mac), IpAddr::V4(address)))?
         }
         (Some(LaxNetSlice::Ipv6(ip)), Some(TransportSlice::Icmpv6(icmp)))
             if ip.header().hop_limit() == 255 =>
         {
             let address = match icmp.type_u8() {
-                // a solicitation; during duplicate address detection, its source is unspecified (RFC 4862,
-                // 5.4.2)
+                // a solicitation, whose source is unspecified during duplicate address detection (RFC 4862, 5.4.2)
                 135 => ip.header().source_addr(),
-                // an advertisement: the target is the sender's address (RFC 4861, 4.4)
+                // an advertisement, whose target is the sender's address (RFC 4861, 4.4)
                 136 => (*icmp.payload().first_chunk::<16>()?).into(),
                 _ => return None,
             };
@@ -61,7 +61,8 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
         return None;
     }
 
-    // option 53 is the message type, and 5 is an acknowledgment; each iteration consumes at least one byte
+    // Option 53 is the message type, and its value 5 is an acknowledgment. The loop terminates, because each
+    // iteration consumes at least one byte.
     let mut options = message.get(240..)?;
     while let Some((code, rest)) = options.split_first() {
         match code {
@@ -82,8 +83,8 @@ fn dhcp_grant(udp: &UdpSlice<'_>) -> Option<(Mac, Ipv4Addr)> {
     None
 }
 
-/// Builds a unicast ARP probe that asks `station` whether it has `address`; it changes no ARP cache (RFC
-/// 5227, 1.1). Returns `None` for IPv6, which does not use ARP.
+/// Builds a unicast ARP probe that asks `station` whether it has `address`. The probe does not change any ARP cache
+/// (RFC 5227, 1.1). Returns `None` for IPv6, which does not use ARP.
 pub fn address_probe(station: Station, address: IpAddr) -> Option<Bytes> {
     let IpAddr::V4(address) = address else { return None };
 
@@ -131,7 +132,7 @@ mod tests {
     fn arp_is_believed_of_its_sender_only() {
         let station = Station::new(Vlan::NONE, MAC);
         assert_eq!(read(&arp(MAC, [10, 0, 0, 7])), Some((station, IpAddr::from([10, 0, 0, 7]))));
-        assert_eq!(read(&arp(MAC, [0; 4])), None, "it tries an address out");
+        assert_eq!(read(&arp(MAC, [0; 4])), None, "the host only probes an address");
         assert_eq!(read(&arp(Mac([2, 0, 0, 0, 0, 8]), [10, 0, 0, 7])), None);
     }
 
@@ -147,7 +148,7 @@ mod tests {
         };
 
         assert_eq!(read(&frame(255)).map(|claim| claim.1), Some(IpAddr::from(address)));
-        assert_eq!(read(&frame(64)), None, "it has come through a router");
+        assert_eq!(read(&frame(64)), None, "the packet has passed through a router");
     }
 
     #[test]
@@ -167,7 +168,7 @@ mod tests {
         };
 
         assert_eq!(read(&message(5)), Some((Station::new(Vlan::NONE, MAC), IpAddr::from([10, 0, 0, 50]))));
-        assert_eq!(read(&message(2)), None, "offered is not granted");
+        assert_eq!(read(&message(2)), None, "an offer does not grant the address");
     }
 
     #[test]
@@ -176,7 +177,7 @@ mod tests {
         let frame = address_probe(station, IpAddr::from([10, 0, 0, 7])).unwrap();
         let header = Ethernet::read(&frame).unwrap();
         assert_eq!((header.destination, header.source, header.tag.vlan()), (MAC, PROBE_SOURCE, Vlan(7)));
-        assert_eq!(read(&frame), None, "it claims nothing");
+        assert_eq!(read(&frame), None, "the probe does not announce an address");
     }
 
     proptest! {

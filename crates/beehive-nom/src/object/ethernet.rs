@@ -1,4 +1,4 @@
-//! Parses the Ethernet header of a packet with bounds checks.
+//! Parses the Ethernet header of a packet, with bounds checks.
 
 use crate::object::{Mac, Vlan};
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ pub enum Tag {
     /// No tag.
     #[default]
     Untagged,
-    /// A tag with this VLAN identifier; 0 is a priority tag.
+    /// A tag with this VLAN identifier. Identifier 0 means a priority tag.
     Id(Vlan),
 }
 
 impl Tag {
-    /// Returns the VLAN that the frame is in.
+    /// Returns the VLAN to which the frame belongs.
     #[inline]
     pub const fn vlan(self) -> Vlan {
         match self {
@@ -36,9 +36,9 @@ pub struct Ethernet {
     pub destination: Mac,
     /// The source address.
     pub source: Mac,
-    /// Its outermost VLAN tag.
+    /// The outermost VLAN tag.
     pub tag: Tag,
-    /// The Ethernet type after the outermost tag; a length if below 0x600.
+    /// The Ethernet type after the outermost tag. A value below 0x600 is a length.
     pub ethertype: u16,
 }
 
@@ -65,8 +65,9 @@ impl Ethernet {
         })
     }
 
-    /// Returns whether a bridge may learn from the frame and forward it: its source is a single station, and
-    /// it is not addressed to the bridge itself (LLDP, spanning tree and the other reserved groups).
+    /// Returns whether a bridge may learn from the frame and forward it. This is so if the source is a single
+    /// station, and the frame is not addressed to the bridge itself (LLDP, spanning tree and the other reserved
+    /// groups).
     #[inline]
     pub fn is_bridged(&self) -> bool {
         !self.source.is_multicast()

@@ -1,20 +1,21 @@
-//! Defines the events of nodes, ports and flows that drivers report.
+//! Defines the events about nodes, ports and flows that drivers report.
 
 use crate::object::{Cause, FlowKey, FlowMatch, NodeId, Owner, Port, PortNo};
 use beehive::{Address, Message};
 use serde::{Deserialize, Serialize};
 
-/// A switch has connected and is set up. Its driver accepts [`InstallFlow`](crate::object::InstallFlow),
-/// [`WithdrawFlows`](crate::object::WithdrawFlows) and [`SendPacket`](crate::object::SendPacket).
+/// A switch has connected and completed the handshake. Its driver accepts
+/// [`InstallFlow`](crate::object::InstallFlow), [`WithdrawFlows`](crate::object::WithdrawFlows) and
+/// [`SendPacket`](crate::object::SendPacket).
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct NodeJoined {
     /// The switch.
     pub node: NodeId,
-    /// The address of its driver.
+    /// The address of the switch's driver.
     pub driver: Address,
     /// The ports, ordered by number.
     pub ports: Vec<Port>,
-    /// Whether the switch can remove the flows of one owner and keep those of others.
+    /// Whether the switch can remove the flows of one owner without removing the flows of others.
     pub knows_owners: bool,
     /// Whether the switch drops packets that no flow matches, unless a flow sends them to the controller.
     pub drops_misses: bool,
@@ -25,7 +26,7 @@ pub struct NodeJoined {
 pub struct NodeLeft {
     /// The switch.
     pub node: NodeId,
-    /// The driver that lost it; the switch may already be connected to another one.
+    /// The driver that has lost the connection. The switch may already be connected to another driver.
     pub driver: Address,
 }
 
@@ -36,7 +37,7 @@ pub struct DuplicateNode {
     pub node: NodeId,
     /// The network address of the refused switch.
     pub refused: String,
-    /// The network address of the switch that stays.
+    /// The network address of the switch that stays connected.
     pub kept: String,
 }
 
@@ -60,7 +61,7 @@ pub struct PortDown {
     pub removed: bool,
 }
 
-/// A property of a port has changed other than being up.
+/// A property of a port has changed, other than whether the port is up.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct PortChanged {
     /// The switch.
@@ -77,28 +78,28 @@ pub enum FlowRemovedReason {
     Idle,
     /// The hard timeout expired.
     Hard,
-    /// The flow was withdrawn by a command.
+    /// A command has withdrawn the flow.
     Withdrawn,
     /// Another reason.
     Other,
 }
 
-/// A flow was removed. Switches report this for intended flows only.
+/// A flow was removed. Switches report this only for intended flows.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowRemoved {
     /// The switch.
     pub node: NodeId,
     /// The owner of the flow.
     pub owner: Owner,
-    /// Its priority.
+    /// The priority of the flow.
     pub priority: u16,
-    /// Its match, as far as [`FlowMatch`] can express it.
+    /// The match of the flow, as far as [`FlowMatch`] can express it.
     pub matching: FlowMatch,
     /// The reason.
     pub reason: FlowRemovedReason,
-    /// Number of packets that it matched.
+    /// Number of packets that the flow matched.
     pub packets: u64,
-    /// Number of bytes that it matched.
+    /// Number of bytes that the flow matched.
     pub bytes: u64,
 }
 
@@ -109,10 +110,10 @@ pub struct FlowFailed {
     pub node: NodeId,
     /// The owner of the flow.
     pub owner: Owner,
-    /// The kind of message that it was made for.
+    /// The type of the message that caused the flow.
     pub cause: Cause,
-    /// The flow; `None` if it is no longer known.
+    /// The flow, or `None` if it is no longer known.
     pub flow: Option<FlowKey>,
-    /// The error in the terms of the switch's protocol, such as `flow_mod_failed: TABLE_FULL`.
+    /// The error in terms of the switch's protocol, such as `flow_mod_failed: TABLE_FULL`.
     pub why: String,
 }

@@ -1,13 +1,12 @@
-//! Defines flows: rules by which a switch processes packets itself, with their owners, and how they are
-//! withdrawn.
+//! Defines flows, their owners, and their withdrawal. A flow is a rule by which a switch processes packets itself.
 
 use crate::object::{Conversation, Ethernet, Mac, NodeId, PacketIn, PortNo, Station, Tag};
 use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The app that owns a flow. It is stored in the cookie of the flow, so it is derived from the app's name
-/// alone and stays the same on all hives and after a restart.
+/// The app that owns a flow. The owner is stored in the cookie of the flow. Because it is derived only from the app's
+/// name, it is the same on all hives and after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Owner(u32);
 
@@ -17,7 +16,7 @@ impl Owner {
         Owner(hash(name.as_bytes(), 0))
     }
 
-    /// Returns its number.
+    /// Returns the number of the owner.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -28,7 +27,8 @@ impl Owner {
     }
 }
 
-/// Computes FNV-1a of the bytes from `at` on. Switches store the result, so the function must never change.
+/// Computes the FNV-1a hash of the bytes from index `at` on. Switches store the result, so the function must never
+/// change.
 const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     let mut hash: u32 = 0x811c_9dc5;
     while at < bytes.len() {
@@ -38,8 +38,8 @@ const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     hash
 }
 
-/// The kind of message that a flow was made for. Like the [`Owner`], it is stored in the cookie of the flow,
-/// so it is derived from the name of the message alone, without its path.
+/// The type of the message that caused a flow. Like the [`Owner`], the cause is stored in the cookie of the flow, so
+/// it is derived only from the name of the message type, without the path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Cause(u16);
 
@@ -47,7 +47,7 @@ impl Cause {
     /// No cause was given.
     pub const UNKNOWN: Cause = Cause(0);
 
-    /// Returns the cause for messages called `name`; a path before the last `::` is ignored.
+    /// Returns the cause for the message type `name`. Ignores a path before the last `::`.
     pub const fn named(name: &str) -> Cause {
         let bytes = name.as_bytes();
         let mut start = bytes.len();
@@ -68,7 +68,7 @@ impl Cause {
         Cause::named(M::NAME)
     }
 
-    /// Returns its number.
+    /// Returns the number of the cause.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -79,7 +79,7 @@ impl Cause {
     }
 }
 
-/// The fields that a packet must have to match a flow; `None` matches any value.
+/// The values that the fields of a packet must have to match a flow. `None` matches any value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct FlowMatch {
     /// The input port.
@@ -92,7 +92,7 @@ pub struct FlowMatch {
     pub tag: Option<Tag>,
     /// The Ethernet type after that tag.
     pub ethertype: Option<u16>,
-    /// The TCP or UDP conversation; it implies the Ethernet type. Boxed, because most flows have none.
+    /// The TCP or UDP conversation, which implies the Ethernet type. Boxed, because most flows have none.
     pub conversation: Option<Box<Conversation>>,
 }
 
@@ -107,7 +107,7 @@ impl FlowMatch {
         conversation: None,
     };
 
-    /// Returns a match for packets like `packet`: same port, source, destination and tag.
+    /// Returns a match for packets with the same port, source, destination and tag as `packet`.
     #[inline]
     pub fn like(packet: &PacketIn) -> FlowMatch {
         let header = packet.ethernet();
@@ -121,8 +121,8 @@ impl FlowMatch {
         }
     }
 
-    /// Returns whether a packet with this header that came in on `port` matches. It ignores the conversation,
-    /// which the caller has to compare.
+    /// Returns whether a packet with this header that arrived at `port` matches. Ignores the conversation, which the
+    /// caller has to compare.
     pub fn matches(&self, port: PortNo, header: &Ethernet) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, has: T) -> bool {
             wanted.is_none_or(|wanted| wanted == has)
@@ -134,7 +134,7 @@ impl FlowMatch {
             && fits(self.ethertype, header.ethertype)
     }
 
-    /// Returns whether it matches every packet that `other` matches.
+    /// Returns whether this match matches every packet that `other` matches.
     pub fn covers(&self, other: &FlowMatch) -> bool {
         fn wider<T: PartialEq>(wide: &Option<T>, narrow: &Option<T>) -> bool {
             wide.is_none() || wide == narrow
@@ -170,7 +170,7 @@ pub enum Actions {
     None,
     /// One action, stored without an allocation.
     One(Action),
-    /// Several actions. Doubly boxed so that flows stay small: most have a single action.
+    /// Several actions. Boxed twice, so that flows are small, because most of them have a single action.
     Several(Box<Box<[Action]>>),
 }
 
@@ -185,7 +185,7 @@ impl Actions {
         }
     }
 
-    /// Returns whether one of them sends the packet out of `port`.
+    /// Returns whether one of the actions sends the packet out of `port`.
     pub fn output_to(&self, port: PortNo) -> bool {
         self.as_slice().contains(&Action::Output(port))
     }
@@ -212,16 +212,16 @@ impl From<Action> for Actions {
 
 /// A flow.
 ///
-/// A flow with a timeout is soft: only the switch stores it, until it expires. A flow without one is
-/// intended: the node app stores it too, and installs it again when the switch reconnects.
+/// A flow with a timeout is soft: only the switch stores it, until it expires. A flow without a timeout is intended:
+/// the node app stores it as well, and installs it again when the switch reconnects.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
     /// The owner.
     pub owner: Owner,
-    /// The kind of message that it was made for.
+    /// The type of the message that caused the flow.
     pub cause: Cause,
-    /// The priority; the highest matching flow wins. 0 is reserved for the miss flow, which sends packets to
-    /// the controller.
+    /// The priority. Of all flows that match a packet, the one with the highest priority applies. 0 is reserved for
+    /// the miss flow, which sends packets to the controller.
     pub priority: u16,
     /// The match.
     pub matching: FlowMatch,
@@ -240,7 +240,7 @@ impl Flow {
     }
 }
 
-/// The key of a flow at its switch: priority and match, which are unique there.
+/// The key of a flow: its priority and match, which together are unique at a switch.
 pub type FlowKey = (u16, FlowMatch);
 
 impl Flow {
@@ -254,7 +254,7 @@ impl Flow {
 /// Default priority of flows.
 const PRIORITY_DEFAULT: u16 = 100;
 
-/// Requests a flow at a node. It replaces the flow with the same priority and match.
+/// Requests the installation of a flow at a node. The flow replaces the flow with the same priority and match.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct AddFlow {
     /// The switch.
@@ -264,7 +264,7 @@ pub struct AddFlow {
 }
 
 impl AddFlow {
-    /// Creates a flow of `owner` that applies `actions` to packets that match.
+    /// Creates a request for a flow of `owner` that applies `actions` to packets that match.
     pub fn new(node: NodeId, owner: Owner, matching: FlowMatch, actions: Actions) -> AddFlow {
         AddFlow {
             node,
@@ -280,21 +280,21 @@ impl AddFlow {
         }
     }
 
-    /// Creates a flow that sends packets like `packet` (same port, source, destination and tag) out of
-    /// `port`. Packets of a host that has moved do not match it, and are sent to the controller.
+    /// Creates a request for a flow that sends packets like `packet` (with the same port, source, destination and
+    /// tag) out of `port`. Packets from a host that has moved do not match the flow, and are sent to the controller.
     #[inline]
     pub fn between(owner: Owner, packet: &PacketIn, port: PortNo) -> AddFlow {
         AddFlow::new(packet.node, owner, FlowMatch::like(packet), Actions::One(Action::Output(port)))
             .because::<PacketIn>()
     }
 
-    /// Sets the cause to messages of type `M`; shown to operators who ask why the flow exists.
+    /// Sets the cause to the message type `M`. Operators see the cause when they ask why the flow exists.
     #[inline]
     pub fn because<M: Message>(self) -> AddFlow {
         self.caused_by(const { Cause::of::<M>() })
     }
 
-    /// Sets the cause where it is known only at run time; compare [`AddFlow::because`].
+    /// Sets a cause that is known only at run time. See also [`AddFlow::because`].
     #[inline]
     pub fn caused_by(mut self, cause: Cause) -> AddFlow {
         self.flow.cause = cause;
@@ -335,17 +335,17 @@ pub enum FlowScope {
     All,
     /// Flows to a station.
     Towards(Station),
-    /// Flows from a station that match an input port.
+    /// Flows from a station that match this input port.
     From(Station, PortNo),
-    /// Flows that match a port as input or send packets out of it.
+    /// Flows that match this input port, or that send packets out of this port.
     Through(PortNo),
     /// The flow with this priority and match.
     Exactly(u16, FlowMatch),
 }
 
 impl FlowScope {
-    /// Returns whether `flow` is selected. A switch may remove more flows than this, never fewer, as it does
-    /// not know stations.
+    /// Returns whether this scope contains `flow`. A switch does not know stations, so it may remove more flows than
+    /// the scope contains, but never fewer.
     pub fn contains(&self, flow: &Flow) -> bool {
         let m = &flow.matching;
         let in_vlan = |s: &Station| m.tag.is_none_or(|tag| tag.vlan() == s.vlan());
@@ -383,7 +383,7 @@ impl DelFlows {
         DelFlows { node, owner, scope: FlowScope::From(station, port) }
     }
 
-    /// Selects the flows that match `port` as input or send packets out of it.
+    /// Selects the flows that match the input port `port`, or that send packets out of `port`.
     pub fn through(owner: Owner, node: NodeId, port: PortNo) -> DelFlows {
         DelFlows { node, owner, scope: FlowScope::Through(port) }
     }
@@ -394,15 +394,16 @@ impl DelFlows {
     }
 }
 
-/// Sent by the node app to a driver: installs a flow.
+/// Installs a flow. The node app sends this message to a driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct InstallFlow(pub Flow);
 
-/// Sent by the node app to a driver: withdraws flows.
+/// Withdraws flows. The node app sends this message to a driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct WithdrawFlows {
-    /// The owner; `None` for the flows of all apps of this system. A switch that does not know owners removes
-    /// the flows of everyone (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
+    /// The owner, or `None` for the flows of all apps of Beehive. A switch that does not know owners removes the
+    /// flows of all owners and of other systems (see
+    /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
     pub owner: Option<Owner>,
     /// The flows to withdraw.
     pub scope: FlowScope,
@@ -454,7 +455,7 @@ mod tests {
         assert!(FlowMatch::ANY.covers(&matching) && !matching.covers(&FlowMatch::ANY));
     }
 
-    /// An `AddFlow` passes through three mailboxes for each packet-in of a learning switch.
+    /// For each packet-in of a learning switch, an `AddFlow` passes through three mailboxes.
     #[test]
     fn flows_are_small() {
         assert_eq!((size_of::<FlowMatch>(), size_of::<Flow>()), (40, 72));

@@ -1,4 +1,4 @@
-//! Defines the messages that compare the flows of a switch with the flows that it should have.
+//! Defines the messages for comparing the flows of a switch with the intended flows.
 
 #[cfg(doc)]
 use crate::object::AddFlow;
@@ -7,51 +7,51 @@ use beehive::{Address, Message, Time};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A flow as the switch reports it, whether this system installed it or not.
+/// A flow as the switch reports it, whether or not Beehive has installed it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FoundFlow {
-    /// The table of the switch that it is in.
+    /// The number of the flow table in the switch that contains the flow.
     pub table: u8,
-    /// The owner; `None` if the flow is not from this system.
+    /// The owner, or `None` if Beehive did not install the flow.
     pub owner: Option<Owner>,
-    /// The kind of message that it was made for.
+    /// The type of the message that caused the flow.
     pub cause: Cause,
     /// The cookie that the switch stores with the flow.
     pub cookie: u64,
-    /// The priority; the highest matching flow wins.
+    /// The priority. Of all flows that match a packet, the one with the highest priority applies.
     pub priority: u16,
     /// The match, as far as [`FlowMatch`] can express it.
     pub matching: FlowMatch,
     /// The actions, as far as [`Actions`] can express them.
     pub actions: Actions,
-    /// A description of the parts that cannot be expressed; `None` for flows of this system.
+    /// A description of the parts that network objects cannot express. `None` for flows of Beehive.
     pub more: Option<Box<str>>,
     /// Idle timeout in seconds; 0 means none.
     pub idle_s: u16,
     /// Hard timeout in seconds; 0 means none.
     pub hard_s: u16,
-    /// The flags; `None` if the switch does not report them, as before OpenFlow 1.3.
+    /// The flags, or `None` if the switch does not report them, as before OpenFlow 1.3.
     pub flags: Option<FlowFlags>,
     /// Age in seconds.
     pub age_s: u32,
-    /// Number of packets that it matched.
+    /// Number of packets that the flow matched.
     pub packets: u64,
-    /// Number of bytes that it matched.
+    /// Number of bytes that the flow matched.
     pub bytes: u64,
 }
 
-/// What a switch does for a flow besides its actions.
+/// Options of a flow that tell the switch what to do besides the actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowFlags {
     /// Whether the switch reports the removal of the flow.
     pub reports_removal: bool,
-    /// Whether the switch has refused the flow if it overlaps another one with the same priority.
+    /// Whether the switch refused to install the flow if it overlapped another flow of the same priority.
     pub checks_overlap: bool,
-    /// Whether the counters began at zero when the flow replaced another one.
+    /// Whether the counters began at zero when the flow replaced another flow.
     pub resets_counts: bool,
-    /// Whether packets are not counted.
+    /// Whether the switch does not count packets.
     pub counts_no_packets: bool,
-    /// Whether bytes are not counted.
+    /// Whether the switch does not count bytes.
     pub counts_no_bytes: bool,
 }
 
@@ -66,14 +66,14 @@ impl FoundFlow {
         self.idle_s != 0 || self.hard_s != 0
     }
 
-    /// Returns the owner if this system can have made the flow: it is in table 0, and network objects express
-    /// it completely.
+    /// Returns the owner if Beehive can have installed the flow, that is, if the flow is in table 0 and network
+    /// objects can express it completely.
     pub fn ours(&self) -> Option<Owner> {
         if self.table == 0 && self.more.is_none() { self.owner } else { None }
     }
 
-    /// Returns the stations and ports that the flow connects, if it has the form that [`AddFlow::between`]
-    /// creates: first the station that it matches packets from, then the one that it forwards to.
+    /// Returns the two stations that the flow connects, with their ports, if the flow has the form that
+    /// [`AddFlow::between`] creates. The source of the matching packets comes first, the destination second.
     pub fn endpoints(&self) -> Option<[(Station, PortNo); 2]> {
         let (m, Actions::One(Action::Output(out))) = (&self.matching, &self.actions) else { return None };
         let vlan = m.tag?.vlan();
@@ -82,12 +82,12 @@ impl FoundFlow {
         (m.ethertype.is_none() && m.conversation.is_none()).then_some(endpoints)
     }
 
-    /// Returns the time until the hard timeout; zero if there is none.
+    /// Returns the time until the hard timeout, or zero if there is none.
     pub fn remaining(&self) -> Duration {
         Duration::from_secs(u64::from(self.hard_s).saturating_sub(self.age_s.into()))
     }
 
-    /// Returns whether it equals `flow`, counters and flags aside: not every switch reports its flags.
+    /// Returns whether this flow equals `flow`. Ignores the counters, and the flags, which not every switch reports.
     pub fn is(&self, flow: &Flow) -> bool {
         self.ours() == Some(flow.owner)
             && self.cause == flow.cause
@@ -97,12 +97,12 @@ impl FoundFlow {
     }
 }
 
-/// Tells a driver to read the flows of its switch. They arrive in one or more [`FlowsRead`].
+/// Makes a driver read the flows of its switch. The flows arrive in one or more [`FlowsRead`].
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadFlows {
-    /// A number that the requester chooses; returned in every reply.
+    /// A number that the requester chooses, and that every reply repeats.
     pub reading: u64,
-    /// The IO bee that receives the replies; `None` to emit them to the apps.
+    /// The IO bee that receives the replies. If it is `None`, the replies are emitted to the apps.
     pub asker: Option<Address>,
 }
 
@@ -119,8 +119,8 @@ pub struct FlowsRead {
     pub flows: Vec<FoundFlow>,
 }
 
-/// Intended flows are in place: the switch has processed all commands up to them and refused none of these
-/// flows.
+/// Intended flows are installed: the switch has processed all commands up to these flows, and has refused none of
+/// them.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsConfirmed {
     /// The switch.
@@ -129,12 +129,12 @@ pub struct FlowsConfirmed {
     pub flows: Vec<FlowKey>,
 }
 
-/// Sent by an app to the node app: the app checks its own soft flows in a switch, including those from before
-/// a restart. Whenever the flows of the switch are read, the node app withdraws those of its soft flows that
-/// lead over a port that is down, and passes the others to the app in [`FlowsFound`].
+/// An app sends this message to the node app to announce that it checks its own soft flows in a switch, including
+/// soft flows from before a restart. Whenever the flows of the switch are read, the node app withdraws the app's soft
+/// flows that use a port that is down, and passes the other ones to the app in [`FlowsFound`].
 ///
-/// Soft flows that no app adopts stay until they expire. So an app whose soft flows may become wrong while the
-/// controller is away adopts them, and withdraws those that it does not want any more.
+/// Soft flows that no app adopts stay until they expire. Therefore an app whose soft flows can become wrong while the
+/// controller is away must adopt them, and withdraw the flows that it no longer wants.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdoptFlows {
     /// The switch.
@@ -143,7 +143,7 @@ pub struct AdoptFlows {
     pub owner: Owner,
 }
 
-/// Soft flows of an app that were found in a switch. The app withdraws those that are wrong.
+/// Soft flows of an app that were found in a switch. The app withdraws the wrong ones.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsFound {
     /// The switch.
@@ -154,14 +154,14 @@ pub struct FlowsFound {
     pub flows: Vec<FoundFlow>,
 }
 
-/// Requests that the flows of a switch are read and corrected at once, instead of within a minute.
+/// Requests that the flows of a switch be read and corrected at once, instead of within a minute.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VerifyFlows {
     /// The switch.
     pub node: NodeId,
 }
 
-/// Requests the description of a node and its flows. There is no reply for a node that never joined.
+/// Requests the description of a node and its flows. There is no reply for a node that has never joined.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = NodeDescription)]
 pub struct DescribeNode {
@@ -172,32 +172,32 @@ pub struct DescribeNode {
 /// The state of a node and its flows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NodeDescription {
-    /// The address of its driver; `None` if the switch is not connected.
+    /// The address of the node's driver, or `None` if the switch is not connected.
     pub driver: Option<Address>,
-    /// The latest comparison of its flows with the intended ones.
+    /// The latest comparison of the node's flows with the intended ones.
     pub reading: Reading,
-    /// The flows that it should have.
+    /// The intended flows.
     pub flows: Vec<IntendedFlow>,
-    /// The flows that it refused, latest last.
+    /// The flows that the switch has refused, most recent last.
     pub failures: Vec<FlowFailure>,
 }
 
 /// The result of comparing the flows of a switch with the intended ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reading {
-    /// The number of the comparison; 0 before the first one.
+    /// The number of the comparison, or 0 before the first one.
     pub number: u64,
     /// Whether the switch has reported all its flows.
     pub complete: bool,
     /// Number of flows that were as intended.
     pub kept: u64,
-    /// Number of soft flows that were left alone, or passed to the apps that adopt them.
+    /// Number of soft flows that were left unchanged or passed to the apps that adopt them.
     pub soft: u64,
-    /// Number of flows that were missing or different, and were installed.
+    /// Number of missing or different flows that were installed.
     pub installed: u64,
-    /// Number of flows of this system that should not have been there, and were withdrawn.
+    /// Number of flows of Beehive that were not intended and were withdrawn.
     pub withdrawn: u64,
-    /// Number of flows of other systems, which are not touched.
+    /// Number of flows of other systems, which were left unchanged.
     pub foreign: u64,
 }
 
@@ -206,7 +206,7 @@ pub struct Reading {
 pub struct IntendedFlow {
     /// The flow.
     pub flow: Flow,
-    /// Its state at the switch.
+    /// The state of the flow at the switch.
     pub state: FlowState,
 }
 
@@ -214,16 +214,16 @@ pub struct IntendedFlow {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowState {
-    /// Not sent yet: the switch is not connected, its flows are being read, or too many flows are
-    /// unconfirmed.
+    /// The flow has not been sent yet, because the switch is not connected, its flows are being read, or too many
+    /// flows are unconfirmed.
     Waiting,
-    /// Sent, and not confirmed yet.
+    /// The flow has been sent, but not confirmed yet.
     Sent,
-    /// Confirmed by the switch.
+    /// The switch has confirmed the flow.
     Confirmed,
-    /// Refused by the switch. The flow is sent again after every read of the flows.
+    /// The switch has refused the flow. The flow is sent again after every read of the flows.
     Refused {
-        /// The error in the terms of the switch's protocol.
+        /// The error in terms of the switch's protocol.
         why: String,
         /// Number of consecutive refusals.
         times: u32,
@@ -237,10 +237,10 @@ pub struct FlowFailure {
     pub at: Time,
     /// The owner of the flow.
     pub owner: Owner,
-    /// The kind of message that the flow was made for.
+    /// The type of the message that caused the flow.
     pub cause: Cause,
     /// The flow, if it is known.
     pub flow: Option<FlowKey>,
-    /// The error in the terms of the switch's protocol.
+    /// The error in terms of the switch's protocol.
     pub why: String,
 }

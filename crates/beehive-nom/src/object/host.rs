@@ -1,4 +1,4 @@
-//! Defines the messages about hosts: their locations and their addresses.
+//! Defines the messages about hosts, their locations and their addresses.
 
 use crate::object::{NodeId, PortId, PortNo, Station};
 use beehive::Message;
@@ -8,9 +8,9 @@ use std::net::IpAddr;
 /// The location and the addresses of a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Host {
-    /// The port that it is at.
+    /// The port at which the host is.
     pub at: PortId,
-    /// The IP addresses that it has announced, latest last.
+    /// The IP addresses that the host has announced, most recent last.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -28,8 +28,8 @@ impl Host {
         self.addresses.len() < Self::ADDRESSES_MAX && !self.addresses.contains(address)
     }
 
-    /// Makes `address` the latest one. Returns whether it is new, and the addresses that were removed to make
-    /// room.
+    /// Makes `address` the most recent address. Returns whether it is new, and the addresses that were removed to
+    /// make room for it.
     pub fn add_address(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
         let place = self.addresses.iter().position(|other| *other == address);
         if let Some(place) = place {
@@ -46,7 +46,7 @@ impl Host {
 pub struct HostSeen {
     /// The host.
     pub station: Station,
-    /// The port that it is at.
+    /// The port at which the host is.
     pub at: PortId,
 }
 
@@ -55,9 +55,9 @@ pub struct HostSeen {
 pub struct HostMoved {
     /// The host.
     pub station: Station,
-    /// The port that it was at.
+    /// The port at which the host was.
     pub from: PortId,
-    /// The port that it is at now.
+    /// The port at which the host is now.
     pub at: PortId,
 }
 
@@ -66,18 +66,18 @@ pub struct HostMoved {
 pub struct HostLost {
     /// The host.
     pub station: Station,
-    /// The port that it was at.
+    /// The port at which the host was.
     pub at: PortId,
 }
 
-/// Packets with the address of a host arrive on another port, while the host still answers on its own.
+/// Packets with the address of a host arrive at another port, while the host still answers at its own port.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostContested {
     /// The host.
     pub station: Station,
-    /// The port that the host answers at.
+    /// The port at which the host answers.
     pub at: PortId,
-    /// The port that the other packets came from.
+    /// The port at which the other packets arrived.
     pub claimed: PortId,
 }
 
@@ -86,13 +86,13 @@ pub struct HostContested {
 #[message(reply = Host)]
 pub struct FindHost(pub Station);
 
-/// Requests the hosts that were recently seen at a switch, with their ports. Some may have moved since;
+/// Requests the hosts that were recently seen at a switch, with their ports. Some hosts may have moved since then;
 /// [`FindHost`] returns the current location.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Vec<(Station, PortNo)>)]
 pub struct ListHosts(pub NodeId);
 
-/// Requests the host that was the last to announce an address. There is no reply if no host has announced it.
+/// Requests the host that has most recently announced an address. There is no reply if no host has announced it.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Station)]
 pub struct FindAddress(pub IpAddr);

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct PortId {
     /// The switch.
     pub node: NodeId,
-    /// Its port.
+    /// The port.
     pub port: PortNo,
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for PortId {
     }
 }
 
-/// One direction of a cable: packets sent out of one port come in on the other.
+/// One direction of a cable: packets that are sent out of one port arrive at the other port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// The sending port.
@@ -53,11 +53,11 @@ pub struct LinkDown(pub Link);
 /// A cable between two switch ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct KnownLink {
-    /// One of its directions, always the smaller one.
+    /// The smaller of the cable's two directions.
     pub link: Link,
     /// Whether both directions were found.
     pub both_ways: bool,
-    /// Whether it takes part in flooding.
+    /// Whether the cable takes part in flooding.
     pub in_tree: bool,
 }
 
@@ -69,11 +69,11 @@ pub struct ListLinks;
 /// The role of a port in the topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PortRole {
-    /// No other switch of this controller is behind it.
+    /// No other switch of this controller is behind the port.
     Edge,
-    /// Its link takes part in flooding.
+    /// The port's link takes part in flooding.
     Tree,
-    /// Its link would close a loop: flooded packets that come in on it are dropped.
+    /// The port's link would close a loop, so flooded packets that arrive at the port are dropped.
     Blocked,
 }
 
@@ -82,19 +82,19 @@ pub enum PortRole {
 pub struct PortRoleChanged {
     /// The port.
     pub port: PortId,
-    /// Its role.
+    /// The new role.
     pub role: PortRole,
 }
 
-/// Packets may now take other paths through the network, so addresses that were learned at a switch are no
-/// longer valid.
+/// Packets may now take other paths through the network, so the locations of addresses that were learned at a switch
+/// are no longer valid.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathsChanged {
     /// The switch.
     pub node: NodeId,
 }
 
-/// Packets circulate in a loop that no known link explains, or an address appears at two ports. The port, or
+/// Packets circulate in a loop that no known link explains, or an address appears at two ports at once. The port, or
 /// the address at this port, is blocked for some time.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct LoopDetected {

@@ -1,4 +1,4 @@
-//! Parses networks in settings; a single address stands for the network that contains only this address.
+//! Parses networks in settings. A single address stands for the network that contains only this address.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 /// Parses a network such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
 ///
 /// # Errors
-/// Returns an error if `text` is neither. The error text describes the expected syntax.
+/// Returns an error if `text` is neither a network nor an address. The error describes the expected syntax.
 pub fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     network.map_err(|_| {
@@ -17,8 +17,7 @@ pub fn network(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// Deserializes an optional network: from text in human-readable formats, and from ipnet's own encoding in
-/// logs.
+/// Deserializes an optional network, in human-readable formats from text, and in logs from ipnet's own encoding.
 pub(crate) fn written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
     if !deserializer.is_human_readable() {
         return Option::deserialize(deserializer);

@@ -21,18 +21,18 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A port number of a node. Reserved numbers stand for sets of ports or for ports that are not physical.
+/// A port number at a node. Reserved numbers stand for sets of ports, or for ports that are not physical.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct PortNo(pub u32);
 
 impl PortNo {
     /// The highest number of an ordinary port.
     pub const MAX: PortNo = PortNo(0xffff_ff00);
-    /// The port that the packet came in on.
+    /// The input port of the packet.
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
-    /// The flow table of the switch; valid in packet-outs only.
+    /// The flow table of the switch. Valid only in packet-outs.
     pub const TABLE: PortNo = PortNo(0xffff_fff9);
-    /// The switch's own non-OpenFlow forwarding; occurs in flows of other controllers only.
+    /// The switch's own forwarding without OpenFlow. Occurs only in flows of other controllers.
     pub const NORMAL: PortNo = PortNo(0xffff_fffa);
     /// All ports that take part in flooding, except the input port.
     pub const FLOOD: PortNo = PortNo(0xffff_fffb);
@@ -45,8 +45,8 @@ impl PortNo {
     /// No port.
     pub const NONE: PortNo = PortNo(0xffff_ffff);
 
-    /// Returns whether packets can come in on it: an ordinary port (they start at 1), or the switch's own
-    /// stack.
+    /// Returns whether packets can arrive at this port, which is so for ordinary ports (numbered from 1) and for the
+    /// switch's own network stack.
     #[inline]
     pub const fn is_single(self) -> bool {
         (self.0 != 0 && self.0 <= PortNo::MAX.0) || self.0 == PortNo::LOCAL.0
@@ -78,22 +78,22 @@ impl fmt::Debug for PortNo {
 /// The description of a port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Port {
-    /// Its number.
+    /// The number of the port.
     pub number: PortNo,
-    /// Its Ethernet address.
+    /// The Ethernet address of the port.
     pub address: Mac,
-    /// Its name.
+    /// The name of the port.
     pub name: String,
-    /// Whether it is enabled and has a link.
+    /// Whether the port is enabled and has a link.
     pub up: bool,
-    /// Whether its configuration lets it take part in flooding. OpenFlow 1.3 has no such setting.
+    /// Whether the port's configuration lets it take part in flooding. OpenFlow 1.3 has no such setting.
     pub floods: bool,
-    /// Whether its configuration lets it send packets.
+    /// Whether the port's configuration lets it send packets.
     pub forwards: bool,
 }
 
 impl Port {
-    /// Returns whether flooded packets are sent out of it.
+    /// Returns whether flooded packets are sent out of the port.
     pub fn is_flooded(&self) -> bool {
         self.up && self.floods && self.forwards
     }

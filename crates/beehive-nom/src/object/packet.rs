@@ -5,7 +5,7 @@ use beehive::Message;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The id of a packet that the switch buffers. It can be used once, on the connection that reported it.
+/// The id of a packet that the switch buffers. The id can be used once, on the connection that reported it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct BufferId(pub u32);
 
@@ -15,28 +15,28 @@ pub struct BufferId(pub u32);
 pub enum PacketInReason {
     /// No flow matched.
     Miss,
-    /// An action of a flow sent it.
+    /// An action of a flow sent the packet.
     Action,
     /// Another reason.
     Other,
 }
 
-/// A packet that a switch sent to the controller. The first app that answers decides what the switch does
-/// with it.
+/// A packet that a switch sent to the controller. The first app that answers decides what the switch does with the
+/// packet.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 #[message(reply = PacketOut)]
 pub struct PacketIn {
     /// The switch.
     pub node: NodeId,
-    /// The port that it came in on.
+    /// The port at which the packet arrived.
     pub port: PortNo,
-    /// The reason why it was sent to the controller.
+    /// The reason why the switch sent the packet to the controller.
     pub reason: PacketInReason,
-    /// Length of the packet in bytes; `data` may hold only the start of it.
+    /// Length of the packet in bytes. `data` may contain only the start of the packet.
     pub length: u16,
-    /// The id under which the switch buffers the packet, if it does.
+    /// The id under which the switch buffers the packet, or `None` if it does not buffer it.
     pub buffer: Option<BufferId>,
-    /// The packet from its Ethernet header on, or the start of it.
+    /// The packet, beginning with its Ethernet header, or only the start of the packet.
     pub data: Bytes,
 }
 
@@ -47,15 +47,14 @@ impl PacketIn {
         Ethernet::read(&self.data)
     }
 
-    /// Returns whether a bridge may learn from the packet and forward it. It may not if the packet is too
-    /// short, has a multicast source, is LLDP or addressed to a reserved group, or came from no ordinary
-    /// port.
+    /// Returns whether a bridge may learn from the packet and forward it. This is not so if the packet is too short,
+    /// has a multicast source, is LLDP or addressed to a reserved group, or has no valid input port.
     #[inline]
     pub fn is_learnable(&self) -> bool {
         self.port.is_single() && self.ethernet().is_some_and(|header| header.is_bridged())
     }
 
-    /// Returns the source and the destination of the packet; `None` unless [`PacketIn::is_learnable`].
+    /// Returns the source and the destination of the packet, or `None` if [`PacketIn::is_learnable`] is false.
     #[inline]
     pub fn stations(&self) -> Option<(Station, Station)> {
         let header = self.ethernet().filter(|header| self.port.is_single() && header.is_bridged())?;
@@ -80,7 +79,7 @@ impl PacketIn {
         })
     }
 
-    /// Returns whether the whole packet is in `data` or buffered at the switch, so that it can be forwarded.
+    /// Returns whether the packet can be forwarded, because `data` contains all of it or the switch buffers it.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.buffer.is_some() || self.data.len() >= usize::from(self.length)
@@ -121,9 +120,9 @@ impl PacketIn {
 pub enum Payload {
     /// The packet that the switch buffers under this id.
     Buffered(BufferId),
-    /// This packet, from its Ethernet header on.
+    /// This packet, beginning with its Ethernet header.
     Whole(Bytes),
-    /// A packet that the switch truncated and did not buffer. It cannot be forwarded, so it is not sent.
+    /// A packet that the switch truncated and did not buffer. It cannot be forwarded, so no packet-out is sent.
     CutOff,
 }
 
@@ -132,24 +131,24 @@ pub enum Payload {
 pub struct PacketOut {
     /// The switch.
     pub node: NodeId,
-    /// The input port that the switch assumes; [`PortNo::CONTROLLER`] for a packet made by the controller.
+    /// The input port that the switch assumes. It is [`PortNo::CONTROLLER`] for a packet that the controller created.
     pub port: PortNo,
     /// The packet.
     pub payload: Payload,
-    /// The actions on the packet; [`Actions::None`] drops it.
+    /// The actions to apply to the packet. [`Actions::None`] drops it.
     pub actions: Actions,
 }
 
 impl PacketOut {
-    /// Creates a packet-out that sends a packet made by the controller out of `port`.
+    /// Creates a packet-out that sends a packet of the controller out of `port`.
     pub fn new(node: NodeId, port: PortNo, data: Bytes) -> PacketOut {
         let actions = Actions::One(Action::Output(port));
         PacketOut { node, port: PortNo::CONTROLLER, payload: Payload::Whole(data), actions }
     }
 }
 
-/// Sends a packet through the driver of the switch. Any app sends it to the node app, which sends it to the
-/// driver.
+/// Sends a packet through the driver of the switch. An app sends this message to the node app, which passes it on to
+/// the driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SendPacket(pub PacketOut);
 

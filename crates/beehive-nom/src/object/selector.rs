@@ -1,4 +1,4 @@
-//! Parses protocols and ports in settings: `"tcp"`, `80`, `"80-90"`. Logs use a compact encoding.
+//! Parses protocols and ports in settings, such as `"tcp"`, `80` and `"80-90"`. Logs use a compact encoding.
 
 use crate::object::Conversation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -101,7 +101,7 @@ impl TryFrom<Written> for Ports {
     }
 }
 
-/// Encodes a type as text in human-readable formats, and as numbers in others.
+/// Encodes a type as text in human-readable formats, and as numbers in other formats.
 macro_rules! as_people_write {
     ($kind:ident, $pair:ty, $to:expr, $from:expr) => {
         impl Serialize for $kind {

@@ -1,4 +1,4 @@
-//! Determines which conversation (five-tuple) a packet belongs to.
+//! Determines the conversation (five-tuple) to which a packet belongs.
 
 use super::selector::Protocol;
 use etherparse::{ArpHardwareId, EtherType, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
@@ -8,16 +8,16 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// One direction of a conversation between two hosts: addresses, protocol and ports (the five-tuple).
 ///
-/// Both ports are zero for protocols without ports. An ICMP echo request has its identifier as source port
-/// and zero as destination port, and its reply the other way round. So a reply is the reverse of its request,
-/// and no request is the reverse of another one.
+/// For protocols without ports, both ports are zero. For an ICMP echo request, the source port is the identifier and
+/// the destination port is zero; for an echo reply it is the other way round. Therefore a reply is the reverse of its
+/// request, and no request is the reverse of another request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Conversation {
     /// The sender.
     pub source: IpAddr,
     /// The receiver.
     pub destination: IpAddr,
-    /// The IP protocol number: 6 is TCP, 17 is UDP.
+    /// The IP protocol number, such as 6 for TCP and 17 for UDP.
     pub protocol: u8,
     /// The source port.
     pub source_port: u16,
@@ -54,12 +54,12 @@ impl Conversation {
         }
     }
 
-    /// Returns whether its protocol has ports, so that a flow can match it.
+    /// Returns whether the protocol has ports, so that a flow can match the conversation.
     pub const fn has_ports(&self) -> bool {
         matches!(self.protocol, Self::TCP | Self::UDP)
     }
 
-    /// Returns the Ethernet type of its packets.
+    /// Returns the Ethernet type of the conversation's packets.
     pub const fn ethertype(&self) -> u16 {
         match self.source {
             IpAddr::V4(_) => EtherType::IPV4.0,
@@ -72,7 +72,7 @@ impl fmt::Display for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conversation { source, destination, source_port, destination_port, .. } = self;
         match self.protocol {
-            // an echo has an identifier in place of ports
+            // an ICMP echo has an identifier instead of ports
             Self::ICMP | Self::ICMPV6 => {
                 let number = source_port.max(destination_port);
                 write!(f, "{source} to {destination} by icmp, identifier {number}")
@@ -93,21 +93,21 @@ impl fmt::Display for Conversation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Traffic {
-    /// ARP, or IPv6 neighbor discovery: without these, hosts cannot find each other.
+    /// ARP or IPv6 neighbor discovery, without which hosts cannot find each other.
     AddressResolution,
     /// A packet of a conversation, or the first fragment of one.
     Conversation(Conversation),
-    /// A later fragment; it does not carry the ports, which are zero here.
+    /// A fragment other than the first one. It does not contain the ports, so they are zero here.
     Fragment(Conversation),
-    /// An ICMP error about a packet of this conversation.
+    /// An ICMP error that was caused by a packet of this conversation.
     IcmpError(Conversation),
-    /// Anything else: neither IP nor ARP, or malformed.
+    /// Any other packet: neither IP nor ARP, or malformed.
     Other,
 }
 
 impl Traffic {
-    /// Classifies an Ethernet frame, which may be truncated. It terminates on any input and never reads out
-    /// of bounds.
+    /// Classifies an Ethernet frame, which may be truncated. This function terminates on any input, and never reads
+    /// out of bounds.
     pub fn read(frame: &[u8]) -> Traffic {
         let Ok(packet) = LaxSlicedPacket::from_ethernet(frame) else { return Traffic::Other };
         if let Some(LaxNetSlice::Arp(arp)) = &packet.net {
@@ -120,7 +120,7 @@ impl Traffic {
     }
 }
 
-/// Classifies an IP packet. `outermost` is false for the packet quoted in an ICMP error.
+/// Classifies an IP packet. `outermost` is false if the packet is quoted in an ICMP error.
 fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
     let (source, destination, hops, offset, payload): (IpAddr, IpAddr, _, _, _) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
@@ -165,7 +165,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 return Traffic::Other;
             };
 
-            // a zero identifier becomes 1, because a zero port marks the other end of the conversation
+            // replace identifier 0 by 1, because port 0 marks the other end of the conversation
             let identifier = u16::from_be_bytes([*high, *low]).max(1);
             match (protocol == Conversation::ICMP, *kind) {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
@@ -173,10 +173,11 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 (true, 3 | 4 | 11 | 12) | (false, 1..=4) if outermost => {
                     return read_icmp_error(about, destination);
                 }
-                // RFC 4861, 7.1: a packet with a lower hop limit has passed a router and is not neighbor
+                // RFC 4861, 7.1: a packet with a lower hop limit has passed through a router and is not neighbor
                 // discovery
                 (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
-                // use different ports: a conversation equal to its own reverse would count as its own reply
+                // use two different ports, because a conversation that equals its own reverse would count as its own
+                // reply
                 _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
             }
         }
@@ -187,18 +188,18 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
     Traffic::Conversation(conversation)
 }
 
-/// Returns the offset of a fragment in units of eight bytes: the upper 13 bits of the second word (RFC 8200,
+/// Returns the offset of a fragment in units of eight bytes, which is the upper 13 bits of the second word (RFC 8200,
 /// 4.5). etherparse 0.19 uses other bits, and mistakes first fragments for later ones.
 fn fragment_offset(header: &[u8]) -> u16 {
     let word = header.get(2..4).and_then(|word| word.first_chunk::<2>());
     word.map_or(0, |word| u16::from_be_bytes(*word) >> 3)
 }
 
-/// Classifies an ICMP error that was sent to `told` about the packet `about`.
+/// Classifies an ICMP error that was sent to the host `told` because of the packet `about`.
 fn read_icmp_error(about: &[u8], told: IpAddr) -> Traffic {
     let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
     match read_internet(&packet, false) {
-        // only the sender of the packet receives the error (RFC 792; RFC 4443, 2.2)
+        // an error is valid only if it goes to the sender of the packet (RFC 792; RFC 4443, 2.2)
         Traffic::Conversation(conversation) if conversation.source == told => {
             Traffic::IcmpError(conversation)
         }

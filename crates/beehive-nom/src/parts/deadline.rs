@@ -1,13 +1,13 @@
-//! Keeps expiry times of table entries without a write for every packet.
+//! Keeps the expiry times of table entries, without a write for every packet.
 
 use beehive::{RowKey, Rows, Time};
 use std::time::Duration;
 
-/// Precision of deadlines: a change of at most this length is not written.
+/// Precision of deadlines. A change of at most this length is not written.
 const PRECISION: Duration = Duration::from_secs(1);
 
-/// Moves the deadline of `key` forward to `until`, unless it would change by a second or less; never moves it
-/// back. So a busy station causes at most one write per second instead of one per packet.
+/// Postpones the deadline of `key` to `until`, unless the deadline would change by a second or less. Never moves a
+/// deadline back. Therefore a busy station causes at most one write per second instead of one per packet.
 ///
 /// ```
 /// use beehive_core::{Rows, Time};
@@ -18,7 +18,7 @@ const PRECISION: Duration = Duration::from_secs(1);
 /// extend(&mut until, 7, at(5_900)); // less than a second later
 /// assert_eq!(until.get(&7), Some(&at(5_000)));
 /// extend(&mut until, 7, at(6_100));
-/// extend(&mut until, 7, at(2_000)); // never back
+/// extend(&mut until, 7, at(2_000)); // would move the deadline back
 /// assert_eq!(until.get(&7), Some(&at(6_100)));
 /// ```
 #[inline]

@@ -3,7 +3,7 @@
 use crate::object::Owner;
 use beehive::App;
 
-/// The owner of an app's flows; every app has one, derived from its name.
+/// The owner of an app's flows. Every app has an owner, which is derived from the app's name.
 ///
 /// `beehive flows` translates owners back to app names, so an app must not use any other owner.
 ///
@@ -13,7 +13,7 @@ use beehive::App;
 /// use beehive_nom::object::Owner;
 /// use beehive_nom::parts::OwnsFlows;
 ///
-/// // in a handler it is `Self::OWNER`
+/// // in a handler, the owner is `Self::OWNER`
 /// assert_eq!(LearningSwitch::OWNER, Owner::named("learning-switch"));
 /// ```
 pub trait OwnsFlows {

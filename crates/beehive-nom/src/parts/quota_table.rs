@@ -1,9 +1,9 @@
-//! A table of entries behind the ports of a switch, with a quota for each port.
+//! A table whose entries belong to the ports of a switch, with a quota for each port.
 //!
-//! An app that stores something for every address in a packet needs a limit; otherwise one host that forges
-//! addresses fills the memory and the switch's flow tables. A single limit for the switch is not enough, as
-//! the attacker would use up the space of all others. With a quota for each port, other ports are not
-//! affected.
+//! An app that stores data for every address that it sees in a packet needs a limit. Otherwise a single host that
+//! forges addresses fills the memory and the switch's flow tables. One limit for the whole switch is not enough,
+//! because an attacker would use up the space of all other hosts. With a quota for each port, an attacker does not
+//! affect other ports.
 
 use crate::object::PortNo;
 use beehive::{RowKey, Rows, Value};
@@ -37,7 +37,7 @@ pub struct PortQuota {
 /// use beehive_nom::object::PortNo;
 /// use beehive_nom::parts::{QuotaTable, PortQuota};
 ///
-/// // in an app these are `self.places.at(node)` and `self.port_counts.at(node)`
+/// // in an app, these tables are `self.places.at(node)` and `self.port_counts.at(node)`
 /// let (mut places, mut port_counts) = (Rows::<u64, PortNo>::default(), Rows::default());
 /// let quota = PortQuota { per_port_max: 2, per_node_max: 3 };
 /// let mut table = QuotaTable::new(&mut places, &mut port_counts);
@@ -55,14 +55,14 @@ pub struct QuotaTable<'a, K, V> {
 }
 
 impl<'a, K: RowKey, V: Value + AtPort> QuotaTable<'a, K, V> {
-    /// Creates the table from `rows` and from `port_counts`, which counts the rows behind each port. Both
-    /// must belong to the same switch and be changed through this type only.
+    /// Creates the table from `rows`, and from `port_counts`, which counts the rows behind each port. Both must
+    /// belong to the same switch, and must be changed only through this type.
     #[inline]
     pub fn new(rows: &'a mut Rows<K, V>, port_counts: &'a mut Rows<PortNo, u32>) -> Self {
         QuotaTable { rows, port_counts }
     }
 
-    /// Inserts or replaces the value of `key`. Returns false and changes nothing if a quota is used up.
+    /// Inserts or replaces the value of `key`. If a quota is used up, changes nothing and returns `false`.
     pub fn put(&mut self, key: K, value: V, quota: PortQuota) -> bool {
         let (port, old) = (value.port(), self.rows.get(&key).map(AtPort::port));
         if old != Some(port) {

@@ -1,21 +1,21 @@
-//! Declares the settings of apps, each with its default and its range in one place.
+//! Declares the settings of apps. The declaration of each setting contains its default and its range.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Declares the settings of an app: a struct for [`Config`](beehive::Config). Each field has a default and,
-/// in brackets, an optional range.
+/// Declares the settings of an app as a struct for [`Config`](beehive::Config). Each field has a default and, in
+/// brackets, an optional range.
 ///
-/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is silently
-/// adjusted. The macro adds default and range to the documentation of each field. The crate that uses it
-/// needs `serde`.
+/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is adjusted silently.
+/// The macro adds the default and the range to the documentation of each field. A crate that uses the macro needs
+/// `serde`.
 ///
 /// ```
 /// beehive_nom::settings! {
 ///     /// Settings of the doorman: the table `[apps.doorman]`.
 ///     pub struct DoormanSettings {
-///         /// Guests that are let in.
+///         /// Maximum number of guests that are let in.
 ///         pub guests_max: u32 [1..=1_000] = 40,
-///         /// What they are told.
+///         /// Text with which guests are greeted.
 ///         pub greeting: String = "welcome".into(),
 ///     }
 /// }
@@ -74,7 +74,7 @@ macro_rules! settings {
     (@value $value:ident, $least:literal, $most:literal) => { $value.0 };
 }
 
-/// A number that must be from `LEAST` to `MOST` when it is deserialized.
+/// A number that is refused unless it is from `LEAST` to `MOST` when it is deserialized.
 #[derive(Clone, Copy, Debug)]
 pub struct Within<T, const LEAST: i64, const MOST: i64>(pub T);
 

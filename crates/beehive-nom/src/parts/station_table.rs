@@ -5,21 +5,21 @@ use crate::parts::{PortQuota, QuotaTable, extend, seconds};
 use beehive::{Rows, Time};
 use std::time::Duration;
 
-/// Margin by which an address outlives the flows that lead to it, as their ends are not precise to the
+/// Margin by which an address outlives the flows that lead to it, because switches do not end flows precisely to the
 /// second.
 const FLOW_END_SLACK: Duration = Duration::from_secs(2);
 
 /// Limits of a station table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StationLimits {
-    /// Time after the latest packet of a station when it is forgotten.
+    /// Time after its latest packet at which a station is forgotten.
     pub age: Duration,
     /// Maximum number of stations.
     pub quota: PortQuota,
 }
 
 impl StationLimits {
-    /// Creates limits from settings: the age in seconds, and the numbers of stations per port and per switch.
+    /// Creates limits from settings: the age in seconds, and the maximum numbers of stations per port and per switch.
     pub fn of(age_s: u32, per_port_max: u32, per_node_max: u32) -> StationLimits {
         StationLimits { age: seconds(age_s), quota: PortQuota { per_port_max, per_node_max } }
     }
@@ -28,31 +28,31 @@ impl StationLimits {
 /// What a packet reveals about the station that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
-    /// The station is behind this port; it was known, or was learned now.
+    /// The station is behind this port. It was known to be there, or has just been learned.
     Here,
     /// The station was behind another port.
     Moved {
         /// The previous port.
         from: PortNo,
-        /// Whether it was learned behind the new port; false if the quota of that port is used up.
+        /// Whether the station was learned behind the new port. `false` if a quota is used up.
         kept: bool,
     },
-    /// The station is unknown, and a quota is used up.
+    /// The station is unknown, and cannot be learned because a quota is used up.
     Full,
 }
 
 impl Learned {
-    /// Returns whether the table now has the station behind the port of the packet.
+    /// Returns whether the table now records the station behind the port of the packet.
     #[inline]
     pub fn is_known(self) -> bool {
         matches!(self, Learned::Here | Learned::Moved { kept: true, .. })
     }
 }
 
-/// The stations of one switch: the port of each, and the time until which it is remembered.
+/// The stations of one switch, with the port of each station and the time until which it is remembered.
 ///
-/// A station with an unknown deadline (after a fail-over, if deadlines are `#[volatile]`) is treated as if
-/// its latest packet had arrived just now.
+/// If the deadline of a station is unknown (after a fail-over, if deadlines are `#[volatile]`), the station is
+/// treated as if its latest packet had just arrived.
 ///
 /// ```
 /// use beehive_core::{Rows, Time};
@@ -60,7 +60,7 @@ impl Learned {
 /// use beehive_nom::parts::{Learned, PortQuota, StationTable, StationLimits};
 /// use std::time::Duration;
 ///
-/// // in an app these are `self.ports.at(node)`, `self.until.at(node)` and `self.port_counts.at(node)`
+/// // in an app, these tables are `self.ports.at(node)`, `self.until.at(node)` and `self.port_counts.at(node)`
 /// let (mut ports, mut until, mut port_counts) = (Rows::default(), Rows::default(), Rows::default());
 /// let quota = PortQuota { per_port_max: 2, per_node_max: 1_000 };
 /// let limits = StationLimits { age: Duration::from_secs(300), quota };
@@ -82,8 +82,8 @@ pub struct StationTable<'a> {
 }
 
 impl<'a> StationTable<'a> {
-    /// Creates the table from the `ports` of stations, the number of stations behind each port, and the
-    /// deadlines `until`. All must belong to the same switch and be changed through this type only.
+    /// Creates the table from the `ports` of stations, the number of stations behind each port, and the deadlines
+    /// `until`. All of them must belong to the same switch, and must be changed only through this type.
     #[inline]
     pub fn new(
         ports: &'a mut Rows<Station, PortNo>,
@@ -95,8 +95,8 @@ impl<'a> StationTable<'a> {
         StationTable { ports, until, port_counts, limits, now }
     }
 
-    /// Learns from a packet of `station` that came in on `port`. The station is behind this port from now on,
-    /// unless the quota is used up.
+    /// Learns from a packet of `station` that arrived at `port`. From now on, the station is recorded behind this
+    /// port, unless a quota is used up.
     #[inline]
     pub fn learn(&mut self, station: Station, port: PortNo) -> Learned {
         let heard = if self.ports.get(&station) == Some(&port) {
@@ -113,7 +113,7 @@ impl<'a> StationTable<'a> {
 
     fn relocate(&mut self, station: Station, port: PortNo) -> Learned {
         let mut table = QuotaTable::new(self.ports, self.port_counts);
-        // it has left the old port, whether or not it can be learned here
+        // the station has left the old port, whether or not it can be learned at the new one
         let old = table.remove(&station);
         let kept = table.put(station, port, self.limits.quota);
 
@@ -128,22 +128,21 @@ impl<'a> StationTable<'a> {
         }
     }
 
-    /// Returns the port that a station is behind.
+    /// Returns the port behind which a station is.
     #[inline]
     pub fn port(&self, station: Station) -> Option<PortNo> {
         self.ports.get(&station).copied()
     }
 
-    /// Remembers a station for at least `longest`, the remaining lifetime of a flow that leads to it.
-    /// Otherwise the station could move after it was forgotten, and the flow would keep leading to its old
-    /// port.
+    /// Remembers a station for at least `longest`, the remaining lifetime of a flow that leads to it. Otherwise the
+    /// station could move after it was forgotten, and the flow would still lead to its old port.
     #[inline]
     pub fn keep_at_least(&mut self, station: Station, longest: Duration) {
         extend(self.until, station, self.now + longest + FLOW_END_SLACK);
     }
 
-    /// Learns from a flow between two stations that is already in the switch. Returns false if the flow
-    /// should be withdrawn: it contradicts the table, a quota is used up, or it has no hard timeout.
+    /// Learns from a flow between two stations that is already in the switch. Returns `false` if the flow should be
+    /// withdrawn, because it contradicts the table, a quota is used up, or the flow has no hard timeout.
     pub fn adopt(&mut self, found: &FoundFlow) -> bool {
         let Some(ends) = found.endpoints().filter(|_| found.hard_s != 0) else { return false };
 
@@ -288,8 +287,8 @@ mod tests {
         assert_eq!(table.ports.len(), 2);
 
         table.at(280).learn(host(2), PortNo(3));
-        assert!(!table.at(280).adopt(&found), "it is elsewhere");
-        assert!(!table.at(280).adopt(&FoundFlow { hard_s: 0, ..found.clone() }), "it would stay for ever");
+        assert!(!table.at(280).adopt(&found), "the station is behind another port");
+        assert!(!table.at(280).adopt(&FoundFlow { hard_s: 0, ..found.clone() }), "it would stay forever");
         assert!(!table.at(280).adopt(&FoundFlow { actions: Actions::None, ..found }));
     }
 }

@@ -1,4 +1,4 @@
-//! The driver of a simulated switch: it needs no translation and no I/O.
+//! The driver of a simulated switch, which needs neither translation nor I/O.
 
 use crate::driver::{Close, Counters, Driver, Events};
 use crate::object::{Flow, FlowKey, PacketOut, ReadFlows, WithdrawFlows};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The driver of a [`SimulatedSwitch`].
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
-    /// Intended flows of this round that are in place; `None` if no intended flow was sent.
+    /// Intended flows of this round that the switch has installed, or `None` if no intended flow was sent.
     unconfirmed: Option<Vec<FlowKey>>,
 }
 

@@ -17,7 +17,7 @@ pub struct FlowTable {
 #[derive(Debug)]
 struct Installed {
     flow: Flow,
-    /// Whether it was installed by another system.
+    /// Whether another system installed the flow.
     foreign: bool,
     since: Time,
     used: Time,
@@ -32,19 +32,19 @@ pub struct Gone {
     pub flow: Flow,
     /// The reason.
     pub reason: FlowRemovedReason,
-    /// Number of packets that it matched.
+    /// Number of packets that the flow matched.
     pub packets: u64,
-    /// Number of bytes that it matched.
+    /// Number of bytes that the flow matched.
     pub bytes: u64,
 }
 
 impl FlowTable {
-    /// Installs a flow, which replaces the one with the same priority and match.
+    /// Installs a flow, which replaces the flow with the same priority and match.
     pub fn install(&mut self, flow: &Flow, now: Time) {
         self.put(flow, false, now)
     }
 
-    /// Installs a flow of another system; its owner is ignored.
+    /// Installs a flow of another system. The owner of the flow is ignored.
     pub fn install_foreign(&mut self, flow: &Flow, now: Time) {
         self.put(flow, true, now)
     }
@@ -56,7 +56,7 @@ impl FlowTable {
         self.flows.insert(at, Installed { flow, foreign, since: now, used: now, packets: 0, bytes: 0 });
     }
 
-    /// Removes flows. With `knows_owners` false, it ignores the owner, as OpenFlow 1.0 does.
+    /// Removes flows. If `knows_owners` is false, ignores the owner, as in OpenFlow 1.0.
     pub fn withdraw(&mut self, wanted: &WithdrawFlows, knows_owners: bool) -> Vec<Gone> {
         self.remove(|i| {
             let theirs =
@@ -70,7 +70,7 @@ impl FlowTable {
         !self.remove(|i| (i.flow.key() == key).then_some(FlowRemovedReason::Withdrawn)).is_empty()
     }
 
-    /// Returns the flows as a switch reports them.
+    /// Returns the flows in the form in which a switch reports them.
     pub fn describe(&self, now: Time) -> Vec<FoundFlow> {
         let found = |Installed { flow, foreign, since, packets, bytes, .. }: &Installed| FoundFlow {
             table: 0,
@@ -115,7 +115,7 @@ impl FlowTable {
         gone
     }
 
-    /// Returns the actions of the flow that matches a packet, and counts the packet; `None` if no flow
+    /// Returns the actions of the flow that matches a packet, and counts the packet. Returns `None` if no flow
     /// matches.
     pub fn lookup(
         &mut self,

@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 
-/// Maximum number of sent frames that a port records; the oldest is dropped first.
+/// Maximum number of sent frames that a port records. The oldest frames are dropped first.
 const FRAMES_PER_PORT_MAX: usize = 4_096;
-/// Number of flows per part of a flow read.
+/// Number of flows in each part of a flow report.
 const FLOWS_PER_PART: usize = 100;
-/// Maximum number of messages that wait for the driver; further ones are lost, as in a real switch.
+/// Maximum number of messages that wait for the driver. Further messages are lost, as in a real switch.
 const UPCALLS_MAX: usize = 65_536;
 
-/// A simulated switch; a cheap handle that can be cloned.
+/// A handle to a simulated switch, which is cheap to clone.
 #[derive(Clone)]
 pub struct SimulatedSwitch {
     pub(super) inner: Arc<Inner>,
@@ -43,7 +43,7 @@ struct State {
     ports: BTreeMap<PortNo, Interface>,
     table: FlowTable,
     upcalls: VecDeque<Upcall>,
-    /// Number of messages to the controller so far.
+    /// Number of messages sent to the controller so far.
     upcalls_total: u64,
     connected: bool,
     /// Whether a driver is running.
@@ -54,7 +54,7 @@ struct State {
     drops_misses: bool,
 }
 
-/// How a simulated switch responds to commands.
+/// The way in which a simulated switch responds to commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Behavior {
     /// Executes all commands.
@@ -64,7 +64,7 @@ pub enum Behavior {
     Full,
     /// Does not report its flows.
     Silent,
-    /// Accepts no commands; they wait in the inbox of the IO bee.
+    /// Accepts no commands, which therefore wait in the inbox of the IO bee.
     Busy,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum Upcall {
 }
 
 impl SimulatedSwitch {
-    /// Creates a switch with ports 1 to `ports`, all of them up. `knows_owners`: see
+    /// Creates a switch with ports 1 to `ports`, all of which are up. For `knows_owners`, see
     /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
     pub fn new(hive: &Hive, node: NodeId, ports: u32, knows_owners: bool) -> SimulatedSwitch {
         let interface = |number| (PortNo(number), Interface { up: true, sent: VecDeque::new(), wire: None });
@@ -135,7 +135,7 @@ impl SimulatedSwitch {
         })
     }
 
-    /// Closes the connection. The switch keeps forwarding by its flows.
+    /// Closes the connection. The switch continues to forward packets according to its flows.
     pub fn disconnect(&self) {
         self.inner.state.lock().connected = false;
         self.inner.wake.notify_one()
@@ -152,23 +152,23 @@ impl SimulatedSwitch {
         }
     }
 
-    /// Returns the number of packets and events for the controller so far.
+    /// Returns the number of packets and events that were sent to the controller so far.
     pub fn upcalls_total(&self) -> u64 {
         self.inner.state.lock().upcalls_total
     }
 
-    /// Returns the counters of its driver.
+    /// Returns the counters of the switch's driver.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.inner.counters
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the switch.
     pub fn ports(&self) -> Vec<Port> {
         let state = self.inner.state.lock();
         state.ports.iter().map(|(number, interface)| describe(*number, interface.up)).collect()
     }
 
-    /// Receives a frame on `port`.
+    /// Makes the switch receive a frame at `port`.
     pub fn receive(&self, port: PortNo, data: Bytes) {
         self.inner.receive(port, data)
     }
@@ -196,12 +196,12 @@ impl SimulatedSwitch {
         })])
     }
 
-    /// Installs a flow of another system; its owner is ignored.
+    /// Installs a flow of another system. The owner of the flow is ignored.
     pub fn install_foreign(&self, flow: &Flow) {
         self.inner.state.lock().table.install_foreign(flow, self.inner.hive.now())
     }
 
-    /// Installs a flow of this system that no app knows, as if left over from before a restart.
+    /// Installs a flow of Beehive that no app knows, as if the flow were left over from before a restart.
     pub fn install_leftover(&self, flow: &Flow) {
         self.inner.state.lock().table.install(flow, self.inner.hive.now())
     }
@@ -211,19 +211,19 @@ impl SimulatedSwitch {
         self.inner.state.lock().table.remove_silently(key)
     }
 
-    /// Sets how it responds to commands.
+    /// Sets the way in which the switch responds to commands.
     pub fn set_behavior(&self, behavior: Behavior) {
         self.inner.state.lock().behavior = behavior;
         self.inner.wake.notify_one()
     }
 
-    /// Sets whether it drops packets without a matching flow, instead of sending them to the controller. It
-    /// reports this when it connects.
+    /// Sets whether the switch drops packets without a matching flow instead of sending them to the controller. The
+    /// switch reports this when it connects.
     pub fn set_drops_misses(&self, drops_misses: bool) {
         self.inner.state.lock().drops_misses = drops_misses
     }
 
-    /// Returns its datapath id.
+    /// Returns the datapath id of the switch.
     pub fn node(&self) -> NodeId {
         self.inner.node
     }
@@ -233,7 +233,7 @@ impl SimulatedSwitch {
         self.inner.state.lock().ports.get(&port).is_some_and(|interface| interface.wire.is_some())
     }
 
-    /// Returns its flows, highest priority first.
+    /// Returns the flows of the switch, highest priority first.
     pub fn flows(&self) -> Vec<Flow> {
         self.inner.expire();
         self.inner.state.lock().table.flows().cloned().collect()
@@ -266,27 +266,27 @@ impl Inner {
         }
     }
 
-    /// Returns whether no frame that `port` has sent is still on the wire.
+    /// Returns whether the wire contains no more frames that `port` has sent.
     pub(super) fn is_wire_empty(&self, port: PortNo) -> bool {
         let state = self.state.lock();
         let wire = state.ports.get(&port).and_then(|interface| interface.wire.as_ref());
         wire.is_none_or(|wire| wire.capacity() == wire.max_capacity())
     }
 
-    /// Takes the messages for the driver, which is busy until it calls [`Inner::done`].
+    /// Takes the messages for the driver. The driver counts as busy until it calls [`Inner::done`].
     pub(super) fn take_upcalls(&self) -> VecDeque<Upcall> {
         let mut state = self.state.lock();
         state.busy = true;
         std::mem::take(&mut state.upcalls)
     }
 
-    /// Marks the driver as idle, or as ended.
+    /// Marks the driver as idle or, if `ended`, as ended.
     pub(super) fn done(&self, ended: bool) {
         let mut state = self.state.lock();
         if ended {
             state.driven = false;
         }
-        // a driver that still has to notice the disconnection is busy
+        // a driver that has not noticed the disconnection yet still counts as busy
         state.busy = state.driven && !state.connected;
         drop(state);
         self.quiet.notify_waiters()
@@ -333,7 +333,7 @@ impl Inner {
         Upcall::Packet(PacketIn { node: self.node, port, reason, length, buffer: None, data })
     }
 
-    /// Installs a flow. Returns whether it is in place.
+    /// Installs a flow. Returns whether the switch has accepted it.
     pub(super) fn install(&self, flow: &Flow) -> bool {
         let mut state = self.state.lock();
         let full = state.behavior == Behavior::Full;
@@ -358,7 +358,7 @@ impl Inner {
         !full
     }
 
-    /// Confirms flows, like the reply to a barrier.
+    /// Confirms flows, like the reply to a barrier request.
     pub(super) fn confirm(&self, flows: Vec<FlowKey>) {
         self.push_upcalls([Upcall::Event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))])
     }
@@ -373,7 +373,7 @@ impl Inner {
             return;
         }
 
-        // in parts, as real switches do
+        // report the flows in parts, like a real switch
         let mut parts: Vec<_> = flows.chunks(FLOWS_PER_PART).map(<[_]>::to_vec).collect();
         let end = parts.pop().unwrap_or_default();
         let count = parts.len();
@@ -402,7 +402,7 @@ impl Inner {
         self.report(gone)
     }
 
-    /// Reports removed flows: only intended ones, as real switches do.
+    /// Reports the intended flows among the removed flows, and no soft flows, like a real switch.
     fn report(&self, gone: Vec<Gone>) {
         let node = self.node;
         self.push_upcalls(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(
@@ -439,7 +439,7 @@ impl State {
                     others.into_iter().for_each(|other| self.output(other, &data))
                 }
                 Action::Output(PortNo::IN_PORT) => self.output(port, &data),
-                // a switch sends nothing back to the input port, except by IN_PORT
+                // a switch does not send packets back to the input port, except with IN_PORT
                 Action::Output(out) if out == port => {}
                 Action::Output(out) => self.output(out, &data),
                 Action::SetDestination(mac) => data = with_address(&data, 0, mac),

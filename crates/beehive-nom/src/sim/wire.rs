@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
-/// Maximum number of frames in flight in one direction; further ones are lost.
+/// Maximum number of frames in flight in one direction. Further frames are lost.
 const FRAMES_MAX: usize = 1_024;
 
 /// A cable between two ports of simulated switches, or of the same switch.
@@ -45,24 +45,24 @@ impl Wire {
         self.ends.iter().all(|(switch, port)| switch.inner.is_wire_empty(*port))
     }
 
-    /// Sets whether the wire loses all frames; the ports stay up.
+    /// Sets whether the wire loses all frames. The ports stay up.
     pub fn set_lossy(&self, lossy: bool) {
         self.state.lossy.store(lossy, Ordering::Relaxed)
     }
 
-    /// Disconnects the cable: both ports go down.
+    /// Disconnects the cable, so that both ports go down.
     pub fn cut(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, false))
     }
 
-    /// Connects the cable again: both ports come up.
+    /// Connects the cable again, so that both ports come up.
     pub fn mend(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, true))
     }
 }
 
-/// Carries frames from `from` to `to` in a separate task, so that no frame passes through the whole network
-/// in one call.
+/// Carries frames from `from` to `to` in a separate task, so that a frame does not pass through the whole network in
+/// a single call.
 fn carry(from: &(SimulatedSwitch, PortNo), to: &(SimulatedSwitch, PortNo), state: &Arc<State>) {
     let (put, take) = mpsc::channel::<Bytes>(FRAMES_MAX);
     from.0.inner.plug(from.1, put);
