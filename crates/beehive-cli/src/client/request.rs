@@ -93,7 +93,7 @@ impl Request {
         };
 
         let mut answer = answer.map_err(|error| {
-            format!("no controller answers at {address}: {error} (is it running? set its HTTP address with --http)")
+            format!("no controller answers at {address}: {error} (is the controller running? --http sets its HTTP address)")
         })?;
 
         let body = answer.body_mut().with_config().limit(bytes_max).read_to_vec();

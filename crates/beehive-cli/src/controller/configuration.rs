@@ -135,7 +135,7 @@ impl Configuration {
             if let Some(number) = number.filter(|number| !range.contains(number)) {
                 let (least, most) = range.into_inner();
                 return Err(format!(
-                    "[controller]: {number} is out of range: it can be {least} to {most}, in `{key}`"
+                    "[controller]: {number} is out of range (expected {least} to {most}), in `{key}`"
                 )
                 .into());
             }
@@ -302,7 +302,7 @@ mod tests {
         );
 
         for (key, least, most) in range {
-            let words = format!("{} is out of range: it can be {least} to {most}, in `{key}`", most + 1);
+            let words = format!("{} is out of range (expected {least} to {most}), in `{key}`", most + 1);
             assert!(refusal(&format!("[controller]\n{key} = {}\n", most + 1)).contains(&words));
             // if the number is negative, its type refuses it, and that error names the key, too
             assert!(

@@ -64,7 +64,7 @@ fn a_port_that_is_taken_is_named_with_a_remedy() {
     let controller = Daemon::start(&[]);
     let words = start_refused(&["--listen", &controller.switches, "--http", "off"]);
     assert!(words.contains(&format!("cannot listen on {}", controller.switches)), "{words}");
-    assert!(words.contains("another program does") && words.contains("ss -ltnp"), "{words}");
+    assert!(words.contains("another program already listens there") && words.contains("ss -ltnp"), "{words}");
     let words = start_refused(&["--listen", "127.0.0.1:0", "--http", &controller.http]);
     assert!(words.contains(&controller.http), "{words}");
 }
@@ -91,7 +91,7 @@ fn what_is_not_known_is_refused() {
     assert!(words.contains(&format!("{place}unknown key `age`; did you mean `age_s`?")), "{words}");
     let words = with("[apps.learning-switch]\nage_s = 3\n");
     assert!(
-        words.contains(&format!("{place}3 is out of range: it can be 4 to 131070, in `age_s`")),
+        words.contains(&format!("{place}3 is out of range (expected 4 to 131070), in `age_s`")),
         "{words}"
     );
     let words =

@@ -159,7 +159,7 @@ impl Ingress {
         if self.window.shed > 0
             && let Some(node) = self.node
         {
-            tracing::warn!(%node, packets = self.window.shed, "the hive is overloaded: packets from this switch were dropped");
+            tracing::warn!(%node, packets = self.window.shed, "hive is overloaded: dropped packets from this switch");
         }
         self.window = Window::open(self.now)
     }

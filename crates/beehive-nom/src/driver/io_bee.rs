@@ -127,7 +127,7 @@ fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlo
         apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
     } else {
         let name = mail.name();
-        tracing::warn!(message = name, "the driver ignored a message of a type that it does not handle");
+        tracing::warn!(message = name, "driver ignored a message of a type that it does not handle");
         ControlFlow::Continue(())
     }
 }

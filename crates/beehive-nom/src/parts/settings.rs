@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, de};
 /// let settings: DoormanSettings = toml::from_str("guests_max = 50").unwrap();
 /// assert_eq!((settings.guests_max, settings.greeting.as_str()), (50, "welcome"));
 /// let refused = toml::from_str::<DoormanSettings>("guests_max = 0").unwrap_err();
-/// assert_eq!(refused.message(), "0 is out of range: it can be 1 to 1000");
+/// assert_eq!(refused.message(), "0 is out of range (expected 1 to 1000)");
 /// ```
 #[macro_export]
 macro_rules! settings {
@@ -83,7 +83,7 @@ impl<'de, T: TryFrom<i64>, const LEAST: i64, const MOST: i64> Deserialize<'de> f
         let number = i64::deserialize(deserializer)?;
         match T::try_from(number) {
             Ok(value) if (LEAST..=MOST).contains(&number) => Ok(Within(value)),
-            _ => Err(de::Error::custom(format!("{number} is out of range: it can be {LEAST} to {MOST}"))),
+            _ => Err(de::Error::custom(format!("{number} is out of range (expected {LEAST} to {MOST})"))),
         }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!((read(least), read(most)), (Ok(()), Ok(())), "{key}");
         for number in [least - 1, most + 1, -1, i64::MIN, i64::MAX] {
             let why = read(number).expect_err(key);
-            let words = format!("{number} is out of range: it can be {least} to {most}");
+            let words = format!("{number} is out of range (expected {least} to {most})");
             assert_eq!(why.message(), words, "{key}");
         }
     }

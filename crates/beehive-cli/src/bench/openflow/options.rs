@@ -92,13 +92,13 @@ pub(crate) struct OpenflowArgs {
 
 const EXAMPLES: &str = "Examples:
   beehive bench openflow                                  16 switches, 10 seconds, the controller on this machine
-  beehive bench openflow --mode latency --switches 1      how long does one answer take?
-  beehive bench openflow --switches 1000 --json           many switches, the result for a program
+  beehive bench openflow --mode latency --switches 1      the latency of single answers
+  beehive bench openflow --switches 1000 --json           many switches, the result as JSON
   beehive bench openflow --controller-pid $(pidof -s ovs-testcontroller)
 
-Read the result with these lines in mind: `flooded` above 0 means that the controller did not learn; `generator` near 1 core per thread
-means that the generator, not the controller, was the limit (then give it more --threads).
-Exit status: 0 measured; 1 not measured, or switches were lost on the way; 2 wrong usage.";
+How to read the result: `flooded` above 0 means that the controller did not learn. `generator` near 1 core per thread
+means that the load generator limited the result, not the controller; give it more --threads.
+Exit status: 0 if the measurement succeeded; 1 if it failed or a switch lost its connection; 2 if the command line is invalid.";
 
 /// The quantity to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

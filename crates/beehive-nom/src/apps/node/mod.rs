@@ -304,7 +304,7 @@ impl NodeController {
         let logged = before.is_some_and(|(_, at, same)| same && ctx.now().since(at) < LOG_INTERVAL);
 
         if !logged {
-            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "the switch refused a flow");
+            tracing::warn!(node = %msg.node, owner = msg.owner.number(), why = msg.why, "switch refused a flow");
         }
 
         if failures.len() >= limits::FAILURES_PER_NODE_MAX
@@ -443,7 +443,7 @@ impl NodeController {
             return ctx.after(limits::READING_TIMEOUT, ReadingOverdue { parts, ..*msg });
         }
 
-        tracing::warn!(node = %msg.node, "the switch does not report its flows; withdrawing and reinstalling all flows");
+        tracing::warn!(node = %msg.node, "switch does not report its flows; withdrawing all flows and reinstalling the intended ones");
         (node.reading.complete, node.claims_are_in) = (true, true);
         self.renewed.at(msg.node).clear();
         ctx.send(node.driver, WithdrawFlows { owner: None, scope: FlowScope::All });

@@ -89,7 +89,7 @@ impl<C: Channel> Connection<C> {
             wait_result: WaitResult::default(),
             read_since_yield: 0,
             // the first call of `wait` sets the timer
-            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
+            #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             timer_at: Time::ZERO,
             stalled_since: None,
@@ -302,7 +302,7 @@ impl<C: Channel> Driver for Connection<C> {
         let deadline = self.session.deadline();
         if self.timer.is_elapsed() || deadline < self.timer_at {
             let ahead = deadline.since(self.hive.now());
-            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
+            #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
             self.timer.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
             self.timer_at = deadline;
         }
@@ -473,7 +473,7 @@ impl<C: Channel> Driver for Connection<C> {
 
         if has_final_message {
             // wait until the final message has arrived, because a reset of the connection would discard it
-            #[expect(clippy::disallowed_methods, reason = "at a real socket")]
+            #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;
         }
     }

@@ -58,7 +58,7 @@ impl std::fmt::Display for ListenError {
         match error.kind() {
             ErrorKind::AddrInUse => write!(
                 f,
-                "cannot listen on {address}: another program does (find it with `ss -ltnp 'sport = :{}'`); stop that \
+                "cannot listen on {address}: another program already listens there (find it with `ss -ltnp 'sport = :{}'`); stop that \
                  program or choose another address",
                 address.port()
             ),
@@ -162,7 +162,7 @@ impl Listener {
                 if failed.is_power_of_two() {
                     tracing::warn!(%error, failed, "cannot accept connections");
                 }
-                #[expect(clippy::disallowed_methods, reason = "at a real socket")]
+                #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
                 let pause = tokio::time::sleep(Duration::from_millis(50));
                 pause.await
             }

@@ -206,7 +206,7 @@ impl Session {
             }
             // serve a switch even if it never answers barriers
             Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
-                tracing::debug!(node = %self.node, "the switch did not answer the barrier of the handshake; serving it nevertheless");
+                tracing::debug!(node = %self.node, "switch did not answer the barrier of the handshake; serving it nevertheless");
                 self.become_ready(now, events);
                 Ok(())
             }
