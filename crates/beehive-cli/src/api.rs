@@ -135,8 +135,7 @@ pub(crate) enum FlowState {
     Soft,
     /// Intended, but not installed.
     Missing,
-    /// A flow with the same priority and match, but otherwise not as intended, is installed. The installed flow is
-    /// shown.
+    /// A flow with the same priority and match, but otherwise not as intended, is installed. The installed flow is shown.
     Different,
     /// Installed by this controller, but no longer intended.
     Stray,
@@ -152,8 +151,8 @@ impl FlowState {
         matches!(self, FlowState::Intended | FlowState::Soft)
     }
 
-    /// Returns whether the installed flow differs from the intended one. Flows of other controllers do not count as
-    /// drift.
+    /// Returns whether the installed flow differs from the intended
+    /// one. Flows of other controllers do not count as drift.
     pub(crate) fn is_drift(self) -> bool {
         !self.is_wanted() && self != FlowState::Foreign
     }

@@ -1,5 +1,5 @@
-//! The `beehive` program, which is an SDN controller and its tools, and [`Controller`], the same controller for your
-//! own apps.
+//! The `beehive` program, which is an SDN controller and its tools,
+//! and [`Controller`], the same controller for your own apps.
 
 // the code that the macros generate refers to this crate as `beehive`
 #[cfg(test)]

@@ -30,8 +30,8 @@ pub(crate) struct MapsArgs {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AppMaps {
     app: &'static str,
-    /// Number of copies of the app's state that `#[app(replication = n)]` requests. A hive that runs alone keeps one
-    /// copy.
+    /// Number of copies of the app's state that the attribute `#[app(replication = n)]` requests.
+    /// A hive that runs alone keeps one copy.
     replication_asked: u32,
     handlers: &'static [HandlerReport],
     #[serde(skip)]

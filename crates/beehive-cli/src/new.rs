@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 /// Creates a package with your own controller
 ///
-/// The package has one app, which counts packets and floods them. Its program accepts all flags of `beehive
-/// controller`. Change the app or add others; `cargo run` starts the controller.
+/// The package has one app, which counts packets and floods them. Its program accepts all flags of
+/// `beehive controller`. Change the app or add others; `cargo run` starts the controller.
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
     /// The folder to create; its last component becomes the package name

@@ -4,8 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`object`] | the types that apps use: nodes, ports, packets, flows; independent of any switch protocol |
-//! | [`driver`] | the connection to one switch: an IO bee that runs a [`driver::Driver`], such as the OpenFlow driver
-//! |
+//! | [`driver`] | the connection to one switch: an IO bee that runs a [`driver::Driver`], such as that of OpenFlow |
 //! | [`sim`] | an in-memory switch and its driver |
 //! | [`apps`] | the apps of the controller |
 //! | [`parts`] | building blocks for apps: tables with a quota for each port, deadlines, settings |

@@ -20,9 +20,9 @@ pub const BACKLOG_BYTES_SOFT: usize = 1024 * 1024;
 /// inbox of the driver's IO bee.
 pub const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Amount of unsent output, in bytes, by which messages that the driver itself generates (mostly echo replies) may
-/// exceed [`BACKLOG_BYTES_MAX`]. Beyond that, the switch is disconnected, because it sends requests without reading
-/// the replies.
+/// Amount of unsent output, in bytes, by which messages that the driver itself
+/// generates (mostly echo replies) may exceed [`BACKLOG_BYTES_MAX`]. Beyond that, the
+/// switch is disconnected, because it sends requests without reading the replies.
 pub const BACKLOG_BYTES_RESERVE: usize = 1024 * 1024;
 
 /// Time after which a switch is disconnected if it accepts no byte of the pending output.

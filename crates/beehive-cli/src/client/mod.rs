@@ -78,8 +78,8 @@ pub(crate) struct HostsArgs {
     common: Common,
 }
 
-/// Lists the installed and intended flows of the switches, with the app that wants each flow and the message that
-/// caused it.
+/// Lists the installed and intended flows of the switches, with
+/// the app that wants each flow and the message that caused it.
 ///
 /// STATE is `intended` (installed as intended), `soft` (installed until it times out), `missing` (intended, but not
 /// installed), `different` (another flow is in its place), `stray` (installed by this controller, but no longer
@@ -113,8 +113,7 @@ pub(crate) struct FlowsArgs {
     common: Common,
 }
 
-/// Lists dead letters, which are messages whose handler panicked or broke a rule. Resends or discards them on
-/// request.
+/// Lists dead letters, which are messages whose handler panicked or broke a rule. Resends or discards them on request.
 ///
 /// AGE is in seconds. CHAIN identifies the causal chain, which an external message started; log lines contain this
 /// id, too. --json also shows the sender, and does not shorten messages and errors.

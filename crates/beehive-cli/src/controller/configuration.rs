@@ -38,8 +38,8 @@ pub(super) struct Configuration {
     /// Maximum number of connections of switches. Default: 4096. Range: 1 to 1 000 000, and at most the number of
     /// file descriptors that the system allows, minus a reserve.
     pub(super) connections_max: Option<u64>,
-    /// Maximum number of connections whose handshake is not complete. Default: 512. Range: 1 to 1 000 000, and at
-    /// most `connections_max`.
+    /// Maximum number of connections whose handshake is not complete.
+    /// Default: 512. Range: 1 to 1 000 000, and at most `connections_max`.
     pub(super) half_open_max: Option<u64>,
     /// Milliseconds without a message after which the controller sends an echo request. Default: 1000. Range: 100 to
     /// 3 600 000.
@@ -104,8 +104,7 @@ impl Configuration {
     /// Checks lists and ranges.
     ///
     /// # Errors
-    /// Returns an error if a list is empty or a number is out of range. The text names the key and the allowed
-    /// values.
+    /// Returns an error if a list is empty or a number is out of range. The text names the key and the allowed values.
     fn check(&self) -> Result<(), Failure> {
         let lists = [
             ("apps", &self.apps),
@@ -169,8 +168,8 @@ const KEYS: [&str; 18] = [
 /// Maximum length of the file, in bytes.
 const LENGTH_MAX: u64 = 1024 * 1024;
 
-/// Reads the file. Returns the table `[controller]` and the tables of the apps. The tables of `custom` apps are
-/// allowed, too.
+/// Reads the file. Returns the table `[controller]` and the tables
+/// of the apps. The tables of `custom` apps are allowed, too.
 pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
     let mut bytes = Vec::new();

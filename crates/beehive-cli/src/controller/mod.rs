@@ -82,9 +82,8 @@ impl Controller {
         self
     }
 
-    /// Parses the command line. Then runs the controller until SIGTERM or SIGINT, or the command that the command
-    /// line names (`maps`, `switches`, `top` and so on). Prints errors to standard error, under the name of this
-    /// program.
+    /// Parses the command line. Then runs the controller until SIGTERM or SIGINT, or the command that the command line
+    /// names (`maps`, `switches`, `top` and so on). Prints errors to standard error, under the name of this program.
     ///
     /// Exits the process if the command line is invalid or requests help.
     pub fn run(self) -> ExitCode {

@@ -87,8 +87,7 @@ pub(crate) struct ControllerArgs {
     #[arg(long, env = "BEEHIVE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Log level on standard error: error, warn, info, debug, trace or off, for all modules or per module [default:
-    /// info]
+    /// Log level on standard error: error, warn, info, debug, trace or off, for all modules or per module [default: info]
     #[arg(long, env = "BEEHIVE_LOG", value_name = "LEVEL")]
     log: Option<String>,
 }
@@ -125,8 +124,7 @@ pub(super) struct Options {
 
 const LISTEN_DEFAULT: [&str; 2] = ["0.0.0.0:6653", "[::]:6653"];
 const HTTP_DEFAULT: &str = "127.0.0.1:8653";
-/// Number of file descriptors that are reserved for the log, HTTP and the runtime, and are not available for
-/// switches.
+/// Number of file descriptors that are reserved for the log, HTTP and the runtime, and are not available for switches.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
 impl Options {
@@ -309,8 +307,8 @@ impl Options {
         access
     }
 
-    /// Returns the settings of the listener. `descriptors` is the maximum number of open file descriptors of this
-    /// process.
+    /// Returns the settings of the listener. `descriptors` is the
+    /// maximum number of open file descriptors of this process.
     pub(super) fn listener(&self, descriptors: u64) -> ListenerSettings {
         let defaults = ListenerSettings::default();
         let c = &self.controller;

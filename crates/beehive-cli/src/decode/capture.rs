@@ -55,8 +55,8 @@ fn half(bytes: &[u8], at: usize, swapped: bool) -> Option<u16> {
     Some(if swapped { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
 }
 
-/// Fills `into`. Returns `false` if the input ends before `into` is full, as it does in a capture whose last record
-/// is incomplete.
+/// Fills `into`. Returns `false` if the input ends before `into` is
+/// full, as it does in a capture whose last record is incomplete.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(into) {
         Ok(()) => Ok(true),

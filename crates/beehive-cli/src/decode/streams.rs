@@ -42,8 +42,8 @@ pub(super) struct Segment<'p> {
 /// contains no TCP segment.
 pub(super) fn segment(kind: u32, packet: &[u8]) -> Option<Segment<'_>> {
     let ether_type = |at: usize| Some(EtherType(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
-    // parse leniently: the snapshot length of the capture may cut off a packet, and its IP length may be 0
-    // (segmentation offload)
+    // parse leniently: the snapshot length of the capture may cut off
+    // a packet, and its IP length may be 0 (segmentation offload)
     let sliced = match kind {
         link::ETHERNET => LaxSlicedPacket::from_ethernet(packet).ok()?,
         link::LINUX_SLL => LaxSlicedPacket::from_ether_type(ether_type(14)?, packet.get(16..)?),

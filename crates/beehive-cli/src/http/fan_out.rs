@@ -1,5 +1,5 @@
-//! Queries many switches with bounded concurrency. A switch that does not answer does not block the queries of other
-//! switches.
+//! Queries many switches with bounded concurrency. A switch that
+//! does not answer does not block the queries of other switches.
 
 use crate::api::Failure;
 use beehive_nom::object::NodeId;

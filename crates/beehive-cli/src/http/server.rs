@@ -18,8 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 const CONNECTIONS_MAX: usize = 64;
 /// Interval at which the server looks for an idle connection to evict while a new one is waiting.
 const EVICT_AGAIN: Duration = Duration::from_millis(20);
-/// Time to receive the head of a request, counted from the start of the connection or the end of the previous
-/// response.
+/// Time to receive the head of a request, counted from the start of the connection or the end of the previous response.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum lifetime of a connection. Slow readers and clients that keep connections alive have to reconnect.
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(120);

@@ -1,5 +1,5 @@
-//! `beehive top`: shows the busiest bees, the handlers that merge bees, and the pairs of bees that exchange the most
-//! messages.
+//! `beehive top`: shows the busiest bees, the handlers that merge
+//! bees, and the pairs of bees that exchange the most messages.
 
 use super::Source;
 use super::status::{Bee, Peer, Status};

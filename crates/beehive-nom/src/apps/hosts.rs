@@ -75,8 +75,8 @@ struct Sighting {
 }
 #[derive(Message, Clone, Copy, Debug)]
 struct HostGone(Station, PortId);
-/// Makes the cell of a switch report the packets of a host from a given time on, although a packet of the host was
-/// reported recently.
+/// Makes the cell of a switch report the packets of a host from a
+/// given time on, although a packet of the host was reported recently.
 #[derive(Message, Clone, Copy, Debug)]
 struct ReportFrom(NodeId, Station, Time);
 #[derive(Message, Clone, Copy, Debug)]
@@ -144,8 +144,8 @@ impl Hosts {
             return ctx.emit(HostSeen { station, at });
         };
 
-        // the packet may be forged, so an address from another port does not displace addresses that the host itself
-        // announced
+        // the packet may be forged, so an address from another port
+        // does not displace addresses that the host itself announced
         let own = msg.at == Some(known.host.at);
         if let Some(address) = msg.address.filter(|address| own || known.host.has_room_for(address)) {
             let (new, surplus) = known.host.add_address(address);

@@ -5,9 +5,9 @@
 //! broadcasts. The app then withdraws the flows *to* the host, which lead to its old port. It also withdraws the
 //! host's flows *from* its old port, because with them the host could move back unnoticed.
 //!
-//! No flow outlives the table entry of its destination, because the app keeps an entry for as long as a flow to its
-//! station may live. Otherwise a host could move after its entry was forgotten, and flows would still lead to its old
-//! port.
+//! No flow outlives the table entry of its destination, because the app keeps an
+//! entry for as long as a flow to its station may live. Otherwise a host could
+//! move after its entry was forgotten, and flows would still lead to its old port.
 //!
 //! The same is true for flows from before a restart, which switches keep while the controller is away. Such a flow
 //! contains the locations of both stations, so the app learns from it as from a packet, and withdraws flows that
@@ -39,8 +39,8 @@ pub struct LearningSwitch {
 crate::settings! {
     /// Settings of the learning switch: the table `[apps.learning-switch]`.
     pub struct LearningSettings {
-        /// Seconds for which an address is remembered after its latest packet. No flow lives longer than half of this
-        /// time.
+        /// Seconds for which an address is remembered after its latest
+        /// packet. No flow lives longer than half of this time.
         pub age_s: u32 [4..=131_070] = 300,
         /// Idle timeout of flows in seconds.
         pub idle_s: u32 [1..=65_535] = 60,
@@ -110,8 +110,8 @@ impl LearningSwitch {
         }
     }
 
-    /// Clears the table, because the switch may be wired differently when it comes back. The app then learns from its
-    /// flows again.
+    /// Clears the table, because the switch may be wired differently
+    /// when it comes back. The app then learns from its flows again.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
         self.stations(msg.node, ctx.now()).clear();

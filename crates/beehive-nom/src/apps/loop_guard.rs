@@ -1,5 +1,5 @@
-//! Loop guard: decides which packets are accepted at which port. It precedes all apps that answer packets. A cell is
-//! one switch.
+//! Loop guard: decides which packets are accepted at which port.
+//! It precedes all apps that answer packets. A cell is one switch.
 //!
 //! - A port that came up is closed until discovery has had time to find a link on it.
 //! - A port whose link would close a loop ([`PortRole::Blocked`], as computed by topology) accepts no flooded
@@ -59,8 +59,8 @@ crate::settings! {
         pub settle_ms: u32 [0..=600_000] = 2_000,
         /// Seconds for which a port stays closed after a loop was detected on it.
         pub quarantine_s: u32 [1..=86_400] = 30,
-        /// Number of blame points within a second at which a port is closed. A frame that arrived at two ports counts
-        /// three points.
+        /// Number of blame points within a second at which a port is
+        /// closed. A frame that arrived at two ports counts three points.
         pub blame_max: u32 [1..=1_000_000] = 6,
         /// Whether unicast packets are accepted at a blocked port. Apps that forward unicast packets along shortest
         /// paths, and do not flood them, need this.

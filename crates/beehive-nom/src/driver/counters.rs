@@ -77,9 +77,8 @@ counters! {
     messages_ignored,
     /// Echo requests sent to switches.
     echoes,
-    /// Connections refused because the peer did not speak TLS, or presented no trusted certificate or the certificate
-    /// of
-    /// another node.
+    /// Connections refused because the peer did not speak TLS, or presented no trusted certificate or the
+    /// certificate of another node.
     untrusted,
     /// Connections refused because the datapath id is not on the list of allowed switches.
     unlisted,

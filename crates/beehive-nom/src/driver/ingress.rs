@@ -1,9 +1,9 @@
 //! Admits the messages of a switch to the hive. A packet needs a credit. While there is none, the packet waits in a
 //! queue, and is shed if it waits for too long. All other events are always admitted.
 //!
-//! If the operating system preempts the thread of a bee for some milliseconds, the bee is not overloaded, so packets
-//! wait for it. Meanwhile the driver continues to read the messages that must not wait: echoes, ports, flows, errors
-//! and barriers.
+//! If the operating system preempts the thread of a bee for some milliseconds, the
+//! bee is not overloaded, so packets wait for it. Meanwhile the driver continues to
+//! read the messages that must not wait: echoes, ports, flows, errors and barriers.
 
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
@@ -18,10 +18,10 @@ use std::time::Duration;
 /// Settings of packet admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// Maximum time for which a packet waits in its driver while the hive is behind, before it is dropped. The
-    /// default is 200 ms, because a thread can be preempted for 10 ms on a busy machine, and for 100 ms in a
-    /// container that has used up its CPU quota. A waiting packet delays only packets of the same port. Zero disables
-    /// queueing.
+    /// Maximum time for which a packet waits in its driver while the hive is behind, before
+    /// it is dropped. The default is 200 ms, because a thread can be preempted for 10 ms on
+    /// a busy machine, and for 100 ms in a container that has used up its CPU quota. A
+    /// waiting packet delays only packets of the same port. Zero disables queueing.
     pub patience: Duration,
 }
 
@@ -123,8 +123,8 @@ impl Ingress {
             return Some(self.io.receive().await);
         }
 
-        // wait until one more credit is free than now, because the credits that are free now do not suffice to admit
-        // a packet
+        // wait until one more credit is free than now, because the
+        // credits that are free now do not suffice to admit a packet
         let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
             biased;
@@ -167,8 +167,8 @@ impl Ingress {
     /// Ends a round: hands the admitted messages to the hive.
     #[inline]
     pub(crate) fn finish(&mut self) {
-        // cannot fail, because only packets take credits, and each admitted packet was counted against the free
-        // credits
+        // cannot fail, because only packets take credits, and each
+        // admitted packet was counted against the free credits
         let _ = self.io.try_flush();
         if !self.queues.is_empty() {
             self.flush_queues()

@@ -158,8 +158,8 @@ pub enum Close {
     Flood,
     /// The hive is stopping.
     Stopping,
-    /// The peer did not prove its identity: it did not speak TLS, or had no trusted certificate or the certificate of
-    /// another node.
+    /// The peer did not prove its identity: it did not speak TLS, or
+    /// had no trusted certificate or the certificate of another node.
     Untrusted(String),
     /// The switch reports a datapath id that is not on the list of allowed nodes.
     Unlisted(NodeId),

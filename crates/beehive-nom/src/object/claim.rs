@@ -16,8 +16,8 @@ const DHCP_SERVER: u16 = 67;
 /// Magic cookie before the options (RFC 2131, 3).
 const DHCP_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// Returns a host, and the IP address that the host announces in `frame` or that a DHCP server grants to the host in
-/// `frame`.
+/// Returns a host, and the IP address that the host announces in
+/// `frame` or that a DHCP server grants to the host in `frame`.
 pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     let header = Ethernet::read(frame)?;
     let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;

@@ -5,8 +5,8 @@ use beehive::{Address, Message};
 use serde::{Deserialize, Serialize};
 
 /// A switch has connected and completed the handshake. Its driver accepts
-/// [`InstallFlow`](crate::object::InstallFlow), [`WithdrawFlows`](crate::object::WithdrawFlows) and
-/// [`SendPacket`](crate::object::SendPacket).
+/// [`InstallFlow`](crate::object::InstallFlow), [`WithdrawFlows`](crate::object::WithdrawFlows)
+/// and [`SendPacket`](crate::object::SendPacket).
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct NodeJoined {
     /// The switch.

@@ -27,8 +27,8 @@ impl Owner {
     }
 }
 
-/// Computes the FNV-1a hash of the bytes from index `at` on. Switches store the result, so the function must never
-/// change.
+/// Computes the FNV-1a hash of the bytes from index `at` on.
+/// Switches store the result, so the function must never change.
 const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     let mut hash: u32 = 0x811c_9dc5;
     while at < bytes.len() {
@@ -401,9 +401,9 @@ pub struct InstallFlow(pub Flow);
 /// Withdraws flows. The node app sends this message to a driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct WithdrawFlows {
-    /// The owner, or `None` for the flows of all apps of Beehive. A switch that does not know owners removes the
-    /// flows of all owners and of other systems (see
-    /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
+    /// The owner, or `None` for the flows of all apps of Beehive. A switch that
+    /// does not know owners removes the flows of all owners and of other systems
+    /// (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
     pub owner: Option<Owner>,
     /// The flows to withdraw.
     pub scope: FlowScope,

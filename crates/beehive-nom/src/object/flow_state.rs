@@ -119,8 +119,8 @@ pub struct FlowsRead {
     pub flows: Vec<FoundFlow>,
 }
 
-/// Intended flows are installed: the switch has processed all commands up to these flows, and has refused none of
-/// them.
+/// Intended flows are installed: the switch has processed all
+/// commands up to these flows, and has refused none of them.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsConfirmed {
     /// The switch.

@@ -21,8 +21,8 @@ pub enum PacketInReason {
     Other,
 }
 
-/// A packet that a switch sent to the controller. The first app that answers decides what the switch does with the
-/// packet.
+/// A packet that a switch sent to the controller. The first app
+/// that answers decides what the switch does with the packet.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 #[message(reply = PacketOut)]
 pub struct PacketIn {
@@ -147,8 +147,8 @@ impl PacketOut {
     }
 }
 
-/// Sends a packet through the driver of the switch. An app sends this message to the node app, which passes it on to
-/// the driver.
+/// Sends a packet through the driver of the switch. An app sends
+/// this message to the node app, which passes it on to the driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct SendPacket(pub PacketOut);
 

@@ -176,8 +176,8 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 // RFC 4861, 7.1: a packet with a lower hop limit has passed through a router and is not neighbor
                 // discovery
                 (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
-                // use two different ports, because a conversation that equals its own reverse would count as its own
-                // reply
+                // use two different ports, because a conversation that
+                // equals its own reverse would count as its own reply
                 _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
             }
         }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Deserializer, de};
 /// Declares the settings of an app as a struct for [`Config`](beehive::Config). Each field has a default and, in
 /// brackets, an optional range.
 ///
-/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is adjusted silently.
-/// The macro adds the default and the range to the documentation of each field. A crate that uses the macro needs
-/// `serde`.
+/// Missing keys get their defaults. Unknown keys and numbers out of range are
+/// errors; no value is adjusted silently. The macro adds the default and the range
+/// to the documentation of each field. A crate that uses the macro needs `serde`.
 ///
 /// ```
 /// beehive_nom::settings! {

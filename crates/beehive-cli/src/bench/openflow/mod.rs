@@ -239,8 +239,7 @@ impl Conductor<'_> {
         }
 
         let connected = begun.elapsed();
-        // with OpenFlow 1.3, a controller installs the table-miss flow shortly after the handshake; 1.0 does not need
-        // one
+        // with OpenFlow 1.3, a controller installs the table-miss flow shortly after the handshake; 1.0 does not need one
         while self.shared.sum(|p| &p.table_miss) < self.alive()
             && begun.elapsed() < connected + limits::TABLE_MISS_WAIT
         {

@@ -18,9 +18,8 @@ use super::wire::Version;
 ///   throughput   every switch keeps --window packet-ins outstanding: how many can the controller answer?
 ///   latency      every switch keeps one packet-in outstanding: how long does an answer take?
 ///
-/// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so that the controller must return
-/// the whole packet, as with Open vSwitch. The progress of each second goes to standard error, the result to standard
-/// output.
+/// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so that the controller must return the
+/// whole packet, as with Open vSwitch. The progress of each second goes to standard error, the result to standard output.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment, after_help = EXAMPLES)]
 pub(crate) struct OpenflowArgs {
@@ -233,8 +232,8 @@ fn port_of(host: u16, ports: u32) -> u16 {
     (u32::from(host) % ports) as u16 + 1
 }
 
-/// Returns the pairs of hosts. Each host sends to at most sixteen others. The order is shuffled, but the same in
-/// every run.
+/// Returns the pairs of hosts. Each host sends to at most sixteen
+/// others. The order is shuffled, but the same in every run.
 fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
     let rounds = (hosts - 1).min(16).min((limits::PAIRS_MAX as u32 / hosts).max(1));
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;

@@ -54,8 +54,8 @@ impl Window {
         Some((place, self.last))
     }
 
-    /// Returns the buffer id for a slot and a sequence number. The id is never `NO_BUFFER`, because slots are below
-    /// 32 768.
+    /// Returns the buffer id for a slot and a sequence number. The
+    /// id is never `NO_BUFFER`, because slots are below 32 768.
     pub(super) fn buffer(place: u16, sequence: u64) -> u32 {
         ((sequence & 0xffff) as u32) << 16 | u32::from(place)
     }

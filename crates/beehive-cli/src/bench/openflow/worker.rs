@@ -256,8 +256,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads until the socket is empty, because events are edge-triggered. The window limits the number of answers to
-    /// read.
+    /// Reads until the socket is empty, because events are
+    /// edge-triggered. The window limits the number of answers to read.
     fn on_readable(&mut self, at: usize, stage: Stage) -> Result<(), Fault> {
         loop {
             let Some(connection) = self.connections.get_mut(at) else { return Ok(()) };
@@ -271,8 +271,7 @@ impl Worker {
                 Err(error) => return Err(Fault::Broken(error)),
             };
 
-            // an incomplete message is shorter than MESSAGE_BYTES_MAX, so it fits in front of the bytes that were
-            // read
+            // an incomplete message is shorter than MESSAGE_BYTES_MAX, so it fits in front of the bytes that were read
             let start = MESSAGE_BYTES_MAX - connection.partial.len();
             before[start..].copy_from_slice(&connection.partial);
             let bytes = &self.input[start..MESSAGE_BYTES_MAX + read];

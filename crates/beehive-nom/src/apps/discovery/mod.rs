@@ -284,8 +284,8 @@ impl Discovery {
 
         let links = self.links.at(link.to.node);
         if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
-            // keep the existing link while its probes arrive, because otherwise the link would change with every
-            // probe
+            // keep the existing link while its probes arrive, because
+            // otherwise the link would change with every probe
             return tracing::warn!(%link, %other, "rejected a link: more than one switch is behind the receiving port");
         }
 

@@ -4,9 +4,9 @@
 //! (flows without a timeout), installs them, waits for confirmation, and installs them again when needed. It only
 //! passes on soft flows (flows with a timeout); the switch and their app keep track of them.
 //!
-//! A switch keeps its flows while the controller is away. Therefore this app reads the flows of a switch when the
-//! switch joins, and every minute afterwards. It changes only flows that are not as intended ([`Verdict`]). It
-//! withdraws
+//! A switch keeps its flows while the controller is away. Therefore this app reads
+//! the flows of a switch when the switch joins, and every minute afterwards. It
+//! changes only flows that are not as intended ([`Verdict`]). It withdraws
 //!
 //! - flows without a timeout that no app has requested since the switch joined or the controller started, because
 //!   they would stay forever, and
@@ -88,8 +88,8 @@ struct Node {
 struct Intended {
     flow: Flow,
     state: FlowState,
-    /// Number of the read that was current when the flow was last sent. The results of that read may not include this
-    /// flow.
+    /// Number of the read that was current when the flow was last
+    /// sent. The results of that read may not include this flow.
     sent: u64,
     /// Number of consecutive refusals.
     refusals: u32,
@@ -353,9 +353,9 @@ impl NodeController {
             let intended = flows.get(&key).filter(|_| found.table == 0 && found.more.is_none());
             let intended = intended.map(|i| (&i.flow, i.sent >= msg.reading));
 
-            // If an app replaces a flow by a soft flow after the switch has reported it, but before the report
-            // arrives, then a withdrawal would remove the soft flow, because a withdrawal cannot tell the two flows
-            // apart.
+            // If an app replaces a flow by a soft flow after the switch has reported
+            // it, but before the report arrives, then a withdrawal would remove the
+            // soft flow, because a withdrawal cannot tell the two flows apart.
             if intended.is_none() && found.ours().is_some() && (all_renewed || renewed.contains(&key)) {
                 continue;
             }

@@ -52,8 +52,8 @@ impl Verdict {
     }
 }
 
-/// Returns whether all ordinary ports in the match and the actions are usable. If they are not, the flow drops its
-/// packets.
+/// Returns whether all ordinary ports in the match and the actions
+/// are usable. If they are not, the flow drops its packets.
 fn leads_somewhere(found: &FoundFlow, usable: impl Fn(&PortNo) -> bool) -> bool {
     let ordinary = |port: &PortNo| *port <= PortNo::MAX;
     let outputs = found.actions.as_slice().iter().filter_map(|action| match action {

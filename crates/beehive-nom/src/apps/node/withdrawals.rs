@@ -55,8 +55,8 @@ impl Withdrawals {
         }
     }
 
-    /// Writes one log line for each reason, however many flows there are, because a switch may report any number of
-    /// flows.
+    /// Writes one log line for each reason, however many flows
+    /// there are, because a switch may report any number of flows.
     pub(super) fn log(&self, node: NodeId) {
         for (reason, Group { count, owners, first: (priority, matching) }) in &self.0 {
             // the same format in which `beehive flows` shows the owner of a flow if the app is not running

@@ -1,5 +1,5 @@
-//! Checks the driver's comparison of flows against the codec's canonical forms, which are independent of network
-//! objects.
+//! Checks the driver's comparison of flows against the codec's
+//! canonical forms, which are independent of network objects.
 
 use super::wire;
 use crate::object::{Action, Actions, Cause, Conversation, Flow, FlowMatch, Mac, Owner, PortNo, Tag, Vlan};

@@ -122,9 +122,9 @@ impl<C: Channel> Connection<C> {
                 }
                 Ok(())
             }
-            // A peer that closes the connection without having read our hello resets it, and a peer that closes the
-            // connection during the TLS handshake causes an unexpected end of file. Neither of them has sent a
-            // message.
+            // A peer that closes the connection without having read our hello resets
+            // it, and a peer that closes the connection during the TLS handshake
+            // causes an unexpected end of file. Neither of them has sent a message.
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
                     && self.has_sent_nothing() =>

@@ -66,8 +66,8 @@ impl Session {
         Ok(())
     }
 
-    /// Handles an error that the switch reported for the request `xid`. Returns whether that was a flow statistics
-    /// request.
+    /// Handles an error that the switch reported for the request
+    /// `xid`. Returns whether that was a flow statistics request.
     pub(super) fn reading_refused(&mut self, xid: u32) -> bool {
         let before = self.readings.len();
         self.readings.retain(|pending| pending.xid != xid);

@@ -1,8 +1,8 @@
 //! Limits the number of connections that have not completed the handshake. When the limit is reached, the oldest of
 //! them is evicted.
 //!
-//! A real switch completes the handshake in milliseconds, so a peer that opens many silent connections mostly evicts
-//! its own.
+//! A real switch completes the handshake in milliseconds, so a
+//! peer that opens many silent connections mostly evicts its own.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;

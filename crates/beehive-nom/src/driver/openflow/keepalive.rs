@@ -1,5 +1,5 @@
-//! Detects dead connections: sends echo requests when the switch is idle, and gives up after a number of unanswered
-//! requests.
+//! Detects dead connections: sends echo requests when the switch
+//! is idle, and gives up after a number of unanswered requests.
 
 use crate::driver::Close;
 use beehive::Time;

@@ -94,8 +94,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Creates a listener that connects switches to `hive` and lists them in `directory`. One listener can serve
-    /// several sockets.
+    /// Creates a listener that connects switches to `hive` and lists
+    /// them in `directory`. One listener can serve several sockets.
     pub fn new(hive: &Hive, directory: Arc<Directory>, settings: ListenerSettings) -> Arc<Listener> {
         Listener::guarded(hive, directory, settings, Access::default())
     }

@@ -76,9 +76,9 @@ impl SentFlows {
         Some(self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect())
     }
 
-    /// Handles an error that the switch reported for the message `xid`. Returns whether that message was the barrier
-    /// in flight. If so, the switch does not support barriers, and the flows sent so far are confirmed when they are
-    /// read.
+    /// Handles an error that the switch reported for the message `xid`. Returns
+    /// whether that message was the barrier in flight. If so, the switch does not
+    /// support barriers, and the flows sent so far are confirmed when they are read.
     pub(super) fn barrier_refused(&mut self, xid: u32) -> bool {
         let refused = self.barrier == Some(xid);
         if refused {
@@ -88,8 +88,8 @@ impl SentFlows {
         refused
     }
 
-    /// Handles an error that the switch reported for the message `xid`. Returns the flow in that message, if it is
-    /// still remembered.
+    /// Handles an error that the switch reported for the message `xid`.
+    /// Returns the flow in that message, if it is still remembered.
     pub(super) fn refused(&mut self, xid: u32) -> Option<SentFlow> {
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)

@@ -65,8 +65,8 @@ pub(super) enum Phase {
         xid: u32,
     },
     Identified,
-    /// The session waits for the port description and for the reply to the barrier, as long as their transaction ids
-    /// are `Some`.
+    /// The session waits for the port description and for the reply
+    /// to the barrier, as long as their transaction ids are `Some`.
     Setup {
         ports: Option<u32>,
         barrier: Option<u32>,

@@ -147,8 +147,8 @@ fn action_to(action: &Action) -> any::Action {
 /// Converts an action, if network objects can express it.
 pub(super) fn action_from(action: &any::Action) -> Option<Action> {
     Some(match *action {
-        // an output to the controller that truncates the packet cannot be expressed; for other ports, `max_len` has
-        // no meaning
+        // an output to the controller that truncates the packet cannot
+        // be expressed; for other ports, `max_len` has no meaning
         any::Action::Output { port, max_len }
             if max_len == u16::MAX || port != beehive_of::PortNo::CONTROLLER =>
         {
@@ -262,9 +262,9 @@ fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<
 
 /// Appends a flow-mod that has no effect: it deletes a flow for packets from a port that does not exist.
 ///
-/// While a switch has no controller, it may cache the decision to drop packets. Any change of the flow table makes
-/// the switch look up packets again. With OpenFlow 1.0 there may be no other change, because that version has no
-/// table-miss flow.
+/// While a switch has no controller, it may cache the decision to drop packets. Any
+/// change of the flow table makes the switch look up packets again. With OpenFlow
+/// 1.0 there may be no other change, because that version has no table-miss flow.
 pub(super) fn touch(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let nowhere = any::Match { in_port: Some(beehive_of::PortNo(NOWHERE)), ..any::Match::ANY };
     FlowMod::delete_strict(0, nowhere).encode_into(version, xid, out)

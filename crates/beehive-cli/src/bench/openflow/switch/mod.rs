@@ -1,5 +1,4 @@
-//! The protocol of an emulated switch, without I/O: it takes bytes from the controller and returns bytes to send to
-//! it.
+//! The protocol of an emulated switch, without I/O: it takes bytes from the controller and returns bytes to send to it.
 
 use std::fmt;
 
@@ -128,8 +127,7 @@ impl Switch {
         self.negotiated
     }
 
-    /// Returns whether unmatched packets go to the controller: always in 1.0, and in 1.3 if there is a table-miss
-    /// flow.
+    /// Returns whether unmatched packets go to the controller: always in 1.0, and in 1.3 if there is a table-miss flow.
     pub(super) fn has_table_miss(&self) -> bool {
         self.table_miss || self.negotiated == Some(Version::V10)
     }
@@ -190,8 +188,8 @@ impl Switch {
         Ok(bytes.len() - rest.len())
     }
 
-    /// Returns whether the message may have a version other than the negotiated one, which is true only of HELLO and
-    /// ERROR.
+    /// Returns whether the message may have a version other than
+    /// the negotiated one, which is true only of HELLO and ERROR.
     fn is_before_negotiation(&self, version: u8, kind: u8) -> bool {
         (1..=6).contains(&version) && matches!(kind, kind::HELLO | kind::ERROR)
     }
