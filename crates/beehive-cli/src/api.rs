@@ -139,7 +139,7 @@ pub(crate) enum FlowState {
     Different,
     /// Installed by this controller, but no longer intended.
     Stray,
-    /// Installed by another controller; left alone.
+    /// Installed by another controller, and left unchanged.
     Foreign,
     /// Intended, but the switch has not reported whether the flow is installed.
     Unknown,

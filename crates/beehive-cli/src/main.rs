@@ -1,4 +1,4 @@
-//! The `beehive` program; the library `beehive_cli` implements it.
+//! The `beehive` program, which the library `beehive_cli` implements.
 
 // When a buffer as large as a batch of packets is freed, glibc's allocator returns it to the kernel, so that the next
 // read faults its pages in again. mimalloc keeps such buffers.

@@ -23,7 +23,7 @@ pub(crate) struct NewArgs {
 /// The source of the new program. The root package also has it as an example, so that it is compiled and tested.
 const MAIN: &str = include_str!("../template/main.rs");
 
-/// Creates the package and says how to run it.
+/// Creates the package and prints how to run it.
 pub(crate) fn run(arguments: NewArgs) -> ExitCode {
     match make(&arguments) {
         Ok(()) => {

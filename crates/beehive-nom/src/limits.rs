@@ -102,8 +102,8 @@ pub const ADOPTERS_PER_NODE_MAX: usize = 256;
 /// Maximum number of firewall rules. They are evaluated in order.
 pub const FIREWALL_RULES_MAX: usize = 4_096;
 
-/// Maximum number of allowed directions of conversations, per switch, that wait for the forwarding app to install a
-/// flow.
+/// Maximum number of directions of open conversations, per switch, for which the forwarding app has not installed a
+/// flow yet.
 pub const FIREWALL_PENDING_MAX: usize = 4_096;
 
 /// Maximum number of flows per conversation at one switch: four for each of the two directions, which suffices for a

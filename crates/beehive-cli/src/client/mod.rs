@@ -209,7 +209,7 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
     repeat(&common, |common| {
         if verify {
             let verified: Verified = fetch(common, &verify_request)?;
-            // not on standard output, where a program may read the list
+            // print to standard error, because a program may read the list from standard output
             eprint!("{}", tables::verified(&verified))
         }
 
@@ -229,7 +229,7 @@ pub(crate) fn dead_letters(arguments: DeadLettersArgs) -> ExitCode {
     let list = Request::new(Method::Get, path);
     repeat(&common, |common| {
         let mut all_resent = true;
-        // not on standard output, where a program may read the list
+        // print to standard error, because a program may read the list from standard output
         if let Some(selection) = resend {
             let request = selection.of(Request::new(Method::Post, "/api/v1/dead-letters/resend"));
             let resent: Resent = fetch(common, &request)?;

@@ -9,7 +9,7 @@ pub(super) enum HexError {
     InvalidDigit {
         /// The offending byte.
         byte: u8,
-        /// Its position in the line, counted from 1.
+        /// The position of the byte in the line, counted from 1.
         column: usize,
     },
     /// The number of digits is odd.

@@ -15,9 +15,9 @@ const CONCURRENT_MAX: usize = 16;
 /// Time after which the query of a silent switch releases its slot, so that the next switch can be queried. A late
 /// answer still counts.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
-/// Interval of polling whether a switch has reported its flows.
+/// Interval at which a query polls whether its switch has reported its flows.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Interval of polling a switch whose query has released its slot.
+/// Interval at which a query polls after it has released its slot.
 const POLL_INTERVAL_SILENT: Duration = Duration::from_millis(200);
 
 /// Queries in flight. Dropping the set cancels them.
@@ -45,7 +45,8 @@ pub(super) async fn next<T: 'static>(queries: &mut Queries<T>) -> Result<Option<
     Ok(Some((node, answer?)))
 }
 
-/// Permit to query one switch. It is released when dropped, and earlier if the switch does not answer.
+/// Permit to query one switch. The permit is released when this value is dropped, or earlier if the switch does not
+/// answer.
 #[derive(Debug)]
 pub(super) struct QuerySlot {
     slots: Arc<Semaphore>,

@@ -76,7 +76,7 @@ impl LearningSwitch {
 
         let Some(port) = stations.port(destination) else { return Some(msg.flood()) };
         if port == msg.port {
-            return Some(msg.discard()); // the destination is on the input port
+            return Some(msg.discard()); // the destination is at the input port
         }
 
         if learned.is_known() && flows {

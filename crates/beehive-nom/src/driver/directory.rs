@@ -248,7 +248,7 @@ impl Entry {
         &self.directory
     }
 
-    /// Claims to be the main connection of `node`.
+    /// Claims the role of the main connection of `node` for this connection.
     pub fn claim(&self, node: NodeId, protocol: &'static str) -> Claim {
         let mut entries = self.directory.entries.lock();
         let holder = entries.nodes.get(&node).and_then(|number| entries.connections.get(number)).cloned();

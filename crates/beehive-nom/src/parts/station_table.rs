@@ -152,7 +152,7 @@ impl<'a> StationTable<'a> {
         });
         for (station, _) in ends.into_iter().filter(|_| good) {
             self.until.entry(station).or_insert(self.now + self.limits.age);
-            self.keep_at_least(station, found.remaining()); // the flow may have been made with other settings
+            self.keep_at_least(station, found.remaining()); // the flow may have been installed with other settings
         }
 
         good

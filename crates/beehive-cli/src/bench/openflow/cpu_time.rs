@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-/// Unit of times in `/proc/<pid>/stat`: `USER_HZ` is 100 on all Linux platforms that Rust supports.
+/// Unit of the times in `/proc/<pid>/stat`. `USER_HZ` is 100 on all Linux platforms that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Returns the sum of the user and system time of all threads of a process, or `None` if the process does not exist

@@ -31,7 +31,7 @@ pub(super) const ANNOUNCEMENTS_MAX: u8 = 3;
 pub(super) const FAULTS_KEPT_MAX: usize = 8;
 /// Maximum latency in the histogram. Slower answers are recorded with this latency.
 pub(super) const LATENCY_MAX: Duration = Duration::from_secs(60);
-/// Interval of checking outstanding packet-ins for timeouts.
+/// Interval at which outstanding packet-ins are checked for timeouts.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(50);
 /// Time for which switches of OpenFlow 1.3 wait for a table-miss flow before they send without one.
 pub(super) const TABLE_MISS_WAIT: Duration = Duration::from_secs(2);

@@ -42,7 +42,7 @@ pub(super) struct Report {
     pub(super) switches_with_table_miss: u32,
     /// Number of switches that lost their connection.
     pub(super) switches_lost: u32,
-    /// Distinct reasons of lost connections, up to a limit.
+    /// Distinct reasons for lost connections, up to a limit.
     pub(super) faults: Vec<String>,
     /// CPU time of the controller; `null` without `--controller-pid`.
     pub(super) controller_cpu: Option<CpuUse>,

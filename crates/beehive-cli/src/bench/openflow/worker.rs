@@ -76,7 +76,7 @@ impl Worker {
     /// Creates a worker for these switches.
     ///
     /// # Errors
-    /// Returns an error if the system refuses a poll instance.
+    /// Returns an error if the system refuses to create a poll instance.
     pub(super) fn new(
         plan: Arc<Plan>,
         shared: Arc<Shared>,

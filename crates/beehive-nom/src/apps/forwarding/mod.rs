@@ -66,13 +66,13 @@ impl Forwarding {
             shortest(&links, msg.node, target.node).map(|path| (target, path))
         });
         let Some((target, path)) = path else {
-            // no path: flood along the tree
+            // there is no path, so flood the packet along the tree
             let blocked = self.blocked.at(Map).contains(&here);
             return Some(if blocked { msg.discard() } else { msg.flood() });
         };
 
         if target == here {
-            return Some(msg.discard()); // the destination is on the input port
+            return Some(msg.discard()); // the destination is at the input port
         }
 
         let ways_in = std::iter::once(here).chain(path.iter().map(|link| link.to));

@@ -33,7 +33,7 @@ use std::time::Duration;
 use verdict::Verdict;
 use withdrawals::{Reason, Withdrawals};
 
-/// Knows the driver of every switch and the flows that it should have.
+/// Keeps the driver and the intended flows of every switch.
 #[derive(App)]
 #[app(name = "node-controller", replication = 3)]
 pub struct NodeController {
@@ -337,7 +337,7 @@ impl NodeController {
     fn flows_read(&mut self, msg: &FlowsRead, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get_mut(&msg.node) else { return };
         if node.reading.number != msg.reading || node.reading.complete {
-            return; // part of an earlier read
+            return; // this part belongs to an earlier read
         }
 
         node.parts += 1;
