@@ -17,7 +17,7 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Reader, Sink, Source, Tagged, Value, Writer};
 use crate::version::Version;
 
-/// An action, independent of the version. A switch drops a packet that has no actions.
+/// A version-independent action. A switch drops the packet if the list of actions is empty.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Action {
@@ -29,7 +29,7 @@ pub enum Action {
         /// packet, unbuffered.
         max_len: u16,
     },
-    /// Sends the packet through a queue of a port. 1.0 only: later versions select the queue first
+    /// Sends the packet through a queue of a port. 1.0 only; in later versions, select the queue first
     /// (`SetQueue`).
     Enqueue {
         /// The port to send to.
@@ -39,8 +39,8 @@ pub enum Action {
     },
     /// Selects the queue for outputs. Not in 1.0.
     SetQueue(u32),
-    /// Sets the VLAN identifier (12 bits). 1.0 adds a tag if the packet has none; later versions require one
-    /// (see `PushVlan`).
+    /// Sets the VLAN identifier (12 bits). In 1.0, this action adds a tag if the packet has none; later
+    /// versions require a tag (see `PushVlan`).
     SetVlanId(u16),
     /// Sets the VLAN priority (3 bits).
     SetVlanPriority(u8),
@@ -62,10 +62,11 @@ pub enum Action {
     SetIpTtl(u8),
     /// Decrements the time to live of an IP packet. Not in 1.0.
     DecIpTtl,
-    /// Processes the packet with the group of this number. Not in 1.0.
+    /// Processes the packet with the group that has this number. Not in 1.0.
     Group(u32),
-    /// An action of this type number that this enum does not model. Only decoding produces it. Encoding it
-    /// fails, except that a list from a message of the same version is copied unchanged.
+    /// An action that this enum does not model, with its type number. Only decoding produces this variant.
+    /// Encoding it fails, unless the whole list comes from a message of the same version; such a list is
+    /// copied unchanged.
     Other(u16),
 }
 
@@ -104,7 +105,7 @@ impl Action {
 }
 
 fn generalize_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error> {
-    // Set-field actions with a mask exist in 1.5 only and have no variant here.
+    // Masked set-field actions exist in 1.5 only, and this enum has no variant for them.
     if field.class != class::BASIC || field.mask.is_some() {
         return Ok(Action::Other(kind::SET_FIELD));
     }
@@ -123,7 +124,7 @@ fn generalize_field(field: &OxmField<'_>, offset: usize) -> Result<Action, Error
     })
 }
 
-/// Type numbers of the actions that this module encodes directly, because they are in the most frequent
+/// Type numbers of the actions that this module encodes directly, because they occur in the most frequent
 /// messages.
 mod kind {
     pub(super) const OUTPUT: u16 = 0;
@@ -179,7 +180,7 @@ impl<'a> Value<'a> for Action {
 }
 
 impl Action {
-    /// Checks that values are within their range.
+    /// Checks that the values are in range.
     fn check(&self) -> Result<(), EncodeError> {
         match *self {
             Self::SetVlanId(id) if id > VLAN_ID_MAX => Err(EncodeError::Value { field: "VLAN identifier" }),
@@ -191,7 +192,7 @@ impl Action {
         }
     }
 
-    /// Appends an action of 1.0 or 1.1, which have a separate action for every field.
+    /// Appends an action of 1.0 or 1.1. These versions have a separate action for every field.
     fn write_old(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         use message::Action as Wire;
         self.check()?;
@@ -266,7 +267,7 @@ impl Action {
     }
 }
 
-/// Appends a set-field action: its header, the field and padding to a multiple of 8.
+/// Appends a set-field action: its header, the field and padding to a multiple of 8 bytes.
 #[inline]
 fn set_field<const N: usize>(writer: &mut Writer<'_>, field: u8, value: [u8; N]) {
     let length = const { crate::field::padded(8 + N) };

@@ -24,7 +24,7 @@ pub struct FlowMod<'a> {
     pub command: FlowCommand,
     /// The table; must be 0 in 1.0. In deletions, 0xff selects all tables.
     pub table_id: u8,
-    /// The priority: of several flows that match a packet, the one with the highest priority applies.
+    /// The priority. If several flows match a packet, the switch applies the one with the highest priority.
     pub priority: u16,
     /// Seconds without a matching packet after which the switch removes the flow; 0 disables the timeout.
     pub idle_timeout: u16,
@@ -32,10 +32,10 @@ pub struct FlowMod<'a> {
     pub hard_timeout: u16,
     /// An opaque value that the controller chooses.
     pub cookie: u64,
-    /// The bits of `cookie` that a flow must have for a modification or deletion to apply; 0 applies it to
-    /// any flow. Since 1.1.
+    /// The bits of `cookie` to compare: a modification or deletion applies only to flows whose cookie equals
+    /// `cookie` in these bits. 0 means no restriction. Since 1.1.
     pub cookie_mask: u64,
-    /// A packet in the switch's buffer to which the new flow is applied.
+    /// A packet in the switch's buffer, to which the switch applies the new flow.
     pub buffer_id: Option<u32>,
     /// Restricts deletions to flows that output to this port; [`PortNo::ANY`] means no restriction.
     pub out_port: PortNo,
@@ -45,7 +45,8 @@ pub struct FlowMod<'a> {
     pub flags: FlowFlags,
     /// The packets that the flow matches.
     pub match_fields: Match,
-    /// The actions on a matching packet ("apply actions" from 1.1 on); an empty list drops it.
+    /// The actions that the switch applies to a matching packet ("apply actions" from 1.1 on). An empty list
+    /// drops the packet.
     pub actions: Actions<'a>,
     /// The table that processes the packet next, if any. Since 1.1.
     pub goto_table: Option<u8>,
@@ -95,7 +96,7 @@ impl FlowFlags {
     pub const SEND_FLOW_REMOVED: Self = Self(1);
     /// Refuse the flow if it overlaps another one with the same priority.
     pub const CHECK_OVERLAP: Self = Self(2);
-    /// Set the flow's counters to zero. Since 1.2; a decoded 1.0 message with this bit means an emergency
+    /// Set the flow's counters to zero. Since 1.2; in a decoded 1.0 message, this bit marks an emergency
     /// flow.
     pub const RESET_COUNTS: Self = Self(4);
     /// Do not count packets. Since 1.3.
@@ -108,7 +109,7 @@ impl FlowFlags {
         match version {
             Version::V1_0 | Version::V1_1 => Self(0b11),
             Version::V1_2 => Self(0b111),
-            // Pass all bits, since later revisions may define more.
+            // Accept all bits, because later revisions may define more.
             _ => Self(u16::MAX),
         }
     }
@@ -281,8 +282,8 @@ pub struct FlowRemoved {
     pub duration: Duration,
     /// The flow's idle timeout in seconds; 0 if it had none.
     pub idle_timeout: u16,
-    /// The flow's hard timeout in seconds; 0 if it had none, and in 1.0 and 1.1, whose messages do not carry
-    /// it.
+    /// The flow's hard timeout in seconds; 0 if it had none. Always 0 in 1.0 and 1.1, whose messages do not
+    /// carry it.
     pub hard_timeout: u16,
     /// Number of packets that matched the flow.
     pub packet_count: u64,
@@ -294,9 +295,9 @@ pub struct FlowRemoved {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {
-    /// No packet matched for the idle timeout.
+    /// No packet matched the flow within the idle timeout.
     IdleTimeout,
-    /// The hard timeout passed.
+    /// The hard timeout expired.
     HardTimeout,
     /// A controller deleted the flow.
     Delete,
@@ -306,7 +307,7 @@ pub enum FlowRemovedReason {
     MeterDelete,
     /// The switch evicted the flow to free space. Since 1.4.
     Eviction,
-    /// Another reason, with its number on the wire.
+    /// Another reason, given by its number on the wire.
     Other(u8),
 }
 

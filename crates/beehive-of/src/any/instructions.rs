@@ -14,7 +14,8 @@ const GOTO_TABLE: u16 = 1;
 /// The type number of the apply-actions instruction.
 const APPLY_ACTIONS: u16 = 4;
 
-/// Returns the first list of actions to apply, the first goto-table, and the number of other instructions.
+/// Returns the actions of the first apply-actions instruction, the table of the first goto-table instruction,
+/// and the number of other instructions.
 pub(super) fn generalize(instructions: Instructions<'_>) -> Result<(Actions<'_>, Option<u8>, u16), Error> {
     let mut actions = None;
     let mut goto_table = None;

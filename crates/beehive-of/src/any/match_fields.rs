@@ -22,16 +22,16 @@ use crate::port_number::PortNo;
 pub struct Match {
     /// The port that received the packet.
     pub in_port: Option<PortNo>,
-    /// The Ethernet source. 1.0 has no masks for it.
+    /// The Ethernet source. 1.0 does not support a mask.
     pub eth_src: Option<Masked<MacAddress>>,
-    /// The Ethernet destination. 1.0 has no masks for it.
+    /// The Ethernet destination. 1.0 does not support a mask.
     pub eth_dst: Option<Masked<MacAddress>>,
-    /// The Ethernet type after VLAN tags.
+    /// The Ethernet type after any VLAN tags.
     pub eth_type: Option<u16>,
     /// The outermost VLAN tag, or its absence.
     pub vlan: Option<VlanMatch>,
-    /// The priority in the outermost VLAN tag (3 bits); requires a tag in [`vlan`](Self::vlan), except in
-    /// 1.0 only.
+    /// The priority in the outermost VLAN tag (3 bits). Except in 1.0, [`vlan`](Self::vlan) must require a
+    /// tag.
     pub vlan_priority: Option<u8>,
     /// The protocol of an IPv4 packet, or from 1.2 on also of an IPv6 packet.
     pub ip_protocol: Option<u8>,
@@ -89,8 +89,8 @@ pub(crate) const ICMPV6: u8 = 58;
 pub(crate) const SCTP: u8 = 132;
 
 impl Match {
-    /// Adds "any VLAN tag" to a match that has a VLAN priority only. A match of 1.0 or 1.1 leaves it
-    /// implicit; a match of 1.2 or later must state it.
+    /// Adds "any VLAN tag" to a match that specifies a VLAN priority but no tag. In 1.0 and 1.1, the tag is
+    /// implicit; from 1.2 on, the match must state it.
     #[cfg(feature = "text")]
     pub(crate) fn with_tag(self) -> Self {
         match (self.vlan, self.vlan_priority) {
@@ -99,7 +99,7 @@ impl Match {
         }
     }
 
-    /// The match of every packet.
+    /// The match that every packet satisfies.
     pub const ANY: Self = Self {
         in_port: None,
         eth_src: None,

@@ -10,7 +10,7 @@ use crate::limits::VLAN_ID_MAX;
 use crate::oxm::{OxmField, OxmFields, class};
 use crate::port_number::PortNo;
 
-/// The bit of a VLAN identifier that is set when there is a tag (`OFPVID_PRESENT`).
+/// The bit of a VLAN identifier that is set if the packet has a tag (`OFPVID_PRESENT`).
 pub(super) const VLAN_PRESENT: u16 = 0x1000;
 
 /// The numbers of the standard fields that [`Match`] models (7.2.3.7).
@@ -42,7 +42,7 @@ pub(super) mod number {
     pub(crate) const ICMPV6_CODE: u8 = 30;
 }
 
-/// Converts a list of fields to a [`Match`], which counts the fields it does not model in `other`.
+/// Converts a list of fields to a [`Match`]. Its `other` counts the fields that it does not model.
 pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
     let mut to = Match::ANY;
     let Some(reader) = fields.0.reader() else {
@@ -52,7 +52,7 @@ pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
         return Ok(to);
     };
 
-    // Fast path for the fields of a message, which have several each: parse them in place.
+    // Fast path: parse the fields of a decoded message in place, because most messages have several.
     let (mut rest, mut offset) = (reader.rest(), reader.offset());
     while !rest.is_empty() {
         let (head, payload) = fixed::<4>(rest, Part::Match, offset, "match field")?;
@@ -78,7 +78,7 @@ pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
         };
         let number = (header >> 9 & 0x7f) as u8;
 
-        // The experimenter number is not read, because [`Match`] models no field of an experimenter.
+        // Do not read the experimenter number, because [`Match`] models no experimenter fields.
         let field = OxmField { class, number, experimenter: 0, value, mask };
         assign(&mut to, &Located { field: &field, offset })?;
         offset += 4 + length;
@@ -107,7 +107,7 @@ impl Located<'_, '_> {
         value(self.field, self.offset)
     }
 
-    /// Sets `place` to `value`. Fails if it is set already.
+    /// Sets `place` to `value`. Fails if `place` is already set.
     fn put<T>(&self, place: &mut Option<T>, value: T) -> Result<(), Error> {
         match place.replace(value) {
             None => Ok(()),
@@ -118,7 +118,7 @@ impl Located<'_, '_> {
 
 /// Returns the value and the mask as `N` bytes each; an absent mask is all ones.
 fn masked<const N: usize>(field: &Located<'_, '_>) -> Result<([u8; N], [u8; N]), Error> {
-    // The mask is known to be as long as the value, whose length is checked below.
+    // The mask is as long as the value, and the next line checks the length of the value.
     let mask = field.field.mask.and_then(|mask| mask.try_into().ok()).unwrap_or([0xff; N]);
     Ok((field.value()?, mask))
 }

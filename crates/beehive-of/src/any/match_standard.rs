@@ -40,8 +40,9 @@ struct Upper {
 }
 
 impl Upper {
-    /// Assigns the fields to those of `to`, by its Ethernet type. Fields whose prerequisite is absent (an
-    /// address without the Ethernet type of IPv4, for example) are counted in `other`.
+    /// Assigns the fields to the corresponding fields of `to`, which depend on the Ethernet type of `to`.
+    /// Fields whose prerequisite is absent (an address without the Ethernet type of IPv4, for example) are
+    /// counted in `other`.
     fn generalize(self, sctp: bool, to: &mut Match) {
         match to.eth_type {
             Some(IPV4) => {
@@ -71,7 +72,7 @@ impl Upper {
                 (to.transport_src, to.transport_dst) = (source, destination);
             }
             (Some(ICMP), kind, code) if kind.max(code) <= Some(0xff) => {
-                // The guard ensures that both fit in a byte.
+                // The guard ensures that both values fit in a byte.
                 (to.icmp_type, to.icmp_code) = (kind.map(|kind| kind as u8), code.map(|code| code as u8));
             }
             (_, source, destination) => {
@@ -179,7 +180,7 @@ fn encode_vlan(fields: &Match, version: Version) -> Result<(Option<u16>, Option<
 }
 
 impl StandardMatch10 {
-    /// Converts to the version-independent match.
+    /// Converts this match to the version-independent match.
     pub fn generalize(&self) -> Match {
         let counts = |bit: u32| self.wildcards & bit == 0;
         let mut to = Match::ANY;
@@ -189,7 +190,8 @@ impl StandardMatch10 {
         to.eth_type = counts(wildcard::DL_TYPE).then_some(self.dl_type);
         to.vlan = counts(wildcard::DL_VLAN).then(|| vlan(Version::V1_0, self.dl_vlan));
 
-        // A packet without a tag has no priority, but many controllers leave the wildcard bit clear anyway.
+        // A packet without a tag has no priority, but many controllers leave the priority's wildcard bit
+        // clear anyway.
         to.vlan_priority = (counts(wildcard::DL_VLAN_PCP) && to.vlan != Some(VlanMatch::Untagged))
             .then_some(self.dl_vlan_pcp & VLAN_PRIORITY_MAX);
         let upper = Upper {
@@ -206,7 +208,7 @@ impl StandardMatch10 {
     }
 }
 
-/// Returns the prefix of `address` without its last `ignored` bits; `None` if 32 or more are ignored.
+/// Returns the network of `address` without its last `ignored` bits; `None` if 32 or more bits are ignored.
 fn network(address: Ipv4Addr, ignored: u32) -> Option<Masked<Ipv4Addr>> {
     let ignored = ignored & wildcard::NW_BITS;
     (ignored < 32).then(|| Masked::<Ipv4Addr>::network(address, 32 - ignored))
@@ -285,13 +287,14 @@ fn unmasked(address: Masked<MacAddress>, field: &'static str) -> Result<MacAddre
     if address.is_exact() { Ok(address.value) } else { Err(EncodeError::unsupported(Version::V1_0, field)) }
 }
 
-/// Inverts a mask: 1.1 sets the bits to ignore, and [`Masked`] those to compare.
+/// Inverts a mask: a set bit means "ignore" in 1.1, but "compare" in [`Masked`].
 fn inverse(mask: MacAddress) -> MacAddress {
     MacAddress(mask.0.map(|byte| !byte))
 }
 
 impl StandardMatch11 {
-    /// Converts to the version-independent match, which counts metadata and MPLS fields in `other`.
+    /// Converts this match to the version-independent match, whose `other` counts the metadata and MPLS
+    /// fields.
     pub fn generalize(&self) -> Match {
         use wildcard::v11 as bit;
         let counts = |bit: u32| self.wildcards & bit == 0;

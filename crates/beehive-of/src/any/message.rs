@@ -16,7 +16,7 @@ use crate::message;
 use crate::schema::{Reader, Value};
 use crate::version::Version;
 
-/// A message, independent of the version.
+/// A version-independent message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 // Messages are short-lived values on the stack. Boxing the large variants would add an allocation.
@@ -64,7 +64,7 @@ pub enum Message<'a> {
     MultipartReply(Multipart<'a>),
     /// Asks the switch to finish all earlier messages before it processes later ones.
     BarrierRequest,
-    /// Reports that all messages before the barrier request are processed.
+    /// Reports that the switch has processed all messages before the barrier request.
     BarrierReply,
     /// Asks for a role. Since 1.2.
     RoleRequest(RoleMessage),
@@ -74,8 +74,8 @@ pub enum Message<'a> {
     Unknown(Unknown<'a>),
 }
 
-/// A message that this module does not model: of a vendor or experimenter, a port, table, group or meter
-/// modification, a queue or asynchronous configuration message, or an unassigned type.
+/// A message that this module does not model: a vendor or experimenter message; a port, table, group or meter
+/// modification; a queue or asynchronous configuration message; or a message of an unassigned type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown<'a> {
     /// The version of `message_type` and `body`. The message can be encoded in this version only.
@@ -87,11 +87,11 @@ pub struct Unknown<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Parses the message in `frame`. Hello, error and echo are parsed in any version except 0, all other
-    /// messages in 1.0 to 1.5.
+    /// Parses the message in `frame`. Hello, error and echo messages may have any version except 0; all other
+    /// messages must have a version from 1.0 to 1.5.
     ///
-    /// Lists (actions, ports, flow entries) are checked when they are iterated; everything else is checked
-    /// here.
+    /// This function checks everything except lists (actions, ports, flow entries), which are checked when
+    /// they are iterated.
     ///
     /// # Errors
     ///
@@ -178,8 +178,8 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Checks every list that [`Message::parse`] leaves to iteration: actions, ports and flow entries with
-    /// their actions.
+    /// Checks the lists that [`Message::parse`] does not check: actions, ports, and flow entries with their
+    /// actions.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Appends the message. `version` is not used for a hello, which carries its own.
+    /// Appends the encoded message to `out`. `version` is ignored for a hello, which carries its own version.
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ impl<'a> Message<'a> {
 /// The message type of a packet-in, the same in every version.
 const PACKET_IN: u8 = 10;
 
-/// Reads the kind and the flags of a statistics or multipart message, and leaves the reader at its body.
+/// Reads the kind and the flags of a statistics or multipart message. The reader is then at the body.
 fn read_multipart<'a>(reader: &mut Reader<'a>) -> Result<Multipart<'a>, Error> {
     reader.enter(Part::Statistics);
     let kind = reader.name("multipart").u16()?;

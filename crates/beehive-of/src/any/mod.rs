@@ -1,9 +1,9 @@
 //! Version-independent messages, for drivers.
 //!
-//! [`Message::parse`] converts a [`Frame`](crate::Frame) of any version to one of the structures here, which
-//! borrow from it. Their `encode_into`, or that of [`Message`], encodes them in any version. Decoding and
-//! encoding use the same types: lists such as [`Actions`] borrow from the message when decoding and from a
-//! slice when encoding.
+//! [`Message::parse`] converts a [`Frame`](crate::Frame) of any version to one of the structures in this
+//! module, which borrow from the frame. The method `encode_into` of each structure, and of [`Message`],
+//! encodes it in any version. Decoding and encoding use the same types: lists such as [`Actions`] borrow from
+//! the message when decoding and from a slice when encoding.
 //!
 //! Fields that a structure does not model are counted in its `other` fields or kept as [`Action::Other`];
 //! [`message`](crate::message) decodes everything.

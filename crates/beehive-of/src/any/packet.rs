@@ -23,11 +23,11 @@ pub struct PacketIn<'a> {
     pub total_len: u16,
     /// The port that received the packet.
     pub in_port: PortNo,
-    /// Why the switch sent it.
+    /// Why the switch sent the packet.
     pub reason: PacketInReason,
-    /// The table of the flow that sent it; 0 in 1.0.
+    /// The table of the flow that sent the packet; 0 in 1.0.
     pub table_id: u8,
-    /// The cookie of the flow that sent it; `None` before 1.3 and if the switch gives no cookie.
+    /// The cookie of the flow that sent the packet; `None` before 1.3, or if the switch reports no cookie.
     pub cookie: Option<u64>,
     /// The packet from its Ethernet header on, possibly truncated.
     pub data: &'a [u8],
@@ -37,19 +37,19 @@ pub struct PacketIn<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum PacketInReason {
-    /// No flow matched, or only the table-miss flow.
+    /// No flow matched, or only the table-miss flow did.
     NoMatch,
-    /// An output action of a flow.
+    /// A flow executed an output action.
     Action,
     /// The time to live of the packet expired. Since 1.2.
     InvalidTtl,
-    /// An output in the action set. Since 1.4; earlier versions report [`PacketInReason::Action`].
+    /// The action set contained an output. Since 1.4; earlier versions report [`PacketInReason::Action`].
     ActionSet,
-    /// An output in a group. Since 1.4; earlier versions report [`PacketInReason::Action`].
+    /// A group executed an output. Since 1.4; earlier versions report [`PacketInReason::Action`].
     Group,
-    /// An output in a packet-out. Since 1.4; earlier versions report [`PacketInReason::Action`].
+    /// A packet-out contained an output. Since 1.4; earlier versions report [`PacketInReason::Action`].
     PacketOut,
-    /// Another reason, with its number on the wire.
+    /// Another reason, given by its number on the wire.
     Other(u8),
 }
 
@@ -92,7 +92,7 @@ impl<'a> PacketIn<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the message is malformed, and from 1.2 on if its match lacks the mandatory `in_port` (1.3.5,
+    /// Fails if the message is malformed or, from 1.2 on, if its match lacks the mandatory `in_port` (1.3.5,
     /// 7.4.1).
     #[inline]
     pub fn parse(version: Version, frame: Frame<'a>) -> Result<Self, Error> {
@@ -130,7 +130,7 @@ impl<'a> PacketIn<'a> {
         })
     }
 
-    /// Parses a packet-in of 1.2 or later. Versions differ only in the cookie, which 1.2 lacks.
+    /// Parses a packet-in of 1.2 or later. These versions differ only in the cookie, which 1.2 lacks.
     #[inline]
     fn parse_with_match(version: Version, frame: Frame<'a>) -> Result<Self, Error> {
         let (head, rest) = fixed::<8>(frame.body(), Part::Message, 8, "packet-in")?;
@@ -161,8 +161,8 @@ impl<'a> PacketIn<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the version cannot express a field (1.0: a table, a port above 0xff00; before 1.3: a cookie;
-    /// a reason that came later) or the message is too long.
+    /// Fails if the message is too long or the version cannot express a field: a table or a port above 0xff00
+    /// in 1.0, a cookie before 1.3, or a reason that only later versions have.
     #[inline]
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         let unsupported = |field| Err(EncodeError::unsupported(version, field));
@@ -238,7 +238,7 @@ impl<'a> PacketIn<'a> {
     }
 }
 
-/// The cookie on the wire when there is no cookie.
+/// The wire value that means "no cookie".
 const NO_COOKIE: u64 = u64::MAX;
 /// The message types, the same in every version.
 const PACKET_IN: u8 = 10;
@@ -257,8 +257,8 @@ fn in_port_match(port: PortNo) -> [u8; 16] {
     bytes
 }
 
-/// Checks the match at the start of `bytes`. Returns its `in_port` and the bytes after the match. This is the
-/// hot path of a controller, so it checks only the length of the other fields.
+/// Checks the match at the start of `bytes`. Returns its `in_port` and the bytes after the match. This
+/// function is on the hot path of a controller, so it checks only the lengths of the other fields.
 #[inline]
 fn in_port_of(bytes: &[u8], offset: usize) -> Result<(PortNo, &[u8]), Error> {
     let wrong = |kind, at: usize, field| Err(Error::new(kind, Part::Match, at, field));
@@ -304,8 +304,8 @@ fn in_port_of(bytes: &[u8], offset: usize) -> Result<(PortNo, &[u8]), Error> {
 pub struct PacketOut<'a> {
     /// The identifier of a packet in the switch's buffer; `None` if `data` is the packet.
     pub buffer_id: Option<u32>,
-    /// The port that the switch assumes to have received the packet; [`PortNo::CONTROLLER`] for a packet that
-    /// the controller made (1.0 also accepts [`PortNo::ANY`] for that).
+    /// The port that the switch treats as the receiving port. Use [`PortNo::CONTROLLER`] for a packet that
+    /// the controller created (1.0 also accepts [`PortNo::ANY`]).
     pub in_port: PortNo,
     /// The actions to apply to the packet.
     pub actions: Actions<'a>,
@@ -315,7 +315,7 @@ pub struct PacketOut<'a> {
 
 impl<'a> PacketOut<'a> {
     pub(super) fn generalize(packet: &message::PacketOut<'a>) -> Result<Self, Error> {
-        // From 1.5 on the port is a field of the match.
+        // From 1.5 on, the port is a field of the match.
         let in_port = match packet.match_fields.fields().basic(number::IN_PORT)? {
             Some(field) => PortNo(u32::from_be_bytes(value(&field, 16)?)),
             None => packet.in_port,

@@ -32,7 +32,7 @@ pub struct Port {
     pub advertised: PortFeatures,
     /// The features that the port supports.
     pub supported: PortFeatures,
-    /// The features that the peer advertises.
+    /// The features that the link peer advertises.
     pub peer: PortFeatures,
     /// The current bit rate in kbit/s; 0 in 1.0, whose messages do not carry it.
     pub current_speed_kbps: u32,
@@ -48,7 +48,7 @@ pub type Ports<'a> = List<'a, Port>;
 pub struct PortName([u8; PORT_NAME_LENGTH]);
 
 impl PortName {
-    /// Creates a name from the first 15 bytes of `name`, or fewer if a zero byte comes before.
+    /// Creates a name from the bytes of `name` before the first zero byte, at most 15.
     pub fn new(name: &[u8]) -> Self {
         let mut bytes = [0; PORT_NAME_LENGTH];
         // The last byte stays zero (specification 1.3.5, 7.2.1: null-terminated).
@@ -98,7 +98,7 @@ impl From<&str> for PortName {
 pub struct PortConfig(pub u32);
 
 impl PortConfig {
-    /// Switched off by the administrator.
+    /// The administrator switched the port off.
     pub const PORT_DOWN: u32 = 1;
     /// Drop packets that the port receives.
     pub const NO_RECEIVE: u32 = 1 << 2;
@@ -110,27 +110,28 @@ impl PortConfig {
     pub const NO_PACKET_IN: u32 = 1 << 6;
 }
 
-/// State bits of a port (`ofp_port_state`). `LINK_DOWN` is the same in every version.
+/// State bits of a port (`ofp_port_state`). `LINK_DOWN` is the same bit in every version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortState(pub u32);
 
 impl PortState {
     /// The port has no link.
     pub const LINK_DOWN: u32 = 1;
-    /// Blocked by a protocol outside of OpenFlow. Since 1.1.
+    /// A protocol outside of OpenFlow blocks the port. Since 1.1.
     pub const BLOCKED: u32 = 1 << 1;
-    /// Live for a fast-failover group. Since 1.1.
+    /// The port is live for fast-failover groups. Since 1.1.
     pub const LIVE: u32 = 1 << 2;
 }
 
-/// Rates and media of a port (`ofp_port_features`), with the bit numbers of 1.1 and later also in 1.0.
+/// Rates and media of a port (`ofp_port_features`). The bits are numbered as in 1.1 and later, even for a
+/// port of a 1.0 switch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PortFeatures(pub u32);
 
 impl PortFeatures {
-    /// Bits 0 to 6, 10 Mbit/s to 10 Gbit/s, are the same in every version.
+    /// Bits 0 to 6 (10 Mbit/s to 10 Gbit/s) are the same in every version.
     const SAME: u32 = 0x7f;
-    /// 1.0 has its five media bits at 7 to 11, later versions at 11 to 15.
+    /// 1.0 uses bits 7 to 11 for the five media; later versions use bits 11 to 15.
     const MEDIA_V10: u32 = 0xf80;
 
     pub(crate) const fn from_v10(bits: u32) -> Self {
@@ -289,7 +290,7 @@ pub enum PortReason {
     Delete,
     /// An attribute of the port changed.
     Modify,
-    /// Another change, with its number on the wire.
+    /// Another change, given by its number on the wire.
     Other(u8),
 }
 

@@ -1,4 +1,5 @@
-//! Statistics and multipart messages: flows and ports decoded, all other kinds as bytes.
+//! Statistics and multipart messages. Flows and ports are decoded; the bodies of all other kinds are kept as
+//! bytes.
 
 use core::time::Duration;
 
@@ -25,11 +26,11 @@ pub struct FlowStatisticsRequest {
     pub out_port: PortNo,
     /// Restricts the request to flows that use this group; `None` means no restriction. Since 1.1.
     pub out_group: Option<u32>,
-    /// Restricts the request to flows with this cookie, under `cookie_mask`. Since 1.1.
+    /// Restricts the request to flows whose cookie equals this one in the bits of `cookie_mask`. Since 1.1.
     pub cookie: u64,
     /// The bits of `cookie` to compare; 0 means no restriction. Since 1.1.
     pub cookie_mask: u64,
-    /// The match that covers the flows.
+    /// Restricts the request to flows that this match covers.
     pub match_fields: Match,
 }
 
@@ -183,7 +184,7 @@ impl<'a> Value<'a> for FlowEntry<'a> {
 
         entry.write(writer)?;
 
-        // In every version the actions or instructions end the entry, and the length starts it.
+        // In every version, an entry starts with its length and ends with its actions or instructions.
         instructions::write(&self.actions, self.goto_table, self.other_instructions, writer)?;
         writer.patch(start, start)
     }
@@ -211,7 +212,8 @@ impl FlowStatistics<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if the version cannot express an entry, or the message is too long; then send several parts.
+    /// Fails if the version cannot express an entry or the message is too long. If it is too long, send
+    /// several parts.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         write_reply(version, xid, Multipart::FLOW, self.more, out, |out| {
             self.entries.append(&mut Writer::new(version, out))
@@ -238,7 +240,7 @@ impl PortDescription<'_> {
         if version < Version::V1_3 {
             return Err(EncodeError::unsupported(version, "port description request"));
         }
-        // A request of 1.5 names one port, or all of them.
+        // In 1.5, the request names one port or all ports.
         let body: &[u8] = if version >= Version::V1_5 { &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0] } else { &[] };
         Multipart { version, kind: Multipart::PORT_DESCRIPTION, flags: 0, body }
             .encode_request_into(version, xid, out)
@@ -248,8 +250,8 @@ impl PortDescription<'_> {
     ///
     /// # Errors
     ///
-    /// Fails before 1.3, where the features reply carries the ports, and if the message is too long; then
-    /// send several parts.
+    /// Fails before 1.3, where the features reply carries the ports, or if the message is too long. If it is
+    /// too long, send several parts.
     pub fn encode_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         if version < Version::V1_3 {
             return Err(EncodeError::unsupported(version, "port description"));
@@ -281,14 +283,14 @@ impl Multipart<'_> {
     pub const FLOW: u16 = 1;
     /// The kind that lists ports. Since 1.3.
     pub const PORT_DESCRIPTION: u16 = 13;
-    /// The flag of a part that another part follows.
+    /// The flag that announces another part.
     pub const MORE: u16 = 1;
 
     /// Appends a request.
     ///
     /// # Errors
     ///
-    /// Fails if the message was made for another version or is too long.
+    /// Fails if `version` is not the version of this message, or if the message is too long.
     pub fn encode_request_into(
         &self,
         version: Version,
@@ -306,7 +308,7 @@ impl Multipart<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if the message was made for another version or is too long.
+    /// Fails if `version` is not the version of this message, or if the message is too long.
     pub fn encode_reply_into(
         &self,
         version: Version,

@@ -36,17 +36,17 @@ pub struct Features<'a> {
 pub struct Capabilities(pub u32);
 
 impl Capabilities {
-    /// Counts per flow.
+    /// The switch keeps statistics per flow.
     pub const FLOW_STATISTICS: u32 = 1;
-    /// Counts per table.
+    /// The switch keeps statistics per table.
     pub const TABLE_STATISTICS: u32 = 1 << 1;
-    /// Counts per port.
+    /// The switch keeps statistics per port.
     pub const PORT_STATISTICS: u32 = 1 << 2;
-    /// Counts per group. Since 1.1; in 1.0 the bit means the spanning tree protocol.
+    /// The switch keeps statistics per group. Since 1.1; in 1.0 the bit means the spanning tree protocol.
     pub const GROUP_STATISTICS: u32 = 1 << 3;
-    /// Reassembles IP fragments.
+    /// The switch can reassemble IP fragments.
     pub const IP_REASSEMBLY: u32 = 1 << 5;
-    /// Counts per queue.
+    /// The switch keeps statistics per queue.
     pub const QUEUE_STATISTICS: u32 = 1 << 6;
 }
 
@@ -82,7 +82,7 @@ impl Features<'_> {
         encode::message(out, version.wire(), FEATURES_REPLY, xid, |out| {
             let mut writer = Writer::new(version, out);
             features.write(&mut writer)?;
-            // Up to 1.2 the ports end the message.
+            // Up to 1.2, the ports are at the end of the message.
             self.ports.append(&mut writer)
         })
     }
@@ -129,7 +129,7 @@ impl SwitchConfig {
     ///
     /// # Errors
     ///
-    /// Never fails today.
+    /// Currently never fails.
     pub fn encode_set_into(&self, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         self.encode(version, SET_CONFIG, xid, out)
     }
@@ -138,7 +138,7 @@ impl SwitchConfig {
     ///
     /// # Errors
     ///
-    /// Never fails today.
+    /// Currently never fails.
     pub fn encode_reply_into(
         &self,
         version: Version,
@@ -183,8 +183,8 @@ pub enum Role {
 pub struct RoleMessage {
     /// The role.
     pub role: Role,
-    /// The number of the election that assigned the role. A switch refuses numbers older than the latest it
-    /// has seen.
+    /// The number of the election that assigned the role. A switch refuses a number that is older than the
+    /// latest one it has seen.
     pub generation_id: u64,
 }
 

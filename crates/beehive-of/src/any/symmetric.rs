@@ -22,15 +22,16 @@ const VERSION_BITMAP: u16 = 1;
 /// The first message that each side sends (specification 1.3.5, 7.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hello {
-    /// The wire version in the header: the highest that the sender supports, even if this crate does not.
+    /// The wire version in the header: the highest version that the sender supports, which this crate may not
+    /// support.
     pub version: u8,
-    /// The versions 0 to 31 of the version bitmap; `None` if the hello has no bitmap.
+    /// The wire versions in the version bitmap (0 to 31); `None` if the hello has no bitmap.
     pub versions: Option<VersionSet>,
 }
 
 impl Hello {
-    /// Creates the hello of a peer that supports `versions`. The header has the highest of them; if that is
-    /// 1.3 or later, the bitmap lists all of them.
+    /// Creates the hello of a peer that supports `versions`. The header has the highest of these versions. If
+    /// that is 1.3 or later, the bitmap lists all of them.
     pub const fn new(versions: VersionSet) -> Self {
         match versions.highest() {
             Some(version) if version >= Version::V1_3.wire() => Self { version, versions: Some(versions) },
@@ -39,9 +40,9 @@ impl Hello {
         }
     }
 
-    /// Negotiates the version with the peer that sent this hello, after we sent one for `ours`: the highest
-    /// in both bitmaps, or without a bitmap the lower of the two header versions. Returns `None` if we do not
-    /// support the result (specification 1.3.5, 6.3.1).
+    /// Negotiates the version with the peer that sent this hello, given that we sent a hello for `ours`. The
+    /// result is the highest version that is in both bitmaps or, if this hello has no bitmap, the lower of
+    /// the two header versions. Returns `None` if we do not support the result (specification 1.3.5, 6.3.1).
     pub fn negotiate(&self, ours: VersionSet) -> Option<Version> {
         let wire = match self.versions {
             Some(theirs) => ours.intersection(theirs).highest()?,
@@ -84,7 +85,7 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// Never fails today.
+    /// Currently never fails.
     pub fn encode_into(&self, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
         message(out, self.version, HELLO, xid, |out| {
             if let Some(versions) = self.versions {
@@ -153,9 +154,9 @@ pub struct ErrorMessage<'a> {
 }
 
 impl<'a> ErrorMessage<'a> {
-    /// The type of [`ErrorMessage::INCOMPATIBLE`]'s errors: the hello failed (`OFPET_HELLO_FAILED`).
+    /// The error type of a failed hello (`OFPET_HELLO_FAILED`).
     pub const HELLO_FAILED: u16 = 0;
-    /// The code of `HELLO_FAILED`: no version in common (`OFPHFC_INCOMPATIBLE`).
+    /// The code of a `HELLO_FAILED` error: the peers have no version in common (`OFPHFC_INCOMPATIBLE`).
     pub const INCOMPATIBLE: u16 = 0;
 
     /// Creates the error that answers `request`, with the first 64 bytes of the request (specification 1.3.5,
