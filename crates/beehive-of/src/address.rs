@@ -9,7 +9,7 @@ use core::str::FromStr;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// ff:ff:ff:ff:ff:ff.
+    /// The broadcast address, ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
     /// Returns whether this is a group address: multicast or broadcast.
@@ -32,7 +32,7 @@ impl fmt::Debug for MacAddress {
     }
 }
 
-/// The text is not six hexadecimal bytes separated by colons.
+/// The error for text that is not six hexadecimal bytes separated by colons.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotMacAddress;
 
@@ -63,12 +63,12 @@ impl FromStr for MacAddress {
     }
 }
 
-/// A value with a mask; a 1 bit in the mask means that the bit is compared.
+/// A value with a mask. Only the bits that are 1 in the mask are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Masked<T> {
-    /// The value. In a well-formed match its bits outside of the mask are zero.
+    /// The value. In a well-formed match, the bits outside of the mask are zero.
     pub value: T,
-    /// The bits that are compared.
+    /// The bits to compare.
     pub mask: T,
 }
 
@@ -91,7 +91,7 @@ impl Maskable for Ipv6Addr {
 }
 
 impl<T: Maskable> Masked<T> {
-    /// Creates a value of which all bits are compared.
+    /// Creates a value whose bits are all compared.
     #[inline]
     pub const fn exact(value: T) -> Self {
         Self { value, mask: T::ONES }
@@ -112,7 +112,8 @@ impl<T: Maskable> From<T> for Masked<T> {
 }
 
 impl Masked<Ipv4Addr> {
-    /// Creates the network of `address` with a prefix of `prefix` bits; more than 32 count as 32.
+    /// Creates the network that contains `address` and has a prefix of `prefix` bits. Values above 32 are
+    /// treated as 32.
     pub fn network(address: Ipv4Addr, prefix: u32) -> Self {
         let mask = u32::MAX.checked_shl(32u32.saturating_sub(prefix)).unwrap_or(0);
         Self { value: Ipv4Addr::from_bits(address.to_bits() & mask), mask: Ipv4Addr::from_bits(mask) }
@@ -126,7 +127,8 @@ impl Masked<Ipv4Addr> {
 }
 
 impl Masked<Ipv6Addr> {
-    /// Creates the network of `address` with a prefix of `prefix` bits; more than 128 count as 128.
+    /// Creates the network that contains `address` and has a prefix of `prefix` bits. Values above 128 are
+    /// treated as 128.
     pub fn network(address: Ipv6Addr, prefix: u32) -> Self {
         let mask = u128::MAX.checked_shl(128u32.saturating_sub(prefix)).unwrap_or(0);
         Self { value: Ipv6Addr::from_bits(address.to_bits() & mask), mask: Ipv6Addr::from_bits(mask) }

@@ -49,8 +49,8 @@ use crate::version::Version;
 
 /// Splits the bytes of a connection into messages, and encodes messages.
 ///
-/// A message length that is too large or too small ends the stream. Malformed contents do not; parsing the
-/// message reports them.
+/// A message length that is too large or too small ends the stream. Malformed contents do not end the stream;
+/// parsing the message reports them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageCodec {
     length_max: usize,
@@ -65,7 +65,7 @@ pub struct OwnedMessage {
 /// A message to encode.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<M> {
-    /// The version to encode it in.
+    /// The version to encode the message in.
     pub version: Version,
     /// The transaction identifier.
     pub xid: u32,

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::limits::MESSAGE_LENGTH_MAX;
 use crate::version::Version;
 
-/// Why a message cannot be encoded. It is an error of the caller; the buffer is left unchanged.
+/// Why a message cannot be encoded. This is an error of the caller. The buffer is left unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -16,17 +16,17 @@ pub enum EncodeError {
     Unsupported {
         /// The requested version.
         version: Version,
-        /// What it cannot express.
+        /// What the version cannot express.
         field: &'static str,
     },
-    /// A value is out of its range, in any version.
+    /// A value is invalid or out of range in every version.
     Value {
         /// The field with that value.
         field: &'static str,
     },
     /// A field lacks its prerequisite; for example, an IPv4 address requires the Ethernet type of IPv4.
     Prerequisite {
-        /// The field that is present.
+        /// The field that lacks its prerequisite.
         field: &'static str,
     },
     /// The message is longer than 65 535 bytes.
@@ -66,8 +66,8 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Appends one message: the header, the body that `body` appends, and the length. On failure the buffer is
-/// left unchanged.
+/// Appends one message: the header, then the body that `body` appends. Finally, the length is filled in. On
+/// failure, the buffer is left unchanged.
 #[inline]
 pub(crate) fn message(
     out: &mut BytesMut,

@@ -4,8 +4,9 @@ use core::fmt;
 
 use crate::version::Version;
 
-/// Why bytes are not a valid message. The peer caused it: answer with [`Error::answer`], and close the
-/// connection if [`Error::is_framing`] returns true, because the start of the next message is then unknown.
+/// Why bytes are not a valid message. This is an error of the peer: answer it with [`Error::answer`], and
+/// close the connection if [`Error::is_framing`] returns true, because the start of the next message is then
+/// unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -22,23 +23,23 @@ pub enum ErrorKind {
     Version,
     /// The container ends before the structure does.
     Truncated,
-    /// A length field, for example 0, is smaller than its structure.
+    /// A length field is smaller than its structure; for example, it is 0.
     LengthTooSmall,
     /// A length field exceeds its container or a limit.
     LengthTooLarge,
     /// A length field does not fit its structure, or is not a multiple of 8 as required.
     LengthWrong,
-    /// A value that the specification does not allow.
+    /// A field has a value that the specification does not allow.
     Value,
     /// A mandatory field is absent.
     Missing,
-    /// An element that may be present once is duplicated.
+    /// An element that may occur only once is duplicated.
     Duplicate,
     /// Padding or a reserved bit is not zero. Only strict checks report this.
     Padding,
 }
 
-/// The part of a message that contains the error. It determines the error to answer with.
+/// The part of a message that contains the error. It determines the OpenFlow error to answer with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Part {
@@ -144,7 +145,7 @@ impl Error {
         const BAD_ACTION: u16 = 2;
         let old = matches!(version, Version::V1_0);
 
-        // From 1.4 on there is a code for duplicate instructions, and an error type for bundles.
+        // From 1.4 on, there is a code for duplicate instructions, and an error type for bundles.
         let recent = matches!(version, Version::V1_4 | Version::V1_5);
         let (error_type, code) = match self.part {
             Part::Action => (BAD_ACTION, if matches!(self.kind, Value) { 5 } else { 1 }),

@@ -21,8 +21,8 @@ field!(be16, set16, u16, 2);
 field!(be32, set32, u32, 4);
 field!(be64, set64, u64, 8);
 
-// Only these two functions index slices directly: the offset and both lengths are constants, and the
-// assertion fails the build if they do not fit.
+// Only these two functions index slices directly. The offset and both lengths are constants, and the
+// assertion fails the build if the field does not fit.
 
 /// Returns the `LENGTH` bytes at offset `AT`.
 #[inline(always)]
@@ -45,7 +45,7 @@ pub(crate) fn set_array<const AT: usize, const LENGTH: usize, const N: usize>(
     bytes[AT..AT + LENGTH].copy_from_slice(&value);
 }
 
-/// Splits off the first `N` bytes, the fixed part of a structure.
+/// Splits off the first `N` bytes, which are the fixed part of a structure.
 #[inline(always)]
 pub(crate) fn fixed<'a, const N: usize>(
     bytes: &'a [u8],

@@ -16,12 +16,12 @@ pub struct Header {
     pub message_type: u8,
     /// The length of the message in bytes, header included.
     pub length: u16,
-    /// The transaction identifier; a reply has that of its request.
+    /// The transaction identifier; a reply has the identifier of its request.
     pub xid: u32,
 }
 
-/// The bytes of one message: at least a header, and as many as its header states.
-// Two words, so that it is passed in registers.
+/// The bytes of one message: at least a header, and exactly as many bytes as the header states.
+// A frame consists of two words, so that it is passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
@@ -62,11 +62,11 @@ impl<'a> Frame<'a> {
         Ok(Some((Self { bytes: message }, length)))
     }
 
-    /// Returns the message that `bytes` consist of.
+    /// Returns the message whose bytes are `bytes`.
     ///
     /// # Errors
     ///
-    /// Fails like [`Frame::split`], and if there are fewer or more bytes than the header states.
+    /// Fails like [`Frame::split`], or if `bytes` is shorter or longer than the header states.
     pub fn whole(bytes: &'a [u8]) -> Result<Self, Error> {
         match Self::split(bytes)? {
             Some((frame, length)) if length == bytes.len() => Ok(frame),

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::frame::{Frame, Frames};
 use crate::limits::{MESSAGE_LENGTH_MAX, READ_LENGTH_MAX, READ_LENGTH_MIN};
 
-/// Received bytes of one connection.
+/// The received bytes of one connection.
 ///
 /// ```
 /// # use beehive_of::FrameBuffer;
@@ -19,8 +19,8 @@ use crate::limits::{MESSAGE_LENGTH_MAX, READ_LENGTH_MAX, READ_LENGTH_MIN};
 /// # Ok::<(), beehive_of::Error>(())
 /// ```
 ///
-/// The buffer holds at most one incomplete message plus the bytes of one read, provided that all complete
-/// messages are taken between reads.
+/// The buffer holds at most one incomplete message plus the bytes of one read, provided that the caller takes
+/// all complete messages between reads.
 #[derive(Debug)]
 pub struct FrameBuffer {
     buffer: BytesMut,
@@ -28,7 +28,7 @@ pub struct FrameBuffer {
     /// at once.
     taken: usize,
     length_max: usize,
-    /// Free space to reserve for the next read, in bytes; doubles each time a read fills the buffer.
+    /// Free space to reserve for the next read, in bytes. It doubles each time a read fills the buffer.
     read_length: usize,
 }
 
@@ -49,8 +49,8 @@ impl FrameBuffer {
         Self { buffer: BytesMut::new(), taken: 0, length_max, read_length: READ_LENGTH_MIN }
     }
 
-    /// Returns the buffer to append the next read to. It has room for [`READ_LENGTH_MIN`] bytes at first, and
-    /// for up to [`READ_LENGTH_MAX`] once reads fill it.
+    /// Returns the buffer to append the next read to. It has room for [`READ_LENGTH_MIN`] bytes at first; if
+    /// reads fill it, the room grows up to [`READ_LENGTH_MAX`].
     pub fn read_target(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() > 0 && self.buffer.len() == self.buffer.capacity() {
             self.read_length = (2 * self.read_length).min(READ_LENGTH_MAX);

@@ -42,7 +42,7 @@
 //! use bytes::BytesMut;
 //! use std::io::{self, Read, Write};
 //!
-//! /// Reads some bytes, any number of messages or parts of one. Returns `false` if the peer has closed the connection.
+//! /// Reads some bytes: parts of messages, or any number of messages. Returns `false` if the peer has closed the connection.
 //! fn receive(stream: &mut impl Read, into: &mut FrameBuffer) -> io::Result<bool> {
 //!     let mut bytes = [0; 2048];
 //!     let length = stream.read(&mut bytes)?;
@@ -61,7 +61,7 @@
 //!         if !receive(&mut stream, &mut received)? {
 //!             return Err(io::ErrorKind::UnexpectedEof.into());
 //!         }
-//!         // After an error here the start of the next message is unknown, so it ends the connection.
+//!         // After an error here, the start of the next message is unknown, so the error ends the connection.
 //!         while let Some(frame) = received.next_frame().map_err(io::Error::other)? {
 //!             let xid = frame.xid();
 //!             let encoded = match (spoken, Message::parse(frame)) {
@@ -114,7 +114,7 @@
 //!             let version = Version::V1_3;
 //!             match (Message::parse(frame), asked) {
 //!                 (Ok(Message::FeaturesRequest), _) => {
-//!                     assert_eq!(frame.version(), Some(version), "what both speak");
+//!                     assert_eq!(frame.version(), Some(version), "the highest version that both support");
 //!                     asked = Some(frame.xid());
 //!                     let echo = Echo { data: b"are you there" };
 //!                     echo.encode_request_into(version, 99, &mut out).map_err(io::Error::other)?;
@@ -167,7 +167,7 @@
 //! assert_eq!(control(ours, VersionSet::SUPPORTED)?, (Version::V1_3, 0xbee));
 //! running.join().unwrap()?;
 //!
-//! // Without a common version both sides get an error.
+//! // Without a common version, both sides get an error.
 //! let (ours, theirs) = pipe();
 //! let running = std::thread::spawn(|| switch(theirs));
 //! let refused = control(ours, VersionSet::only(Version::V1_5)).unwrap_err();
@@ -196,7 +196,7 @@
 //!     flow.encode_into(version, 1, &mut out)?;
 //! }
 //!
-//! // A value that the version cannot express is refused, and nothing is written.
+//! // Encoding fails if the version cannot express a value, and nothing is written.
 //! let written = out.len();
 //! let v6 = Match { eth_type: Some(0x86dd), ipv6_dst: Some(Ipv6Addr::LOCALHOST.into()), ..Match::ANY };
 //! let error = FlowMod::add(100, v6, (&actions).into()).encode_into(Version::V1_0, 1, &mut out).unwrap_err();
@@ -205,7 +205,7 @@
 //! # Ok::<(), beehive_of::EncodeError>(())
 //! ```
 //!
-//! # A flow from text, and the flows that a switch has
+//! # A flow from text, and the flows of a switch
 //!
 //! The reply with all flows may consist of several messages; all but the last have a flag that announces
 //! another one. (To send a reply in parts, use
@@ -232,7 +232,7 @@
 //! # }
 //! for version in [Version::V1_0, Version::V1_3] {
 //!     let mut out = BytesMut::new();
-//!     // The syntax of `ovs-ofctl`. An error would contain the word and its position.
+//!     // The syntax of `ovs-ofctl`. An error would contain the invalid token and its position.
 //!     let flow = Flow::parse("priority=7,tcp,tp_dst=80,actions=mod_dl_dst:02:00:00:00:00:02,output:2", version).unwrap();
 //!     flow.encode_into(1, &mut out).unwrap();
 //!     // A request for all flows.
@@ -246,7 +246,7 @@
 //!     while more {
 //!         // `None` would mean that the message is incomplete and more bytes must be read.
 //!         let frame = received.next_frame().unwrap().expect("the reply is complete");
-//!         // The reply has the transaction identifier of the request; other messages belong to other requests.
+//!         // The reply has the transaction identifier of its request; skip all other messages.
 //!         let (2, Ok(Message::MultipartReply(reply))) = (frame.xid(), Message::parse(frame)) else { continue };
 //!         if let ReplyBody::Flow(list) = reply.body {
 //!             told.extend(list.flows.iter().map(|entry| show_entry(&entry.unwrap(), version).to_string()));
@@ -262,11 +262,11 @@
 //! }
 //! ```
 //!
-//! # Two flow tables compared
+//! # Comparing two flow tables
 //!
-//! The same flow has many encodings. Their [`Canonical`](crate::message::Canonical) forms are equal and have
-//! the same hash in every version and notation. A flow is identified by its table, its priority and its
-//! match.
+//! The same flow can be encoded in many ways. The [`Canonical`](crate::message::Canonical) forms of all these
+//! encodings are equal and have the same hash, in every version and notation. The table, the priority and the
+//! match of a flow identify it.
 //!
 //! ```
 //! use beehive_of::message::{Canonical, FlowEntry, TableId};
@@ -291,7 +291,7 @@
 //!
 //! let mut wanted = Tables::new();
 //! want(&mut wanted, &Flow::parse("priority=7,tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=output:2", Version::V1_5).unwrap())?;
-//! // The match of 1.0 has no IPv6, so this flow is encoded in Nicira's message. That makes no difference to the comparison.
+//! // The match of 1.0 has no IPv6, so this flow is encoded as Nicira's flow-mod. The comparison does not depend on that.
 //! want(&mut wanted, &Flow::parse("priority=7,ipv6,ipv6_dst=fe80::1 actions=output:2", Version::V1_0).unwrap())?;
 //!
 //! // Entries of a statistics reply of a 1.0 switch.
@@ -312,7 +312,7 @@
 //! # Ok::<(), EncodeError>(())
 //! ```
 //!
-//! # How strictly a message is checked, and the error to answer with
+//! # Checking a message and answering errors
 //!
 //! | level | function | errors it finds |
 //! |---|---|---|
@@ -349,7 +349,7 @@
 //! let error = Message::parse(Frame::whole(&bytes).unwrap()).and_then(|message| message.check(Version::V1_3)).unwrap_err();
 //! assert_eq!(error.answer(Version::V1_3), Answer { error_type: 4, code: 1 });
 //!
-//! // Strict: nonzero padding, which only a strict check refuses.
+//! // Strict: nonzero padding, which only a strict check reports.
 //! let bytes = with(47, 1);
 //! assert!(Message::parse(Frame::whole(&bytes).unwrap()).and_then(|message| message.check(Version::V1_3)).is_ok());
 //! assert!(Message::parse_strict(Frame::whole(&bytes).unwrap()).is_err());
@@ -382,7 +382,7 @@
 //!     // Statistics of kind 99.
 //!     (&[4, 18, 0, 16, 0, 0, 0, 7, 0, 99, 0, 0, 0, 0, 0, 0], Answer::BAD_MULTIPART),
 //!     (&[1, 16, 0, 12, 0, 0, 0, 7, 0, 99, 0, 0], Answer::BAD_MULTIPART),
-//!     // A message of experimenter 0x00c0ffee, and one of Nicira's with an unknown subtype.
+//!     // A message of the experimenter 0x00c0ffee, and a Nicira message with an unknown subtype.
 //!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0xc0, 0xff, 0xee, 0, 0, 0, 1], Answer::BAD_EXPERIMENTER),
 //!     (&[4, 4, 0, 16, 0, 0, 0, 7, 0x00, 0x00, 0x23, 0x20, 0, 0, 0xff, 0xfe], Answer::BAD_EXPERIMENTER_TYPE),
 //! ] {
@@ -417,7 +417,7 @@
 //! let Message::PacketOut(packet) = message else { unreachable!() };
 //! assert!(matches!(packet.actions.iter().next(), Some(Ok(Action::Experimenter(_)))));
 //!
-//! // It is encoded unchanged, and displayed in full.
+//! // The action is encoded unchanged and displayed in full.
 //! let mut out = BytesMut::new();
 //! message.encode_into(Version::V1_3, frame.xid(), &mut out).unwrap();
 //! assert_eq!(out, received[..]);

@@ -1,6 +1,6 @@
 //! Zero-copy, checked OpenFlow 1.0 to 1.5 codec.
 //!
-//! Layers, each usable alone:
+//! The crate has these layers, each of which can be used alone:
 //!
 //! | layer | contents | entry points |
 //! |---|---|---|
@@ -23,7 +23,7 @@
 //!
 //! let mut received = FrameBuffer::new();
 //! let mut answers = BytesMut::new();
-//! // The bytes of each read; here, the first half of a packet-in of 1.0, then the rest.
+//! // The bytes to read: a packet-in of 1.0, which arrives in two halves.
 //! let bytes = [1, 10, 0, 20, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0, 2, 0, 3, 0, 0, 0xab, 0xcd];
 //! for part in bytes.chunks(10) {
 //!     received.read_target().extend_from_slice(part);
@@ -52,8 +52,9 @@
 //! assert_eq!(answers[0], Version::V1_0.wire());
 //! ```
 //!
-//! The module `guide` has more examples: flows from text, comparing two flow tables, how strictly to check a
-//! message and what to answer, unknown elements. The module `codec` provides a stream for tokio.
+//! The module `guide` has more examples: parsing flows from text, comparing two flow tables, checking
+//! messages and answering errors, and preserving unknown elements. The module `codec` provides a stream for
+//! tokio.
 //!
 //! # Contract
 //!
@@ -68,10 +69,12 @@
 //!   with.
 //! * Encoding a value that the version cannot express returns an [`EncodeError`] that names the field;
 //!   nothing is lost silently. A failed encoding leaves the buffer unchanged.
-//! * Names follow the specification: OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1.
+//! * Names follow the OpenFlow Switch Specification 1.0.0, 1.1.0, 1.2, 1.3.5, 1.4.1 and 1.5.1. In this
+//!   documentation, "1.0" to "1.5" are the versions of OpenFlow, and "1.3.5, 7.1" is clause 7.1 of
+//!   specification 1.3.5.
 
 #![doc = include_str!("../COVERAGE.md")]
-// Programs of the README require JSON and the syntax of `ovs-ofctl`.
+// The programs in the README require JSON and the syntax of `ovs-ofctl`.
 #![cfg_attr(all(doctest, feature = "serde", feature = "text"), doc = include_str!("../README.md"))]
 #![no_std]
 #![forbid(unsafe_code)]
