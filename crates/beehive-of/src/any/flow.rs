@@ -158,7 +158,7 @@ impl<'a> FlowMod<'a> {
         Self { command: FlowCommand::DeleteStrict, ..Self::add(priority, match_fields, Actions::EMPTY) }
     }
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///
@@ -338,7 +338,7 @@ impl FlowRemovedReason {
 }
 
 impl FlowRemoved {
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///

@@ -157,7 +157,7 @@ impl<'a> PacketIn<'a> {
         })
     }
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///
@@ -328,7 +328,7 @@ impl<'a> PacketOut<'a> {
         })
     }
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///

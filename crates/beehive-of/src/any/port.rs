@@ -315,7 +315,7 @@ impl PortReason {
 }
 
 impl PortStatus {
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ impl FlowStatisticsRequest {
         match_fields: Match::ANY,
     };
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///
@@ -208,7 +208,7 @@ pub struct FlowStatistics<'a> {
 }
 
 impl FlowStatistics<'_> {
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl PortDescription<'_> {
             .encode_request_into(version, xid, out)
     }
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///

@@ -182,7 +182,7 @@ impl<'a> ErrorMessage<'a> {
         Ok(Self { error_type: be16::<0, _>(head), code: be16::<2, _>(head), data })
     }
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///

@@ -30,17 +30,17 @@ tagged! {
         SetIpv4Dst(SetIpv4) "set_ipv4_dst" = [7 in 0, 6 in 1],
         /// Sets the IP type of service, whose upper six bits are the code point.
         SetIpTos(SetByte) "set_ip_tos" = [8 in 0, 7 in 1],
-        /// Sets the explicit congestion notification.
+        /// Sets the explicit congestion notification bits.
         SetIpEcn(SetByte) "set_ip_ecn" = [8 in 1],
-        /// Sets the source port.
+        /// Sets the transport source port.
         SetTransportSrc(SetTransport) "set_transport_src" = [9 in 0..=1],
-        /// Sets the destination port.
+        /// Sets the transport destination port.
         SetTransportDst(SetTransport) "set_transport_dst" = [10 in 0..=1],
         /// Sends the packet through a queue of a port.
         Enqueue(Enqueue) "enqueue" = [11 in 0],
-        /// Copies the time to live from the next-to-outermost header to the outermost.
+        /// Copies the time to live from the next-to-outermost header to the outermost header.
         CopyTtlOut(NoArgument) "copy_ttl_out" = [11 in 1..],
-        /// Copies the time to live from the outermost header to the next.
+        /// Copies the time to live from the outermost header to the next-to-outermost header.
         CopyTtlIn(NoArgument) "copy_ttl_in" = [12 in 1..],
         /// Sets the MPLS label.
         SetMplsLabel(SetWord) "set_mpls_label" = [13 in 1],
@@ -74,7 +74,7 @@ tagged! {
         CopyField(CopyField) "copy_field" = [28 in 5..],
         /// Applies a meter to the packet.
         Meter(Meter) "meter" = [29 in 5..],
-        /// An action of an experimenter.
+        /// An experimenter action.
         Experimenter(ExperimenterAction<'a>) "experimenter" = [0xffff in _],
     }
 }

@@ -7,7 +7,7 @@ use super::number::{BundleControlType, BundleFlags};
 use crate::schema::{List, structure, tagged};
 
 structure! {
-    /// Opens, closes, commits or discards a bundle, or confirms one of these.
+    /// Opens, closes, commits or discards a bundle, or confirms one of these operations.
     pub struct BundleControl<'a> in Bundle {
         bundle_id: u32,
         control_type: BundleControlType,
@@ -33,7 +33,7 @@ tagged! {
     pub enum BundleProperty<'a> in Property, "bundle property length", padded true, minimum 4 {
         /// The time at which to commit the bundle (1.5).
         Time(ScheduledTime) "time" = [1 in 5..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 3..],
     }
 }
@@ -76,7 +76,7 @@ tagged! {
     pub enum BundleFeaturesProperty<'a> in Property, "bundle features property length", padded true, minimum 4 {
         /// The accuracy and the range of scheduled commits.
         Time(TimeFeatures) "time" = [1 in 5..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
     }
 }

@@ -1,5 +1,5 @@
-//! The canonical form of matches and actions: equal meaning gives equal bytes, independent of version and
-//! notation.
+//! The canonical form of matches and actions. Matches or actions with the same meaning have the same bytes in
+//! this form, whatever their version and notation.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,38 +21,43 @@ use crate::version::Version;
 /// The canonical form of a match, or of the actions and instructions of a flow. Use it to compare flow tables
 /// and as a hash key.
 ///
-/// Equivalent actions have the same form, even if one of them is an experimenter's action or uses another
+/// Equivalent actions have the same form, even if one of them is an experimenter action or uses another
 /// notation:
 ///
 /// * `set_field`, `set_*`, `mod_*`, Nicira's `load`, `set_tunnel` and `write_metadata`, and the instruction
-///   `write_metadata` (which comes after all applied actions) all set fields. The order of settings without
-///   another action in between does not matter; the last setting of a bit counts; a wide register is split
-///   into its parts.
-/// * Nicira's and the ONF's `move` are `copy_field`. In every action, bits within one part of a wide register
-///   are addressed as bits of that part.
-/// * Nicira's `dec_ttl`, even with the controller list `[0]`, is `dec_ttl`. Its actions that 1.0 lacks (MPLS,
-///   groups, queues) are those of 1.1. `resubmit` with a port is `resubmit` with that port in the current
-///   table (255).
-/// * The instruction `meter` is the action `meter` before all others, as in 1.5.
-/// * A selected queue stays selected until the next selection, so only the queue at each other action counts.
-///   `enqueue` selects a queue for one output and then restores the previous one: that of a `set_queue` in
-///   the same actions, or as by `pop_queue`.
-/// * Written actions are a set: the last action of each kind counts, and an output is ignored if there is a
-///   group.
+///   `write_metadata` (which switches execute after all applied actions) all set fields. If no other action
+///   comes between them, the order of field settings does not matter, except that the last setting of a bit
+///   wins. A wide register is split into its 32-bit registers.
+/// * Nicira's and the ONF's `move` are equivalent to `copy_field`. In every action, bits that lie within one
+///   part of a wide register are addressed as bits of that part.
+/// * Nicira's `dec_ttl`, even with the controller list `[0]`, is equivalent to the standard `dec_ttl`. The
+///   Nicira actions for features that 1.0 lacks (MPLS, groups, queues) are equivalent to the actions of 1.1.
+///   `resubmit` with only a port is equivalent to `resubmit` with that port and the current table (255).
+/// * The instruction `meter` is equivalent to an action `meter` before all other actions, as in 1.5.
+/// * A queue stays selected until another one is selected, so the form records only the queue that is
+///   selected at each other action. `enqueue` selects a queue for one output and then restores the previous
+///   queue: the one that an earlier `set_queue` in the same list selected or, without one, the packet's
+///   original queue, as `pop_queue` does.
+/// * Written actions form a set: only the last action of each kind counts, and an output is ignored if the
+///   set has a group.
 ///
-/// The following have different forms, because their effect differs or may differ:
+/// The following do not have the same form, because their effects differ or may differ:
 ///
-/// * `set_queue` and `output` without `pop_queue`, compared with `enqueue`: later outputs use the queue of
-///   the former.
-/// * `mod_vlan_vid` and `mod_vlan_pcp` in 1.0, and the same text from 1.1 on: 1.0 adds a missing tag, for
-///   which later versions need a `push_vlan`. Only the match tells whether the packet has a tag.
-/// * The actions of 1.0 and 1.1 that set a transport port, and `set_field` of the port of a protocol: only
-///   the match tells the protocol.
-/// * `copy_field` of a whole field and any `set_field`; `goto_table` and `resubmit` with a table;
-///   `controller` and an output to the controller, because the reasons in their packet-ins may differ.
-/// * In a set, masked settings of the same field where the later mask does not cover the earlier one: the
-///   specification keeps only the later setting, and Open vSwitch keeps both. A mix of `set_field`, copies
-///   and experimenters' actions keeps its order, because the specification does not define one.
+/// * `set_queue` and `output` without `pop_queue`, compared with `enqueue`: after `set_queue`, later outputs
+///   use that queue, too.
+/// * `mod_vlan_vid` and `mod_vlan_pcp` in 1.0, compared with the same text from 1.1 on: 1.0 adds a missing
+///   tag, whereas later versions need a `push_vlan` to add it. Only the match says whether the packet has a
+///   tag.
+/// * The actions of 1.0 and 1.1 that set a transport port, compared with `set_field` for the port of one
+///   protocol: only the match says which protocol the packet has.
+/// * `copy_field` of a whole field, compared with any `set_field`; `goto_table`, compared with `resubmit` to
+///   a table; `controller`, compared with an output to the controller, because their packet-ins may state
+///   different reasons.
+/// * In a set of written actions, two masked settings of the same field, compared with their combination, if
+///   the later mask does not cover the earlier one: the specification keeps only the later setting, whereas
+///   Open vSwitch keeps both.
+/// * Sets of written actions that have the same `set_field`, copy and experimenter actions in different
+///   orders, because the specification does not define an order for them.
 ///
 /// ```
 /// use beehive_of::Version;
@@ -80,15 +85,15 @@ impl Canonical {
     ///
     /// # Errors
     ///
-    /// Fails if the match is malformed or has a field twice.
+    /// Fails if the match is malformed or a field is duplicated.
     pub fn of_match(fields: &Match<'_>) -> Result<Self, EncodeError> {
         match fields {
             Match::Fields(fields) | Match::Fields1_1(fields) => Self::of_fields(fields.0),
             other => {
                 let general = other.generalize()?;
                 if general.other != 0 {
-                    // The general match does not model all fields. Use the raw bytes, so that matches that
-                    // differ in such a field have different forms.
+                    // The version-independent match does not model all fields of this match. Use the raw
+                    // bytes, so that matches that differ in such a field have different forms.
                     let mut raw = BytesMut::new();
                     let version = if matches!(other, Match::V1_0(_)) { Version::V1_0 } else { Version::V1_1 };
                     other.write(&mut Writer::new(version, &mut raw))?;
@@ -132,8 +137,8 @@ impl Canonical {
         Ok(Self(sequence.finish().into()))
     }
 
-    /// Returns the form of a flow's actions (1.0) or instructions (since 1.1). Instructions are in the order
-    /// in which switches execute them.
+    /// Returns the form of a flow's actions (1.0) or instructions (since 1.1). The form has the instructions
+    /// in the order in which switches execute them.
     ///
     /// # Errors
     ///
@@ -159,8 +164,8 @@ mod tests {
         Action::SetField(SetField { field })
     }
 
-    /// A list whose form can be parsed as an action: one of an unknown type, whose length field happens to be
-    /// its length.
+    /// The form of this list can be parsed as an action of an unknown type, because what would be the length
+    /// field happens to equal the length of the form.
     #[test]
     fn the_form_of_some_actions_is_not_that_of_another_one() {
         let mut actions = vec![set(class::BASIC, 2, &[0, 0, 0, 0, 0, 0, 0, 1]); 3];

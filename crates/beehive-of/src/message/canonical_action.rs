@@ -1,4 +1,4 @@
-//! Normalizes single actions: the standard equivalent of an experimenter's action, and the fields that an
+//! Normalizes single actions: finds the standard equivalent of an experimenter action, and the fields that an
 //! action sets.
 
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ use crate::port_number::PortNo;
 use crate::schema::{List, Tagged, Value, Writer};
 use crate::version::Version;
 
-/// Returns the representative of equivalent actions: the standard one if there is one.
+/// Returns the action that represents all equivalent actions: the standard action, if there is one.
 pub(super) fn standard(action: Action<'_>) -> Action<'_> {
     match action {
         // The maximum length matters only for outputs to the controller.
@@ -48,7 +48,8 @@ fn standard_of_nicira(action: NiciraAction<'_>) -> Action<'_> {
     match action {
         Nicira::SetQueue(set) => Action::SetQueue(SetQueue { queue_id: set.queue_id }),
         Nicira::DecTtl(_) => Action::DecIpTtl(NoArgument {}),
-        // Controller id 0 is the default of connections, to which the standard action sends packets too.
+        // 0 is the default controller identifier of a connection. The standard action sends packets to the
+        // same controllers.
         Nicira::DecTtlCntIds(ids) if ids.controllers.iter().eq([Ok(0)]) => Action::DecIpTtl(NoArgument {}),
         Nicira::DecMplsTtl(_) => Action::DecMplsTtl(NoArgument {}),
         Nicira::PushMpls(push) => Action::PushMpls(EtherType { eth_type: push.eth_type }),
@@ -69,7 +70,7 @@ fn standard_of_nicira(action: NiciraAction<'_>) -> Action<'_> {
     }
 }
 
-/// Converts a Nicira action to its most recent notation, with canonical fields.
+/// Converts a Nicira action to its most recent equivalent, with canonical fields.
 fn same_of_nicira(action: NiciraAction<'_>) -> NiciraAction<'_> {
     use NiciraAction as Nicira;
     match action {
@@ -130,7 +131,7 @@ fn stacked(stack: StackField) -> StackField {
     StackField { field, offset, ..stack }
 }
 
-/// Returns the output of a whole packet to a port other than the controller.
+/// Returns the action that outputs the whole packet to a port other than the controller.
 pub(super) fn output(port: PortNo) -> Action<'static> {
     Action::Output(Output { port, max_len: PacketLength(0) })
 }
@@ -174,7 +175,7 @@ pub(super) fn fields(action: &Action<'_>) -> Option<Vec<Field>> {
     }
 }
 
-/// Returns the setting of some bits of the metadata.
+/// Returns the fields that set some bits of the metadata.
 pub(super) fn metadata(value: u64, mask: u64) -> Vec<Field> {
     let (value, mask) = (value.to_be_bytes(), mask.to_be_bytes());
     set(&OxmField { mask: Some(&mask), ..OxmField::basic(2, &value) })
@@ -183,8 +184,8 @@ pub(super) fn metadata(value: u64, mask: u64) -> Vec<Field> {
 fn set(field: &OxmField<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     match (field.class, field.number, field.value, field.mask) {
-        // Setting the whole VLAN identifier applies to an existing tag. Older versions do not set the "tag
-        // present" bit.
+        // Setting the whole VLAN identifier applies to an existing tag, so set the "tag present" bit, which
+        // older versions leave clear.
         (class::BASIC, 6, &[high, low], None) => {
             Field::put(&OxmField::basic(6, &[high | 0x10, low]), &mut fields);
         }
@@ -213,8 +214,8 @@ fn loaded(load: &RegLoad) -> Option<Vec<Field>> {
     Some(set(&OxmField { class: id.class, number: id.number, experimenter: 0, value, mask: Some(mask) }))
 }
 
-/// Encodes an action as its name and its bytes, in 1.5 if it exists there. The forms of nested actions
-/// follow.
+/// Encodes an action as its name, its bytes (in the encoding of 1.5, if the action exists there) and the
+/// forms of nested actions.
 pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, EncodeError> {
     use NiciraAction as Nicira;
     let mut bytes = Vec::from(action.name().as_bytes());
@@ -272,10 +273,11 @@ pub(super) fn own(action: &Action<'_>, version: Version) -> Result<Vec<u8>, Enco
     Ok(bytes)
 }
 
-/// The common name of both notations of the controller action.
+/// The name that the forms of both controller actions start with.
 const CONTROLLER: &[u8] = b"controller\0";
 
-/// The parameters of the controller action, with defaults, independent of the order of properties.
+/// The parameters of the controller action. Absent properties have their default, and the order of properties
+/// does not matter.
 struct ToController<'a> {
     max_len: PacketLength,
     id: u16,
@@ -299,7 +301,7 @@ impl Default for ToController<'_> {
 }
 
 impl<'a> ToController<'a> {
-    /// Returns `None` if there is an unknown property.
+    /// Collects the parameters from the properties. Returns `None` if there is an unknown property.
     fn of(properties: &List<'a, ControllerActionProperty<'a>>) -> Result<Option<Self>, Error> {
         use ControllerActionProperty as Property;
         let mut to = Self::default();

@@ -1,4 +1,4 @@
-//! Normalizes fields: replaces Nicira's fields by their standard equivalents, and splits composite fields.
+//! Normalizes fields: replaces Nicira's fields with their standard equivalents, and splits composite fields.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use crate::port_number::PortNo;
 /// Returns the canonical identity of a field.
 pub(super) fn same(id: FieldId) -> FieldId {
     match id.standard() {
-        // The length of a tunnel option is configured in the switch, so it is ignored.
+        // The switch's configuration determines the length of a tunnel option, so ignore it.
         id if id.is_option() => FieldId { length: 0, masked: false, ..id },
         id => id,
     }
@@ -40,7 +40,8 @@ pub(super) fn narrowed(id: FieldId, offset: u16, bit_count: u16) -> (FieldId, u1
     (id, offset)
 }
 
-/// Like [`narrowed`], with offset and bit count encoded in 16 bits: the count minus one in the lower 6.
+/// Like [`narrowed`], with offset and bit count in 16 bits: the offset in the upper 10 bits, and the bit
+/// count minus one in the lower 6.
 pub(super) fn narrowed_bits(id: FieldId, bits: u16) -> (FieldId, u16) {
     let (id, offset) = narrowed(id, bits >> 6, (bits & 0x3f) + 1);
     (id, offset << 6 | (bits & 0x3f))
@@ -57,13 +58,13 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns whether both are the same field, ignoring value and mask.
+    /// Returns whether both have the same field, ignoring value and mask.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         (self.class, self.experimenter, self.number) == (other.class, other.experimenter, other.number)
     }
 
-    /// Returns whether both are different fields that share bits: of a VLAN tag, the type of service, or the
-    /// input port.
+    /// Returns whether both have different fields that share bits of a VLAN tag, of the type of service, or
+    /// of the input port.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let common = |field: &Self| match (field.class, field.number) {
             (class::NXM_OF, 4) | (class::BASIC, 6 | 7) => 1,
@@ -76,11 +77,11 @@ impl Field {
     }
 
     /// Merges a later setting of the same field into this one. Returns `false` if they cannot be merged. If
-    /// `replaces`, the later setting must cover all bits of the earlier.
+    /// `replaces` is set, the later setting must cover all bits of the earlier one.
     pub(super) fn takes(&mut self, later: &Self, replaces: bool) -> bool {
         let is_option = self.class == class::NXM_NX && matches!(self.number, 40..=103);
         if is_option {
-            // A setting of a whole option replaces it, independent of its length.
+            // A later setting of the whole option replaces the earlier setting, whatever its length.
             let whole = later.mask == [0xff];
             if whole {
                 self.clone_from(later);
@@ -116,7 +117,8 @@ impl Field {
         let id = same(field.id());
         let length = field.value.len();
 
-        // Without a mask all bits of the value count. The value can have fewer bits than its bytes hold.
+        // Without a mask, all bits of the value are significant. A value may have fewer bits than its bytes
+        // hold.
         let unused = (8 * length).saturating_sub(usize::from(id.bits())).min(8 * length);
         let used = |at: usize| match unused.saturating_sub(8 * at) {
             0 => 0xff,
@@ -134,7 +136,7 @@ impl Field {
 
         let basic = |number, value, mask| Self { class: class::BASIC, experimenter: 0, number, value, mask };
         match (id.class, id.number, &value[..], &mask[..]) {
-            // The standard port number is wider.
+            // The standard field has a wider port number.
             (class::NXM_OF, 0, &[high, low], &[0xff, 0xff]) => {
                 let port = PortNo::from_v10(u16::from_be_bytes([high, low]));
                 to.push(basic(0, port.0.to_be_bytes().to_vec(), alloc::vec![0xff; 4]));
@@ -142,7 +144,7 @@ impl Field {
             (class::NXM_OF, 5, &[tos], &[mask @ 4..=255]) => {
                 to.push(basic(8, alloc::vec![tos >> 2], alloc::vec![mask >> 2]));
             }
-            // The VLAN tag is two standard fields. Without a tag there is no priority.
+            // Nicira's VLAN tag is equivalent to two standard fields. Without a tag, there is no priority.
             (class::NXM_OF, 4, &[high, low], &[mask @ (0xf0.. | 0..0x20), mask_low]) => {
                 let tagged = mask & 0x10 == 0 || high & 0x10 != 0;
                 to.push(basic(6, alloc::vec![high & 0x1f, low], alloc::vec![mask & 0x1f, mask_low]));
@@ -169,13 +171,14 @@ impl Field {
         }
     }
 
-    /// Returns the form of a tunnel option. A shorter value is padded with leading zeros; an empty mask
-    /// matches if the option is present.
+    /// Returns the form of a tunnel option. The form omits leading zeros, because they do not change the
+    /// value. An empty mask matches any packet that has the option.
     fn option(field: &OxmField<'_>) -> Self {
         let zeros = |bytes: &[u8]| bytes.iter().take_while(|byte| **byte == 0).count();
 
-        // The first byte of the form's mask is 0xff without a mask. Then all bits of the option count,
-        // whatever its length, which differs from a mask of ones.
+        // If there is no mask, all bits of the option are significant, whatever its length. The mask in the
+        // form is then the single byte 0xff. Otherwise it starts with the byte 0, so that a mask of ones has
+        // a different form.
         let (value, mask) = match field.mask {
             Some(mask) => {
                 let counting = field.value.iter().zip(mask).map(|(value, mask)| value & mask);

@@ -82,7 +82,7 @@ pub(super) fn form(
         at_once.actions(&apply, version)?;
     }
 
-    // The metadata can be set with the applied actions, because nothing in between reads it.
+    // Set the metadata together with the applied actions, because nothing in between reads it.
     if let Some((value, mask)) = program.metadata {
         at_once.set(meaning::metadata(value, mask));
     }

@@ -32,9 +32,9 @@ mod part {
 #[derive(Default)]
 pub(super) struct Sequence {
     bytes: Vec<u8>,
-    /// The fields set since the last other action, each once.
+    /// The fields that were set since the last action of another kind, each field once.
     run: Vec<Field>,
-    /// The selected queue, and below it the one that was last written to the form.
+    /// The selected queue. `told` is the queue that was last written to the form.
     queue: Queue,
     told: Queue,
     /// Whether a later setting replaces an earlier one of the same field completely, including bits outside
@@ -86,7 +86,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Adds settings of fields.
+    /// Adds field settings.
     pub(super) fn set(&mut self, fields: Vec<Field>) {
         for field in fields {
             if self.run.iter().any(|other| other.overlaps(&field)) {

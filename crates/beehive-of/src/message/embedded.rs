@@ -8,14 +8,14 @@ use crate::limits::HEADER_LENGTH;
 use crate::schema::{Reader, Sink, Source, Value, Writer};
 use crate::version::Version;
 
-/// An embedded message with its header. Its version is that of the outer message. If it can itself contain
-/// messages, it is not decoded further, because valid messages are not nested that way; so deep nesting costs
+/// An embedded message with its header. It has the same version as the outer message. If its type can itself
+/// contain messages, it is not decoded, because valid messages are not nested that way; so deep nesting costs
 /// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InnerMessage<'a> {
     /// The bytes of the message, header included.
     pub bytes: &'a [u8],
-    /// Whether padding to a multiple of 8 bytes follows, which is required before properties.
+    /// Whether padding to a multiple of 8 bytes follows. Such padding is required before properties.
     pub padded: bool,
 }
 
@@ -60,8 +60,8 @@ impl<'a> Value<'a> for InnerMessage<'a> {
         reader.skip(padding)?;
         let inner = Self { bytes, padded: padding > 0 };
 
-        // A strict check includes the padding of the embedded message. Other errors in it are found when it
-        // is shown.
+        // A strict check includes the padding in the embedded message. Other errors in that message are found
+        // when it is shown.
         if reader.is_strict()
             && let Some((frame, _)) = inner.decoded(reader.version())
             && Message::parse_strict(frame).is_err_and(|error| error.kind() == ErrorKind::Padding)
@@ -112,7 +112,7 @@ impl<'a> Value<'a> for InnerMessage<'a> {
             Some(bytes) => <&[u8] as Value<'_>>::compose(bytes, writer)?,
             None => {
                 let version = writer.version();
-                // The version is optional here, because it must be that of the outer message.
+                // The version is optional here, because it must be the version of the outer message.
                 let told = source.field("version").map(wire_version).transpose()?;
                 if told.is_some_and(|told| told != version.wire()) {
                     return Err(EncodeError::Value { field: "version" });

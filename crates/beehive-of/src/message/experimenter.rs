@@ -4,7 +4,7 @@ use super::number::ExperimenterId;
 use crate::schema::structure;
 
 structure! {
-    /// A property or instruction of an experimenter.
+    /// An experimenter property or instruction.
     pub struct Experimenter<'a> in Message {
         experimenter: ExperimenterId,
         body: &'a [u8],
@@ -13,7 +13,7 @@ structure! {
 }
 
 structure! {
-    /// A meter band of an experimenter.
+    /// An experimenter meter band.
     pub struct ExperimenterBand<'a> in Meter {
         rate: u32,
         burst_size: u32,
@@ -24,7 +24,7 @@ structure! {
 }
 
 structure! {
-    /// A queue property of an experimenter, before 1.4.
+    /// An experimenter queue property, before 1.4.
     pub struct ExperimenterQueue<'a> in Queue {
         experimenter: ExperimenterId,
         body: &'a [u8],

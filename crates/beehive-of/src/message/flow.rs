@@ -12,7 +12,8 @@ structure! {
     /// Changes a flow table.
     pub struct FlowMod<'a> in FlowMod {
         cookie: u64,
-        /// The bits of the cookie that a flow must have for a modification or deletion to apply (since 1.1).
+        /// The bits of `cookie` to compare: a modification or deletion applies only to flows whose cookie
+        /// equals `cookie` in these bits (since 1.1).
         cookie_mask: u64,
         table_id: TableId,
         command: FlowModCommand,
@@ -28,9 +29,9 @@ structure! {
         /// Flows with higher importance are evicted later (since 1.4).
         importance: u16,
         match_fields: Match<'a>,
-        /// 1.0 only.
+        /// Present in 1.0 only.
         actions: Actions<'a>,
-        /// Since 1.1.
+        /// Present since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -54,17 +55,17 @@ structure! {
         priority: u16,
         reason: FlowRemovedReason,
         table_id: TableId,
-        /// Lifetime of the flow, whole seconds.
+        /// Lifetime of the flow in whole seconds.
         duration_sec: u32,
-        /// Lifetime of the flow, nanoseconds beyond the seconds.
+        /// Lifetime of the flow in nanoseconds beyond `duration_sec`.
         duration_nsec: u32,
         idle_timeout: u16,
-        /// Since 1.2.
+        /// Present since 1.2.
         hard_timeout: u16,
         packet_count: u64,
         byte_count: u64,
         match_fields: Match<'a>,
-        /// The flow's counters from 1.5 on.
+        /// The flow's counters (since 1.5).
         counters: FlowCounters<'a>,
     }
     0 => [

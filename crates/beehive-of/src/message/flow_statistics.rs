@@ -23,15 +23,15 @@ structure! {
 }
 
 structure! {
-    /// Requests the flows that a match covers, or their sums.
+    /// Requests the flows that a match covers, or the sums of their counters.
     pub struct FlowRequest<'a> in Statistics {
         table_id: TableId = TableId::ALL,
         out_port: PortNo = PortNo::ANY,
-        /// Since 1.1.
+        /// Present since 1.1.
         out_group: GroupId = GroupId::ANY,
-        /// Since 1.1.
+        /// Present since 1.1.
         cookie: u64,
-        /// Since 1.1.
+        /// Present since 1.1.
         cookie_mask: u64,
         match_fields: Match<'a>,
     }
@@ -48,19 +48,19 @@ structure! {
         priority: u16,
         idle_timeout: u16,
         hard_timeout: u16,
-        /// Since 1.3.
+        /// Present since 1.3.
         flags: FlowModFlags,
-        /// Since 1.4.
+        /// Present since 1.4.
         importance: u16,
         cookie: u64,
         packet_count: u64,
         byte_count: u64,
         match_fields: Match<'a>,
-        /// Since 1.5.
+        /// Present since 1.5.
         counters: FlowCounters<'a>,
-        /// 1.0 only.
+        /// Present in 1.0 only.
         actions: Actions<'a>,
-        /// Since 1.1.
+        /// Present since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -103,7 +103,7 @@ structure! {
         packet_count: u64,
         byte_count: u64,
         flow_count: u32,
-        /// The sums from 1.5 on.
+        /// The sums (since 1.5).
         counters: FlowCounters<'a>,
     }
     0..=4 => [packet_count, byte_count, flow_count, 4],
@@ -118,19 +118,19 @@ structure! {
 }
 
 structure! {
-    /// Requests the descriptions of all ports, or from 1.5 on of one port.
+    /// Requests the descriptions of all ports or, from 1.5 on, of one port.
     pub struct PortDescriptionRequest in Statistics { port_no: PortNo = PortNo::ANY }
     0..=4 => [],
     5.. => [port_no, 4],
 }
 
 structure! {
-    /// The counters of a port; all ones if the port does not support a counter.
+    /// The counters of a port. A counter that the port does not support has all bits set.
     pub struct PortStatistics<'a> in Statistics {
         port_no: PortNo,
-        /// Since 1.3.
+        /// Present since 1.3.
         duration_sec: u32,
-        /// Since 1.3.
+        /// Present since 1.3.
         duration_nsec: u32,
         rx_packets: u64,
         tx_packets: u64,
@@ -140,12 +140,12 @@ structure! {
         tx_dropped: u64,
         rx_errors: u64,
         tx_errors: u64,
-        /// A property from 1.4 on, like the next three fields.
+        /// From 1.4 on, this field and the next three are in a property.
         rx_frame_err: u64,
         rx_over_err: u64,
         rx_crc_err: u64,
         collisions: u64,
-        /// Since 1.4.
+        /// Present since 1.4.
         properties: List<'a, PortStatisticsProperty<'a>>,
     }
     0 => [
@@ -173,7 +173,7 @@ tagged! {
         Ethernet(EthernetCounters) "ethernet" = [0 in 4..],
         /// The measurements of an optical port.
         Optical(OpticalCounters) "optical" = [1 in 4..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }

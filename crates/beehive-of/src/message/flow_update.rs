@@ -1,7 +1,7 @@
 //! The macro that declares updates of flow monitors: a length, an event, and a body that depends on the
 //! event.
 
-/// Declares a flow update and its body: a structure for each known event, and bytes for unknown events.
+/// Declares a flow update and its body: a structure for each known event, and raw bytes for unknown events.
 macro_rules! flow_update {
     (
         $(#[$update_meta:meta])*

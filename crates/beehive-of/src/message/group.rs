@@ -16,7 +16,7 @@ structure! {
         /// The bucket that the command removes, or at which it inserts buckets (1.5).
         command_bucket_id: BucketId = BucketId::ALL,
         buckets: Buckets<'a>,
-        /// Since 1.5.
+        /// Present since 1.5.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     1..=4 => [command, group_type, 1, group_id, buckets],
@@ -26,16 +26,16 @@ structure! {
 structure! {
     /// A bucket of a group: a list of actions that the group may execute.
     pub struct Bucket<'a> in Group {
-        /// Relative weight, for groups of type select; a property in 1.5.
+        /// The relative weight, for groups of type select; a property in 1.5.
         weight: u16,
-        /// The port whose liveness determines that of the bucket; a property in 1.5.
+        /// The port whose liveness determines the liveness of the bucket; a property in 1.5.
         watch_port: PortNo = PortNo::ANY,
-        /// The group whose liveness determines that of the bucket; a property in 1.5.
+        /// The group whose liveness determines the liveness of the bucket; a property in 1.5.
         watch_group: GroupId = GroupId::ANY,
-        /// Since 1.5.
+        /// Present since 1.5.
         bucket_id: BucketId,
         actions: Actions<'a>,
-        /// Since 1.5.
+        /// Present since 1.5.
         properties: List<'a, BucketProperty<'a>>,
     }
     1..=4 => [len, weight, watch_port, watch_group, 4, actions],
@@ -50,11 +50,11 @@ tagged! {
     pub enum BucketProperty<'a> in Group, "bucket property length", padded true, minimum 4 {
         /// The relative weight.
         Weight(Weight) "weight" = [0 in 5..],
-        /// The port whose liveness determines that of the bucket.
+        /// The port whose liveness determines the liveness of the bucket.
         WatchPort(WatchPort) "watch_port" = [1 in 5..],
-        /// The group whose liveness determines that of the bucket.
+        /// The group whose liveness determines the liveness of the bucket.
         WatchGroup(WatchGroup) "watch_group" = [2 in 5..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
     }
 }
@@ -84,7 +84,7 @@ structure! {
 }
 
 structure! {
-    /// Requests the configuration of all groups, or from 1.5 on of one group.
+    /// Requests the configuration of all groups or, from 1.5 on, of one group.
     pub struct GroupDescriptionRequest in Group { group_id: GroupId = GroupId::ALL }
     1..=4 => [],
     5.. => [group_id, 4],
@@ -98,9 +98,9 @@ structure! {
         ref_count: u32,
         packet_count: u64,
         byte_count: u64,
-        /// Lifetime of the group, whole seconds (since 1.3).
+        /// Lifetime of the group in whole seconds (since 1.3).
         duration_sec: u32,
-        /// Lifetime of the group, nanoseconds beyond the seconds (since 1.3).
+        /// Lifetime of the group in nanoseconds beyond `duration_sec` (since 1.3).
         duration_nsec: u32,
         buckets: List<'a, BucketCounter>,
     }
@@ -123,7 +123,7 @@ structure! {
         group_type: GroupType,
         group_id: GroupId,
         buckets: Buckets<'a>,
-        /// Since 1.5.
+        /// Present since 1.5.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     1..=4 => [len, group_type, 1, group_id, buckets],
@@ -140,7 +140,7 @@ structure! {
         max_groups_select: u32,
         max_groups_indirect: u32,
         max_groups_fast_failover: u32,
-        /// Bit n for action type n.
+        /// The supported actions: bit n stands for action type n.
         actions_all: u32,
         actions_select: u32,
         actions_indirect: u32,

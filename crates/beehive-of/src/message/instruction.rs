@@ -16,7 +16,7 @@ tagged! {
         GotoTable(GotoTable) "goto_table" = [1 in 1..],
         /// Sets bits of the metadata.
         WriteMetadata(WriteMetadata) "write_metadata" = [2 in 1..],
-        /// Adds actions to the action set, which is executed at the end.
+        /// Adds actions to the action set, which the switch executes at the end of the pipeline.
         WriteActions(ActionList<'a>) "write_actions" = [3 in 1..],
         /// Executes actions immediately.
         ApplyActions(ActionList<'a>) "apply_actions" = [4 in 1..],
@@ -26,7 +26,7 @@ tagged! {
         Meter(Meter) "meter" = [6 in 3..=4],
         /// Sends statistics when counters reach thresholds.
         StatTrigger(StatTrigger<'a>) "stat_trigger" = [7 in 5..],
-        /// An instruction of an experimenter.
+        /// An experimenter instruction.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 1..],
     }
 }

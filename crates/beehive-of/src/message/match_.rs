@@ -21,8 +21,8 @@ pub enum Match<'a> {
     V1_0(StandardMatch10),
     /// The fixed structure of 1.1.
     V1_1(StandardMatch11),
-    /// A list of fields in a message of 1.1. The specification has none there, but Open vSwitch reports flows
-    /// this way. In other versions it is encoded like [`Match::Fields`].
+    /// A list of fields in a message of 1.1. The specification does not have it there, but Open vSwitch
+    /// reports flows this way. In other versions, this variant is encoded like [`Match::Fields`].
     Fields1_1(OxmFields<'a>),
     /// A version-independent match, to be encoded in any version.
     Any(&'a any::Match),
@@ -35,7 +35,8 @@ impl Default for Match<'_> {
 }
 
 impl<'a> Match<'a> {
-    /// Converts to the version-independent match, which counts the fields it does not model in `other`.
+    /// Converts this match to the version-independent match. Its `other` counts the fields that it does not
+    /// model.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl<'a> Match<'a> {
     }
 }
 
-/// Reads a match of 1.2 or later, a list of fields, and its padding.
+/// Reads a match of 1.2 or later, which is a list of fields, and its padding.
 #[inline]
 fn read_fields<'a>(reader: &mut Reader<'a>) -> Result<OxmFields<'a>, Error> {
     let outer = reader.enter(Part::Match);

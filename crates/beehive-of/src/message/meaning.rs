@@ -17,10 +17,11 @@ fn wrong(part: Part, offset: usize, field: &'static str) -> Result<(), Error> {
 
 impl Message<'_> {
     /// Returns the error to answer with if the type of the message, its statistics kind or its experimenter
-    /// is unknown; `None` if all are known. Such a message is well-formed, so the checks accept it.
+    /// is unknown; `None` if all are known. A message of an unknown type is well-formed, so the checks accept
+    /// it.
     ///
-    /// The receiver must answer a known message, or refuse it with one of the same answers. For example, a
-    /// controller answers a [`FlowMod`] with [`Answer::BAD_TYPE`].
+    /// If this function returns `None`, it is up to the receiver to handle the message, or to refuse it with
+    /// one of the same errors. For example, a controller answers a [`FlowMod`] with [`Answer::BAD_TYPE`].
     pub fn unknown_answer(&self) -> Option<Answer> {
         match self {
             Self::Unknown { .. } => Some(Answer::BAD_TYPE),
@@ -52,8 +53,8 @@ impl Message<'_> {
     }
 
     /// Checks the semantics of the message, as a switch does: match fields and their prerequisites, duplicate
-    /// instructions, commands and reasons; for a message to be sent, also that the version has all fields of
-    /// a flow-mod that are set. [`Error::answer`] is the error message to answer with.
+    /// instructions, commands, group types and roles. For a flow-mod to be sent, it also checks that the
+    /// version has all fields that are set. [`Error::answer`] returns the error message to answer with.
     ///
     /// # Errors
     ///
@@ -94,7 +95,8 @@ fn check_command(command: FlowModCommand, offset: usize) -> Result<(), Error> {
     if command.0 > 4 { wrong(Part::FlowMod, offset, "flow-mod command") } else { Ok(()) }
 }
 
-/// Returns a field that is set, but does not exist in the version. Decoded messages never have one.
+/// Returns the name of a field that is set but does not exist in the version. Decoded messages never have
+/// such a field.
 fn missing(flow: &FlowMod<'_>, version: Version) -> Option<&'static str> {
     let old = version == Version::V1_0;
     [

@@ -1,4 +1,4 @@
-//! The message type with every type of every version, its parser and its encoder.
+//! The enum of all messages of all versions, its parser and its encoder.
 
 use core::cell::Cell;
 use core::fmt;
@@ -36,7 +36,7 @@ choice! {
         EchoRequest(Echo<'a>) "echo_request" = [2 in _],
         /// The reply to an echo request.
         EchoReply(Echo<'a>) "echo_reply" = [3 in _],
-        /// A message of an experimenter (1.0: vendor).
+        /// An experimenter message (1.0: vendor).
         Experimenter(ExperimenterMessage<'a>) "experimenter" = [4 in _],
         /// Requests the features of a switch.
         FeaturesRequest(Empty) "features_request" = [5 in _],
@@ -70,7 +70,7 @@ choice! {
         MultipartReply(MultipartReply<'a>) "multipart_reply" = [17 in 0, 19 in 1..],
         /// Asks the switch to finish all earlier messages before it processes later ones.
         BarrierRequest(Empty) "barrier_request" = [18 in 0, 20 in 1..],
-        /// Reports that all messages before the barrier request are processed.
+        /// Reports that the switch has processed all messages before the barrier request.
         BarrierReply(Empty) "barrier_reply" = [19 in 0, 21 in 1..],
         /// Requests the queues of a port.
         QueueConfigRequest(QueueConfigRequest) "queue_get_config_request" = [20 in 0, 22 in 1..=3],
@@ -105,7 +105,7 @@ choice! {
 
 impl<'a> Message<'a> {
     /// Parses the message in `frame`. Its lists are checked when they are iterated, or by [`Message::check`].
-    /// Hello, error and echo are parsed in any version except 0.
+    /// Hello, error and echo messages may have any version except 0.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     ///
-    /// Fails like [`Message::parse`], and if padding is not zero.
+    /// Fails like [`Message::parse`], and if padding or a reserved bit is not zero.
     pub fn parse_strict(frame: Frame<'a>) -> Result<Self, Error> {
         let message = Self::read(frame, true)?;
         message.check(version_of(frame)?)?;
@@ -147,7 +147,7 @@ impl<'a> Message<'a> {
         checker.error.map_or(Ok(()), Err)
     }
 
-    /// Appends the message.
+    /// Appends the encoded message to `out`.
     ///
     /// # Errors
     ///
@@ -204,13 +204,14 @@ impl<'a> Message<'a> {
         Displayed { message: self, header }
     }
 
-    /// Composes a message from a source with the keys that [`Message::show`] writes, and appends it.
+    /// Composes a message from a source with the keys that [`Message::show`] writes, and appends it to `out`.
     /// [`tree`](crate::tree#composing) describes the optional keys and their defaults.
     ///
     /// # Errors
     ///
-    /// Fails if a key is unknown at its place and in the version, a mandatory key is missing, a value is
-    /// invalid, or the version cannot express a value. The error contains the path; nothing is appended.
+    /// Fails if a key is unknown at its place in this version, a mandatory key is missing, a value is
+    /// invalid, or the version cannot express a value. The error contains the path of the key or value.
+    /// Nothing is appended.
     pub fn compose(source: &dyn Source, out: &mut BytesMut) -> Result<(), ComposeError> {
         let clock = Cell::new(0);
         let told = TrackedSource::new(source, &clock);
@@ -243,7 +244,7 @@ fn compose_any(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeErro
             }
             _ => {
                 out.truncate(start);
-                // Access the version last, so that the error gets its path.
+                // Access the version last, so that the error gets the path of the version.
                 wire_version(told).and(Err(wrong))
             }
         };

@@ -23,9 +23,9 @@ tagged! {
     pub enum Band<'a> in Meter, "meter band length", padded false, minimum 16 {
         /// Drops the packets.
         Drop(DropBand) "drop" = [1 in 3..],
-        /// Increases the drop precedence in their DSCP field.
+        /// Increases the drop precedence in the DSCP field of the packets.
         DscpRemark(DscpRemarkBand) "dscp_remark" = [2 in 3..],
-        /// A band of an experimenter.
+        /// An experimenter band.
         Experimenter(ExperimenterBand<'a>) "experimenter" = [0xffff in 3..],
     }
 }
@@ -47,7 +47,7 @@ structure! {
     pub struct DscpRemarkBand in Meter {
         rate: u32,
         burst_size: u32,
-        /// The number of levels by which to increase it.
+        /// The number of levels by which to increase the drop precedence.
         prec_level: u8,
     }
     _ => [rate, burst_size, prec_level, 3],
@@ -95,7 +95,7 @@ structure! {
     3.. => [len, flags, meter_id, bands],
 }
 
-/// The last number of a structure and its padding, which Open vSwitch omits.
+/// The last number of a structure and its padding, both of which Open vSwitch omits.
 struct Trailing;
 
 impl Adaptor<'_, u32> for Trailing {
@@ -132,7 +132,7 @@ structure! {
         capabilities: MeterCapabilities,
         max_bands: u8,
         max_color: u8,
-        /// Since 1.5.
+        /// Present since 1.5.
         features: u32,
     }
     3..=4 => [max_meter, band_types, capabilities, max_bands, max_color, 2],

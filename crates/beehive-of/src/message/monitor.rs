@@ -28,7 +28,7 @@ flow_update! {
     pub enum FlowUpdateBody<'a> {
         /// The flow after the change.
         Full(FullUpdate<'a>) = INITIAL | ADDED | REMOVED | MODIFIED,
-        /// The transaction of the controller's own request that caused the change.
+        /// The transaction identifier of the controller's own request, which caused the change.
         Abbreviated(AbbreviatedUpdate) = ABBREV,
         /// The switch paused or resumed the updates, because there were too many.
         Pause(Pause) = PAUSED | RESUMED,

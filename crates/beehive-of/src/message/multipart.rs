@@ -55,7 +55,7 @@ choice! {
         TableDescription(Empty) "table_description" = [14 in 4..],
         /// The configurations of queues.
         QueueDescription(QueueRequest) "queue_description" = [15 in 4..],
-        /// Requests to monitor flows.
+        /// Requests for notifications of changes to flows.
         FlowMonitor(FlowMonitors<'a>) "flow_monitor" = [16 in 4..],
         /// The counters of flows.
         FlowStatistics(FlowRequest<'a>) "flow_statistics" = [17 in 5..],
@@ -63,7 +63,7 @@ choice! {
         ControllerStatus(Empty) "controller_status" = [18 in 5..],
         /// The bundle features.
         BundleFeatures(BundleFeaturesRequest<'a>) "bundle_features" = [19 in 5..],
-        /// A body of an experimenter.
+        /// An experimenter body.
         Experimenter(ExperimenterRequest<'a>) "experimenter" = [0xffff in _],
     }
 }
@@ -111,7 +111,7 @@ choice! {
         ControllerStatus(ControllerStatuses<'a>) "controller_status" = [18 in 5..],
         /// The bundle features.
         BundleFeatures(BundleFeatures<'a>) "bundle_features" = [19 in 5..],
-        /// A body of an experimenter.
+        /// An experimenter body.
         Experimenter(ExperimenterReply<'a>) "experimenter" = [0xffff in _],
     }
 }
@@ -153,7 +153,7 @@ lists! {
     TableDescriptions { tables: List<'a, TableDescription<'a>> }
     /// The configurations of queues.
     QueueDescriptions { queues: List<'a, QueueDescription<'a>> }
-    /// Requests to monitor flows.
+    /// Requests for notifications of changes to flows.
     FlowMonitors { monitors: List<'a, FlowMonitorRequest<'a>> }
     /// Updates of monitored flows.
     FlowUpdates { updates: List<'a, FlowUpdate<'a>> }
@@ -163,10 +163,10 @@ lists! {
     ControllerStatuses { controllers: List<'a, ControllerStatus<'a>> }
 }
 
-/// A statistics or multipart message: flags, and a body of one of its kinds.
+/// A statistics or multipart message: flags, and a body of one kind.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Multipart<T> {
-    /// The flags: whether another part follows.
+    /// The flags, which state whether another part follows.
     pub flags: MultipartFlags,
     /// The body.
     pub body: T,

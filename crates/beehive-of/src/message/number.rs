@@ -1,6 +1,7 @@
 //! The protocol's identifiers, enumerations and bit sets.
 //!
-//! Values without a name are preserved. If versions differ, the documentation of the constant mentions it.
+//! Values without a name are preserved. If the meaning of a constant depends on the version, its
+//! documentation says so.
 
 use crate::schema::{bits, named};
 
@@ -45,7 +46,7 @@ named! {
 }
 
 named! {
-    /// Why a packet is sent to the controller; only 0 and 1 in 1.0 and 1.1.
+    /// Why a packet is sent to the controller. 1.0 and 1.1 have reasons 0 and 1 only.
     pub struct PacketInReason(u8) {
         NO_MATCH = 0, ACTION = 1, INVALID_TTL = 2, ACTION_SET = 3, GROUP = 4, PACKET_OUT = 5,
     }
@@ -82,12 +83,12 @@ bits! {
     /// The configuration of a port.
     pub struct PortConfig(u32) {
         PORT_DOWN = 1,
-        /// 1.0 only.
+        /// Present in 1.0 only.
         NO_STP = 1 << 1,
         NO_RECV = 1 << 2,
-        /// 1.0 only.
+        /// Present in 1.0 only.
         NO_RECV_STP = 1 << 3,
-        /// 1.0 only.
+        /// Present in 1.0 only.
         NO_FLOOD = 1 << 4,
         NO_FWD = 1 << 5, NO_PACKET_IN = 1 << 6,
     }
@@ -104,8 +105,8 @@ bits! {
 }
 
 bits! {
-    /// How a switch handles IP fragments; 4 sends packets with an invalid time to live to the controller (1.1
-    /// and 1.2).
+    /// How a switch handles IP fragments. In 1.1 and 1.2, bit 2 sends packets with an invalid time to live to
+    /// the controller.
     pub struct ConfigFlags(u16) { FRAG_DROP = 1, FRAG_REASM = 2, INVALID_TTL_TO_CONTROLLER = 4 }
 }
 
@@ -177,8 +178,8 @@ bits! {
 }
 
 bits! {
-    /// The configuration of a table: in 1.1 and 1.2 what it does on a table miss (bits 0 and 1), from 1.4 on
-    /// eviction and vacancy events.
+    /// The configuration of a table: in 1.1 and 1.2, what it does on a table miss (bits 0 and 1); from 1.4
+    /// on, eviction and vacancy events.
     pub struct TableConfig(u32) { MISS_CONTINUE = 1, MISS_DROP = 2, EVICTION = 4, VACANCY_EVENTS = 8 }
 }
 
@@ -268,7 +269,7 @@ named! {
 }
 
 named! {
-    /// The command of a change to the mapping of tunnel options.
+    /// The command that changes the mapping of tunnel options.
     pub struct TlvTableCommand(u16) { ADD = 0, DELETE = 1, CLEAR = 2 }
 }
 

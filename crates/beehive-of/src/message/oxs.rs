@@ -23,7 +23,7 @@ pub struct Counter<'a> {
     pub class: u16,
     /// The number in the class.
     pub number: u8,
-    /// The value. A duration is seconds and nanoseconds of 32 bits each.
+    /// The value. A duration consists of seconds and nanoseconds, 32 bits each.
     pub value: &'a [u8],
 }
 
@@ -130,7 +130,7 @@ fn compose_entry(name: &str, source: &dyn Source, writer: &mut Writer<'_>) -> Re
 pub struct FlowCounters<'a>(pub List<'a, Counter<'a>>);
 
 impl<'a> FlowCounters<'a> {
-    /// Returns the value of the counter with this number of the standard class; `None` if it is absent.
+    /// Returns the value of the counter with this number in the standard class; `None` if it is absent.
     ///
     /// # Errors
     ///

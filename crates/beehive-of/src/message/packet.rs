@@ -12,9 +12,9 @@ structure! {
         buffer_id: BufferId = BufferId::NONE,
         /// Length of the packet in bytes.
         total_len: u16,
-        /// The port that received the packet; in the match from 1.2 on.
+        /// The port that received the packet. From 1.2 on, it is in the match instead.
         in_port: PortNo,
-        /// The underlying physical port (1.1); in the match from 1.2 on.
+        /// The underlying physical port (1.1). From 1.2 on, it is in the match instead.
         in_phy_port: PortNo,
         reason: PacketInReason,
         table_id: TableId,
@@ -34,7 +34,7 @@ structure! {
     /// A packet that the controller sends to the switch.
     pub struct PacketOut<'a> in Message {
         buffer_id: BufferId = BufferId::NONE,
-        /// The port that the switch assumes to have received the packet; in the match from 1.5 on.
+        /// The port that the switch treats as the receiving port. From 1.5 on, it is in the match instead.
         in_port: PortNo,
         /// The pipeline fields to assume for the packet (1.5).
         match_fields: Match<'a>,

@@ -1,4 +1,5 @@
-//! Ports, their changes and modification (1.0.0, 5.2.1; 1.3.5, 7.2.1; 1.4.1 and 1.5.1, 7.2.1.2).
+//! Ports, reports of their changes, and their modification (1.0.0, 5.2.1; 1.3.5, 7.2.1; 1.4.1 and 1.5.1,
+//! 7.2.1.2).
 
 use super::experimenter::Experimenter;
 use super::number::{PortConfig, PortReason};
@@ -16,7 +17,7 @@ structure! {
         config: PortConfig,
         /// The state that the switch observes; bit 0 means that there is no link.
         state: u32,
-        /// The current rate and medium; a property from 1.4 on, like the next five fields.
+        /// The current rate and medium. From 1.4 on, this field and the next five are in a property.
         curr: u32,
         advertised: u32,
         supported: u32,
@@ -25,7 +26,7 @@ structure! {
         curr_speed: u32,
         /// Maximum bit rate in kbit/s (since 1.1).
         max_speed: u32,
-        /// Since 1.4.
+        /// Present since 1.4.
         properties: List<'a, PortProperty<'a>>,
     }
     0 => [port_no as Port16, hw_addr, name, config, state, curr, advertised, supported, peer],
@@ -51,7 +52,7 @@ tagged! {
         PipelineOutput(PipelineFields<'a>) "pipeline_output" = [3 in 5..],
         /// The ports that may receive packets that are sent to this port.
         Recirculate(RecirculatePorts<'a>) "recirculate" = [4 in 5..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
@@ -121,7 +122,7 @@ structure! {
         mask: PortConfig,
         /// The features to advertise; a property from 1.4 on.
         advertise: u32,
-        /// Since 1.4.
+        /// Present since 1.4.
         properties: List<'a, PortModProperty<'a>>,
     }
     0 => [port_no as Port16, hw_addr, config, mask, advertise, 4],
@@ -132,17 +133,17 @@ structure! {
 tagged! {
     /// A property of a port modification (since 1.4).
     pub enum PortModProperty<'a> in Property, "port modification property length", padded true, minimum 4 {
-        /// For an Ethernet port.
+        /// The settings of an Ethernet port.
         Ethernet(EthernetPortMod) "ethernet" = [0 in 4..],
-        /// For an optical port.
+        /// The settings of an optical port.
         Optical(OpticalPortMod) "optical" = [1 in 4..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// The features that an Ethernet port shall advertise.
+    /// The features that an Ethernet port should advertise.
     pub struct EthernetPortMod in Property { advertise: u32 }
     _ => [advertise],
 }

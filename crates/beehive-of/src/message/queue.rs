@@ -27,7 +27,7 @@ structure! {
     /// A queue (up to 1.3).
     pub struct Queue<'a> in Queue {
         queue_id: QueueId,
-        /// Since 1.2.
+        /// Present since 1.2.
         port: PortNo,
         properties: List<'a, QueueProperty<'a>>,
     }
@@ -42,7 +42,7 @@ tagged! {
         MinRate(Rate) "min_rate" = [1 in 0..=3],
         /// The maximum rate.
         MaxRate(Rate) "max_rate" = [2 in 2..=3],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(ExperimenterQueue<'a>) "experimenter" = [0xffff in 2..=3],
     }
 }
@@ -72,11 +72,11 @@ structure! {
         tx_bytes: u64,
         tx_packets: u64,
         tx_errors: u64,
-        /// Lifetime of the queue, whole seconds (since 1.3).
+        /// Lifetime of the queue in whole seconds (since 1.3).
         duration_sec: u32,
-        /// Lifetime of the queue, nanoseconds beyond the seconds (since 1.3).
+        /// Lifetime of the queue in nanoseconds beyond `duration_sec` (since 1.3).
         duration_nsec: u32,
-        /// Since 1.4.
+        /// Present since 1.4.
         properties: List<'a, ExperimenterProperty<'a>>,
     }
     0 => [port as Port16, 2, queue_id, tx_bytes, tx_packets, tx_errors],
@@ -104,7 +104,7 @@ tagged! {
         MinRate(Rate) "min_rate" = [1 in 4..],
         /// The maximum rate.
         MaxRate(Rate) "max_rate" = [2 in 4..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }

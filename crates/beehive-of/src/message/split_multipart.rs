@@ -22,8 +22,8 @@ macro_rules! parts {
 }
 
 impl Message<'_> {
-    /// Appends the message. A statistics or multipart message whose list is too long is split into several
-    /// messages. Returns the number of messages.
+    /// Appends the encoded message to `out`. A statistics or multipart message whose list is too long is
+    /// split into several messages. Returns the number of messages.
     ///
     /// ```
     /// use beehive_of::message::{FlowEntry, Flows, Message, Multipart, ReplyBody};
@@ -97,7 +97,7 @@ impl Message<'_> {
     }
 }
 
-/// The state of writing the parts of a message.
+/// The state while the parts of a message are written.
 struct Parts<'w> {
     out: &'w mut BytesMut,
     version: Version,
@@ -155,7 +155,7 @@ impl<'w> Parts<'w> {
                 continue;
             }
 
-            // The element does not fit, so it starts another part.
+            // The element does not fit, so start another part with it.
             let element = self.out.split_off(at);
             if at == start + head || head + element.len() > MESSAGE_LENGTH_MAX {
                 return Err(EncodeError::TooLong);
@@ -170,7 +170,7 @@ impl<'w> Parts<'w> {
 
         self.close(start)?;
 
-        // Clear the flag of the last part, which no other part follows.
+        // No other part follows the last part, so give it the original flags, without the added `MORE`.
         if let Some(flags) = self.out.get_mut(start + 10..).and_then(<[u8]>::first_chunk_mut::<2>) {
             *flags = self.flags.0.to_be_bytes();
         }

@@ -10,7 +10,7 @@ use crate::schema::{NAME_OF_FIELD_10, NAME_OF_FIELD_11, Port16, Scalar, Sink, So
 structure! {
     /// The match of 1.0.
     pub struct StandardMatch10 in Match {
-        /// The fields to ignore, and the number of trailing bits to ignore in each IPv4 address.
+        /// The fields to ignore, and for each IPv4 address, the number of trailing bits to ignore.
         wildcards: u32 = wildcard::ALL_10,
         in_port: PortNo,
         dl_src: MacAddress,
@@ -103,7 +103,7 @@ pub(crate) mod wildcard {
     }
 }
 
-/// Generates functions that show and compose the fields that are not wildcarded, by name.
+/// Generates functions that show and compose, by name, the fields that are not wildcarded.
 macro_rules! counting {
     ($name:ident { $($field:ident $bit:expr;)* }) => {
         fn show_plain(&self, sink: &mut dyn Sink) {
@@ -142,7 +142,7 @@ impl StandardMatch10 {
         tp_dst wildcard::TP_DST;
     } }
 
-    /// Returns the number of ignored bits of the source and the destination address.
+    /// Returns the numbers of ignored bits in the source address and in the destination address.
     fn ignored(&self) -> (u32, u32) {
         (
             self.wildcards >> wildcard::NW_SRC_SHIFT & wildcard::NW_BITS,
@@ -331,7 +331,7 @@ fn entries(
     Ok(())
 }
 
-/// Splits an address from the text of its prefix length, which defaults to 32.
+/// Splits text into an address and the text of its prefix length, which defaults to 32.
 fn address_of(text: &str) -> Option<(Ipv4Addr, &str)> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
     Some((address.parse().ok()?, prefix))

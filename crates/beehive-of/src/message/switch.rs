@@ -19,7 +19,7 @@ structure! {
         capabilities: Capabilities,
         /// The supported actions, bit n for action type n (1.0).
         actions: u32,
-        /// Up to 1.2; a multipart message from 1.3 on.
+        /// The ports. Present up to 1.2; from 1.3 on, a multipart message carries them.
         ports: Ports<'a>,
     }
     0 => [datapath_id as Hex, n_buffers, n_tables, 3, capabilities, actions, ports],
@@ -60,25 +60,26 @@ structure! {
 }
 
 tagged! {
-    /// A property where only experimenters define any.
+    /// A property in a place where only experimenters define properties.
     pub enum ExperimenterProperty<'a> in Property, "property length", padded true, minimum 4 {
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// Which asynchronous messages a switch sends (since 1.3; 1.3.5, 7.3.10): bit n of a mask for reason n.
+    /// Which asynchronous messages a switch sends (since 1.3; 1.3.5, 7.3.10). Bit n of a mask stands for
+    /// reason n.
     pub struct AsyncConfig<'a> in Message {
-        /// 1.3 only; properties since 1.4. The first mask of each pair is for masters and equals, the second
-        /// for slaves.
+        /// The masks are present in 1.3 only; later versions have properties instead. The first mask of each
+        /// pair applies to masters and equals, the second to slaves.
         packet_in_mask: u32,
         packet_in_mask_slave: u32,
         port_status_mask: u32,
         port_status_mask_slave: u32,
         flow_removed_mask: u32,
         flow_removed_mask_slave: u32,
-        /// Since 1.4.
+        /// Present since 1.4.
         properties: List<'a, AsyncProperty<'a>>,
     }
     3 => [
@@ -91,47 +92,47 @@ structure! {
 tagged! {
     /// The reasons for which a switch sends asynchronous messages of one type (since 1.4).
     pub enum AsyncProperty<'a> in Property, "asynchronous configuration property length", padded true, minimum 4 {
-        /// Packet-in to slaves.
+        /// Packet-ins to slaves.
         PacketInSlave(Mask) "packet_in_slave" = [0 in _],
-        /// Packet-in to masters and equals.
+        /// Packet-ins to masters and equals.
         PacketInMaster(Mask) "packet_in_master" = [1 in _],
-        /// Port-status to slaves.
+        /// Port-status messages to slaves.
         PortStatusSlave(Mask) "port_status_slave" = [2 in _],
-        /// Port-status to masters and equals.
+        /// Port-status messages to masters and equals.
         PortStatusMaster(Mask) "port_status_master" = [3 in _],
-        /// Flow-removed to slaves.
+        /// Flow-removed messages to slaves.
         FlowRemovedSlave(Mask) "flow_removed_slave" = [4 in _],
-        /// Flow-removed to masters and equals.
+        /// Flow-removed messages to masters and equals.
         FlowRemovedMaster(Mask) "flow_removed_master" = [5 in _],
-        /// Role-status to slaves.
+        /// Role-status messages to slaves.
         RoleStatusSlave(Mask) "role_status_slave" = [6 in _],
-        /// Role-status to masters and equals.
+        /// Role-status messages to masters and equals.
         RoleStatusMaster(Mask) "role_status_master" = [7 in _],
-        /// Table-status to slaves.
+        /// Table-status messages to slaves.
         TableStatusSlave(Mask) "table_status_slave" = [8 in _],
-        /// Table-status to masters and equals.
+        /// Table-status messages to masters and equals.
         TableStatusMaster(Mask) "table_status_master" = [9 in _],
-        /// Request-forward to slaves.
+        /// Request-forward messages to slaves.
         RequestForwardSlave(Mask) "requestforward_slave" = [10 in _],
-        /// Request-forward to masters and equals.
+        /// Request-forward messages to masters and equals.
         RequestForwardMaster(Mask) "requestforward_master" = [11 in _],
         /// Flow statistics to slaves.
         FlowStatisticsSlave(Mask) "flow_stats_slave" = [12 in _],
         /// Flow statistics to masters and equals.
         FlowStatisticsMaster(Mask) "flow_stats_master" = [13 in _],
-        /// Controller-status to slaves.
+        /// Controller-status messages to slaves.
         ControllerStatusSlave(Mask) "cont_status_slave" = [14 in _],
-        /// Controller-status to masters and equals.
+        /// Controller-status messages to masters and equals.
         ControllerStatusMaster(Mask) "cont_status_master" = [15 in _],
-        /// Messages of an experimenter to slaves.
+        /// Experimenter messages to slaves.
         ExperimenterSlave(Experimenter<'a>) "experimenter_slave" = [0xfffe in 4..],
-        /// Messages of an experimenter to masters and equals.
+        /// Experimenter messages to masters and equals.
         ExperimenterMaster(Experimenter<'a>) "experimenter_master" = [0xffff in 4..],
     }
 }
 
 structure! {
-    /// A set of reasons, bit n for reason n.
+    /// A set of reasons; bit n stands for reason n.
     pub struct Mask in Property { mask: u32 }
     _ => [mask],
 }
@@ -153,7 +154,7 @@ tagged! {
     pub enum ControllerProperty<'a> in Property, "controller status property length", padded true, minimum 4 {
         /// The address of the controller.
         Uri(Uri<'a>) "uri" = [0 in 5..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 5..],
     }
 }

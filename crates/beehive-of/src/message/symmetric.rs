@@ -33,7 +33,7 @@ structure! {
 }
 
 structure! {
-    /// Arbitrary data, which the reply to an echo request repeats.
+    /// Arbitrary data. The reply to an echo request repeats it.
     pub struct Echo<'a> in Message { data: &'a [u8] }
     _ => [data],
 }
@@ -47,7 +47,7 @@ structure! {
 /// An error report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ErrorMessage<'a> {
-    /// `ofp_error_type`; 0xffff is an error of an experimenter, whose number is then in the data.
+    /// `ofp_error_type`; 0xffff means an experimenter error, whose data contains the experimenter number.
     pub error_type: u16,
     /// The code; its meaning depends on the type.
     pub code: u16,

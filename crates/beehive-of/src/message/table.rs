@@ -13,7 +13,7 @@ structure! {
     pub struct TableMod<'a> in Table {
         table_id: TableId,
         config: TableConfig,
-        /// Since 1.4.
+        /// Present since 1.4.
         properties: List<'a, TableProperty<'a>>,
     }
     1..=3 => [table_id, 3, config],
@@ -27,7 +27,7 @@ tagged! {
         Eviction(Eviction) "eviction" = [2 in 4..],
         /// The vacancy thresholds.
         Vacancy(Vacancy) "vacancy" = [3 in 4..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xffff in 4..],
     }
 }
@@ -68,7 +68,7 @@ structure! {
 }
 
 structure! {
-    /// The counters of a table, and up to 1.2 its capabilities.
+    /// The counters of a table and, up to 1.2, its capabilities.
     pub struct TableStatistics in Table {
         table_id: TableId,
         name: Fixed<32>,
@@ -136,9 +136,9 @@ structure! {
     /// The features of a table (since 1.3).
     pub struct TableFeatures<'a> in Table {
         table_id: TableId,
-        /// Since 1.5.
+        /// Present since 1.5.
         command: TableFeaturesCommand,
-        /// Since 1.5.
+        /// Present since 1.5.
         features: TableFeatureFlags,
         name: Fixed<32>,
         /// The bits of the metadata that can be matched.
@@ -157,15 +157,15 @@ structure! {
 }
 
 tagged! {
-    /// A property of a table's features. The names of those for the table-miss flow end in `miss`.
+    /// A property of a table's features. The properties of the table-miss flow have names that end in `miss`.
     pub enum TableFeatureProperty<'a> in Table, "table feature property length", padded true, minimum 4 {
         /// Supported instructions.
         Instructions(Kinds<'a>) "instructions" = [0 in 3..],
         /// Supported instructions of the table-miss flow.
         InstructionsMiss(Kinds<'a>) "instructions_miss" = [1 in 3..],
-        /// Tables to which goto-table can go.
+        /// Tables that a flow can continue in.
         NextTables(Tables<'a>) "next_tables" = [2 in 3..],
-        /// Tables to which the table-miss flow can go.
+        /// Tables that the table-miss flow can continue in.
         NextTablesMiss(Tables<'a>) "next_tables_miss" = [3 in 3..],
         /// Actions that can be written.
         WriteActions(Kinds<'a>) "write_actions" = [4 in 3..],
@@ -179,7 +179,7 @@ tagged! {
         Match(FieldIds<'a>) "match" = [8 in 3..],
         /// Fields that can be wildcarded.
         Wildcards(FieldIds<'a>) "wildcards" = [10 in 3..],
-        /// Fields that can be set by written actions.
+        /// Fields that written actions can set.
         WriteSetField(FieldIds<'a>) "write_setfield" = [12 in 3..],
         /// Fields that the table-miss flow's written actions can set.
         WriteSetFieldMiss(FieldIds<'a>) "write_setfield_miss" = [13 in 3..],
@@ -199,9 +199,9 @@ tagged! {
         ApplyCopyFieldMiss(FieldIds<'a>) "apply_copyfield_miss" = [21 in 5..],
         /// The supported packet types.
         PacketTypes(PacketTypes<'a>) "packet_types" = [22 in 5..],
-        /// A property of an experimenter.
+        /// An experimenter property.
         Experimenter(Experimenter<'a>) "experimenter" = [0xfffe in 3..],
-        /// A property of an experimenter for the table-miss flow.
+        /// An experimenter property for the table-miss flow.
         ExperimenterMiss(Experimenter<'a>) "experimenter_miss" = [0xffff in 3..],
     }
 }

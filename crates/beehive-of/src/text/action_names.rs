@@ -10,7 +10,7 @@ pub(super) const APPLY: u8 = 1;
 pub(super) const METADATA: u8 = 4;
 pub(super) const GOTO: u8 = 5;
 
-/// Returns the position of an instruction in the order of execution. From 1.1 on a flow has each instruction
+/// Returns the position of an instruction in the order of execution. From 1.1 on, a flow has each instruction
 /// at most once.
 pub(super) fn place(name: &str) -> u8 {
     match name {

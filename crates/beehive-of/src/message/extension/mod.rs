@@ -24,14 +24,14 @@ pub use nicira_nat::*;
 pub use nicira_statistics::*;
 pub use onf::*;
 
-/// The place of an extension, which determines the encoding of its experimenter type.
+/// The place of an extension in the protocol, which determines the encoding of its experimenter type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// An action: 16 bits, for known experimenters only.
+    /// An action. The type has 16 bits, and only the actions of known experimenters have one.
     Action,
-    /// A message: 32 bits; in 1.0 for known experimenters only.
+    /// A message. The type has 32 bits; in 1.0, only the messages of known experimenters have one.
     Message,
-    /// A statistics or multipart body: like a message, and in 1.0 followed by padding.
+    /// A statistics or multipart body. The type is encoded as in a message, and in 1.0 padding follows it.
     Statistics,
 }
 
@@ -77,33 +77,34 @@ pub trait Extension<'a>: Tagged<'a> + Copy + PartialEq + fmt::Debug + 'a {
     const FORM: Form;
 }
 
-/// An extension of an experimenter.
+/// An experimenter extension.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Extended<'a, N, O> {
-    /// An extension of Nicira, that is, Open vSwitch.
+    /// An extension by Nicira (Open vSwitch).
     Nicira(N),
-    /// An extension of the ONF.
+    /// An extension by the ONF.
     Onf(O),
-    /// An extension of another experimenter, or one with a type number too large to be known, preserved
-    /// unchanged.
+    /// An extension by another experimenter, or one whose type number is larger than any known type. It is
+    /// preserved unchanged.
     Unknown {
         /// The experimenter.
         experimenter: ExperimenterId,
-        /// The experimenter type; not on the wire in 1.0, nor in an action.
+        /// The experimenter type. For experimenters other than Nicira and the ONF, it is not on the wire in
+        /// 1.0 or in actions.
         experimenter_type: u32,
         /// The remaining bytes.
         body: &'a [u8],
     },
 }
 
-/// A message of an experimenter.
+/// An experimenter message.
 pub type ExperimenterMessage<'a> = Extended<'a, NiciraMessage<'a>, OnfMessage<'a>>;
-/// A statistics or multipart request of an experimenter.
+/// An experimenter statistics or multipart request.
 pub type ExperimenterRequest<'a> = Extended<'a, NiciraRequest<'a>, OnfRequest<'a>>;
-/// A statistics or multipart reply of an experimenter.
+/// An experimenter statistics or multipart reply.
 pub type ExperimenterReply<'a> = Extended<'a, NiciraReply<'a>, OnfReply<'a>>;
-/// An action of an experimenter.
+/// An experimenter action.
 pub type ExperimenterAction<'a> = Extended<'a, NiciraAction<'a>, OnfAction<'a>>;
 
 impl<N, O> Default for Extended<'_, N, O> {

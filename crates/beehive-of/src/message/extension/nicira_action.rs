@@ -12,8 +12,8 @@ use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Nested, Port16, Words, choice, structure, tagged};
 
 choice! {
-    /// An action of Nicira. Fields documented as "offset and count" have a bit offset in the upper 10 bits
-    /// and the number of bits minus one in the lower 6.
+    /// A Nicira action. Fields documented as "offset and count" have a bit offset in the upper 10 bits and
+    /// the number of bits minus one in the lower 6.
     pub enum NiciraAction<'a> {
         /// Looks the packet up again, as if another port had received it.
         Resubmit(Resubmit) "resubmit" = [1 in _],
@@ -33,9 +33,9 @@ choice! {
         SetTunnel64(SetTunnel64) "set_tunnel64" = [9 in _],
         /// Writes a hash of the packet to a field.
         Multipath(Multipath) "multipath" = [10 in _],
-        /// Hashes the packet to a port, and sends it there.
+        /// Selects a port by a hash of the packet, and sends the packet there.
         Bundle(HashBundle<'a>) "bundle" = [12 in _],
-        /// Hashes the packet to a port, and writes the port to a field.
+        /// Selects a port by a hash of the packet, and writes the port to a field.
         BundleLoad(HashBundle<'a>) "bundle_load" = [13 in _],
         /// Looks the packet up in a table.
         ResubmitTable(ResubmitTable) "resubmit_table" = [14 in _],
@@ -73,7 +73,7 @@ choice! {
         SetMplsLabel(NiciraSetWord) "set_mpls_label" = [30 in 0],
         /// Sets the MPLS traffic class (1.0).
         SetMplsTc(NiciraSetByte) "set_mpls_tc" = [31 in 0],
-        /// Sends the packet out of the port whose number is in a field, which may be an experimenter's.
+        /// Sends the packet out of the port whose number is in a field, which may be an experimenter field.
         OutputReg2(OutputReg2) "output_reg2" = [32 in _],
         /// Sets a field.
         RegLoad2(RegLoad2<'a>) "reg_load2" = [33 in _],
@@ -107,7 +107,7 @@ choice! {
         Decap(Decap) "decap" = [47 in 3..],
         /// Decrements the time to live of a network service header.
         DecNshTtl(NiciraNothing) "dec_nsh_ttl" = [48 in 3..],
-        /// Sets a bit of a field to whether the packet is larger than a length.
+        /// Sets a bit of a field if the packet is larger than a length, and clears it otherwise.
         CheckPacketLarger(CheckPacketLarger) "check_pkt_larger" = [49 in _],
         /// Removes a field.
         DeleteField(DeleteField) "delete_field" = [50 in _],
@@ -166,7 +166,7 @@ structure! {
 }
 
 structure! {
-    /// A note without an effect. Its length is at least 6 bytes, and with the header a multiple of 8.
+    /// A note without an effect. It has at least 6 bytes, and together with the header a multiple of 8 bytes.
     pub struct Note<'a> in Action { note: &'a [u8] }
     _ => [note],
 }
@@ -194,7 +194,7 @@ structure! {
 }
 
 structure! {
-    /// Hashes a packet to one of several ports.
+    /// Selects one of several ports by a hash of a packet.
     pub struct HashBundle<'a> in Action {
         algorithm: u16,
         hash_fields: u16,
@@ -305,7 +305,7 @@ structure! {
 }
 
 structure! {
-    /// Samples `probability` of 65 535 packets for export.
+    /// Samples `probability` out of 65 535 packets for export.
     pub struct Sample in Action {
         probability: u16,
         collector_set_id: u32,
@@ -316,7 +316,7 @@ structure! {
 }
 
 structure! {
-    /// Samples `probability` of 65 535 packets for export.
+    /// Samples `probability` out of 65 535 packets for export.
     pub struct Sample2 in Action {
         probability: u16,
         collector_set_id: u32,
@@ -351,9 +351,9 @@ structure! {
     /// Passes a packet to the connection tracker.
     pub struct ConnectionTracking<'a> in Action {
         flags: ConnectionFlags,
-        /// The field that contains the zone; none if all its bits are 0.
+        /// The field that contains the zone. If all bits of this identifier are 0, `zone` is the zone itself.
         zone_source: FieldId,
-        /// The zone, or the bits of the field as offset and count.
+        /// The zone, or the bits of `zone_source` as offset and count.
         zone: u16,
         /// The table that processes the tracked packet next; [`TableId::ALL`] for none.
         recirc_table: TableId = TableId::ALL,
@@ -402,7 +402,7 @@ structure! {
 }
 
 structure! {
-    /// Sets a bit of a field to whether a packet is larger than a length.
+    /// Sets a bit of a field if a packet is larger than a length, and clears it otherwise.
     pub struct CheckPacketLarger in Action {
         packet_length: u16,
         offset: u16,
@@ -424,32 +424,32 @@ structure! {
 }
 
 tagged! {
-    /// A property of sending a packet to a controller.
+    /// A property of the action that sends a packet to a controller.
     pub enum ControllerActionProperty<'a> in Action, "controller property length", padded true, minimum 4 {
-        /// The maximum number of bytes.
+        /// The maximum number of bytes to send.
         MaxLength(MaxLength) "max_len" = [0 in _],
         /// The controller.
         ControllerId(ControllerId) "controller_id" = [1 in _],
         /// The reason to report.
         Reason(super::nicira_message::ReasonProperty) "reason" = [2 in _],
-        /// Data to send along.
+        /// Data to send along with the packet.
         UserData(super::nicira_message::PropertyBytes<'a>) "userdata" = [3 in _],
         /// Pauses the processing until the controller resumes it.
         Pause(PauseProperty) "pause" = [4 in _],
-        /// Applies a meter.
+        /// The meter to apply.
         MeterId(MeterProperty) "meter_id" = [5 in _],
     }
 }
 
 structure! {
-    /// The maximum number of bytes. In 16-bit properties Open vSwitch includes two bytes of padding in the
-    /// length.
+    /// The maximum number of bytes to send. If the value of a property has 16 bits, Open vSwitch includes two
+    /// bytes of padding in the length of the property.
     pub struct MaxLength in Action { max_len: PacketLength = PacketLength::NO_BUFFER }
     _ => [max_len, 2],
 }
 
 structure! {
-    /// The identifier of the controller.
+    /// The identifier of the controller to send the packet to.
     pub struct ControllerId in Action { controller_id: u16 }
     _ => [controller_id, 2],
 }

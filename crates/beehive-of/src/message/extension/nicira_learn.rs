@@ -39,7 +39,7 @@ structure! {
         fin_hard_timeout: u16,
         /// The maximum number of learned flows; 0 for no limit.
         limit: u32,
-        /// The bit to set to whether the number of flows was within the limit.
+        /// The offset of the result bit, which tells whether the number of flows was within the limit.
         result_offset: u16,
         /// The field of the result bit, if the flags have [`LearnFlags::WRITE_RESULT`], and the
         /// specifications.
@@ -60,7 +60,7 @@ pub struct LearnRest<'a> {
     pub specs: List<'a, LearnSpec<'a>>,
 }
 
-/// Reads the flags and announces to [`LearnRest`] whether it has a field for the result.
+/// Reads the flags, and announces to [`LearnRest`] whether there is a field for the result.
 pub(crate) struct Announcing;
 
 impl Adaptor<'_, LearnFlags> for Announcing {
@@ -121,7 +121,7 @@ impl<'a> Value<'a> for LearnRest<'a> {
     }
 }
 
-/// A specification of the new flow: copies a number of bits from a source to a destination.
+/// A specification of the new flow, which copies a number of bits from a source to a destination.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LearnSpec<'a> {
     /// Number of bits (at most 1023).
@@ -323,8 +323,8 @@ impl<'a> Value<'a> for LearnSpec<'a> {
     }
 }
 
-/// A list of specifications that ends at one of zero bits, or at the end of the action, whose padding is
-/// zero.
+/// A list of specifications. It ends at a specification of zero bits or at the end of the action. The padding
+/// after it is zero.
 pub(crate) struct Specs;
 
 impl Specs {

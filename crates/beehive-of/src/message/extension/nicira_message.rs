@@ -15,7 +15,7 @@ use crate::port_number::PortNo;
 use crate::schema::{Hex, List, Padded, Port16, choice, structure, tagged};
 
 choice! {
-    /// A message of Nicira.
+    /// A Nicira message.
     pub enum NiciraMessage<'a> {
         /// Requests a role, before 1.2.
         RoleRequest(NiciraRoleMessage) "role_request" = [10 in _],
@@ -23,25 +23,25 @@ choice! {
         RoleReply(NiciraRoleMessage) "role_reply" = [11 in _],
         /// Selects the format of flow messages (1.0).
         SetFlowFormat(FlowFormat) "set_flow_format" = [12 in 0],
-        /// Changes a flow table, with a list of fields.
+        /// Changes a flow table; the match is a list of fields.
         FlowMod(NiciraFlowMod<'a>) "flow_mod" = [13 in _],
-        /// Reports that a flow was removed, with a list of fields.
+        /// Reports that a flow was removed; the match is a list of fields.
         FlowRemoved(NiciraFlowRemoved<'a>) "flow_removed" = [14 in _],
         /// Adds a table number to flow modifications of 1.0.
         FlowModTableId(FlowModTableId) "flow_mod_table_id" = [15 in _],
         /// Selects the format of packet-ins.
         SetPacketInFormat(SetPacketInFormat) "set_packet_in_format" = [16 in _],
-        /// A packet that the switch sends to the controller, with a list of fields.
+        /// A packet that the switch sends to the controller; its metadata is a list of fields.
         PacketIn(NiciraPacketIn<'a>) "packet_in" = [17 in _],
         /// Makes flow statistics report the ages of flows.
         FlowAge(Empty) "flow_age" = [18 in _],
         /// Sets which asynchronous messages the switch sends.
         SetAsyncConfig(NiciraAsyncConfig) "set_async_config" = [19 in _],
-        /// Sets the identifier of the controller, to which actions refer.
+        /// Sets the controller identifier that actions refer to.
         SetControllerId(SetControllerId) "set_controller_id" = [20 in _],
         /// Cancels a flow monitor.
         FlowMonitorCancel(MonitorCancel) "flow_monitor_cancel" = [21 in 0..=2],
-        /// Reports that the switch paused a flow monitor, because there are too many updates.
+        /// Reports that the switch paused a flow monitor, because there were too many updates.
         FlowMonitorPaused(Empty) "flow_monitor_paused" = [22 in 0..=2],
         /// Reports that the switch resumed a flow monitor.
         FlowMonitorResumed(Empty) "flow_monitor_resumed" = [23 in 0..=2],
@@ -75,13 +75,13 @@ structure! {
 }
 
 structure! {
-    /// The format of flow messages: 0 for that of 1.0, 2 for lists of fields.
+    /// The format of flow messages: 0 is the format of 1.0, and 2 is lists of fields.
     pub struct FlowFormat in Message { format: u32 }
     _ => [format],
 }
 
 structure! {
-    /// Changes a flow table, with a list of fields.
+    /// Changes a flow table; the match is a list of fields.
     pub struct NiciraFlowMod<'a> in FlowMod {
         cookie: u64,
         /// The command, with the table in the upper 8 bits if [`FlowModTableId`] enabled that.
@@ -93,9 +93,9 @@ structure! {
         out_port: PortNo = PortNo::ANY,
         flags: FlowModFlags,
         match_fields: OxmFields<'a>,
-        /// 1.0 only.
+        /// Present in 1.0 only.
         actions: Actions<'a>,
-        /// Since 1.1.
+        /// Present since 1.1.
         instructions: Instructions<'a>,
     }
     0 => [
@@ -109,7 +109,7 @@ structure! {
 }
 
 structure! {
-    /// Reports that a flow was removed, with a list of fields.
+    /// Reports that a flow was removed; the match is a list of fields.
     pub struct NiciraFlowRemoved<'a> in Message {
         cookie: u64,
         priority: u16,
@@ -142,7 +142,7 @@ structure! {
 }
 
 structure! {
-    /// A packet that the switch sends to the controller, with a list of fields.
+    /// A packet that the switch sends to the controller; its metadata is a list of fields.
     pub struct NiciraPacketIn<'a> in Message {
         buffer_id: BufferId = BufferId::NONE,
         total_len: u16,
@@ -156,8 +156,8 @@ structure! {
 }
 
 structure! {
-    /// Which asynchronous messages a switch sends: bit n of a mask for reason n; the first mask is for
-    /// masters, the second for slaves.
+    /// Which asynchronous messages a switch sends. Bit n of a mask stands for reason n. The first mask of
+    /// each pair applies to masters, the second to slaves.
     pub struct NiciraAsyncConfig in Message {
         packet_in_mask: u32,
         packet_in_mask_slave: u32,
@@ -227,7 +227,8 @@ structure! {
 }
 
 structure! {
-    /// A packet to the controller, or from the controller to resume, as properties.
+    /// A packet as properties: one that the switch sends to the controller, or one that the controller
+    /// resumes.
     pub struct PacketProperties<'a> in Message { properties: List<'a, PacketProperty<'a>> }
     _ => [properties],
 }
@@ -249,7 +250,7 @@ tagged! {
         Reason(ReasonProperty) "reason" = [5 in _],
         /// The metadata fields of the packet.
         Metadata(MetadataProperty<'a>) "metadata" = [6 in _],
-        /// The data of the action.
+        /// The user data of the action that sent the packet.
         UserData(PropertyBytes<'a>) "userdata" = [7 in _],
         /// Opaque state that the switch needs to resume the packet.
         Continuation(PropertyBytes<'a>) "continuation" = [8 in _],
@@ -257,7 +258,7 @@ tagged! {
 }
 
 structure! {
-    /// A property of bytes.
+    /// A property whose value is bytes.
     pub struct PropertyBytes<'a> in Property { data: &'a [u8] }
     _ => [data],
 }

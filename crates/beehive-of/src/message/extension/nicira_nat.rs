@@ -1,4 +1,4 @@
-//! Nicira's `nat` action. A bit set tells which bounds of the ranges are present.
+//! Nicira's `nat` action. A bit set states which bounds of the ranges are present.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use crate::version::Version;
 /// Translates addresses and ports. Nested in a [`ConnectionTracking`](super::ConnectionTracking) action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nat {
-    /// The end to translate, and how to choose a port.
+    /// Which end of the connection to translate, and how to choose a port.
     pub flags: NatFlags,
     /// The first IPv4 address of the range.
     pub ipv4_min: Option<Ipv4Addr>,

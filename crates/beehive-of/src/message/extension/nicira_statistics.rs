@@ -20,7 +20,7 @@ choice! {
         Flow(NiciraFlowRequest<'a>) "flow" = [0 in 0],
         /// Sums of the counters of flows.
         Aggregate(NiciraFlowRequest<'a>) "aggregate" = [1 in 0],
-        /// Requests to monitor flows.
+        /// Requests for notifications of changes to flows.
         FlowMonitor(NiciraMonitors<'a>) "flow_monitor" = [2 in 0..=2],
         /// The IPFIX export counters of a bridge.
         IpfixBridge(Empty) "ipfix_bridge" = [3 in _],
@@ -95,7 +95,7 @@ structure! {
 }
 
 structure! {
-    /// Requests to monitor flows.
+    /// Requests for notifications of changes to flows.
     pub struct NiciraMonitors<'a> in Statistics { monitors: List<'a, NiciraMonitorRequest<'a>> }
     _ => [monitors],
 }
@@ -146,7 +146,7 @@ structure! {
 }
 
 flow_update! {
-    /// A change to a monitored flow, in the format of Nicira and the ONF (1.3).
+    /// A change to a monitored flow, in the format of Nicira or (in 1.3) of the ONF.
     pub struct NiciraUpdate of NiciraFlowEvent;
     /// The body of a flow update, which depends on the event.
     // Updates are short-lived values on the stack. Boxing the large variant would add an allocation.
@@ -154,7 +154,7 @@ flow_update! {
     pub enum NiciraUpdateBody<'a> {
         /// The flow after the change.
         Full(NiciraFullUpdate<'a>) = ADDED | DELETED | MODIFIED,
-        /// The transaction of the controller's own request that caused the change.
+        /// The transaction identifier of the controller's own request, which caused the change.
         Abbreviated(AbbreviatedUpdate) = ABBREV,
     }
     default ABBREV, Abbreviated

@@ -13,11 +13,11 @@ use crate::port_number::PortNo;
 use crate::schema::{List, choice, structure};
 
 choice! {
-    /// A message of the ONF.
+    /// An ONF message.
     pub enum OnfMessage<'a> {
         /// Cancels a flow monitor.
         FlowMonitorCancel(MonitorCancel) "flow_monitor_cancel" = [1870 in 3],
-        /// Reports that the switch paused a flow monitor, because there are too many updates.
+        /// Reports that the switch paused a flow monitor, because there were too many updates.
         FlowMonitorPaused(Empty) "flow_monitor_paused" = [1871 in 3],
         /// Reports that the switch resumed a flow monitor.
         FlowMonitorResumed(Empty) "flow_monitor_resumed" = [1872 in 3],
@@ -35,7 +35,7 @@ choice! {
 choice! {
     /// The body of an ONF multipart request.
     pub enum OnfRequest<'a> {
-        /// Requests to monitor flows.
+        /// Requests for notifications of changes to flows.
         FlowMonitor(OnfMonitors<'a>) "flow_monitor" = [1870 in 3],
     }
 }
@@ -49,7 +49,7 @@ choice! {
 }
 
 choice! {
-    /// An action of the ONF.
+    /// An ONF action.
     pub enum OnfAction<'a> {
         /// Copies bits of a field to another field.
         CopyField(OnfCopyField) "copy_field" = [3200 in 3..=4],
@@ -73,7 +73,7 @@ impl<'a> Extension<'a> for OnfAction<'a> {
 }
 
 structure! {
-    /// Requests to monitor flows.
+    /// Requests for notifications of changes to flows.
     pub struct OnfMonitors<'a> in Statistics { monitors: List<'a, OnfMonitorRequest<'a>> }
     _ => [monitors],
 }
