@@ -35,12 +35,13 @@ const SAME: &[(u16, u8, u8)] = &[
 ];
 
 impl FieldId {
-    /// Returns the standard equivalent of a Nicira or ONF field if it has the same width, and any other field
-    /// unchanged.
+    /// Returns the standard equivalent of a Nicira or ONF field if it has the same width, and the short form
+    /// of Nicira's `dp_hash`. Returns any other field unchanged.
     pub(crate) fn standard(self) -> Self {
         match SAME.iter().find(|(of, known, _)| (*of, *known) == (self.class, self.number)) {
             Some((_, _, number)) => Self { class: class::BASIC, number: *number, ..self },
-            // The ONF's extension fields have the numbers that 1.5 assigned later.
+            // The ONF's extension fields have the same numbers that 1.5 later assigned to the standard
+            // fields.
             None if (self.class, self.experimenter) == (class::EXPERIMENTER, experimenter::ONF) => {
                 Self { class: class::BASIC, experimenter: 0, length: self.length.saturating_sub(4), ..self }
             }

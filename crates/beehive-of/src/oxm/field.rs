@@ -17,7 +17,7 @@ pub struct FieldId {
     pub class: u16,
     /// The number in the class (7 bits).
     pub number: u8,
-    /// Whether it has a mask.
+    /// Whether the field has a mask.
     pub masked: bool,
     /// The length of value, mask and experimenter number together, in bytes.
     pub length: u8,
@@ -47,7 +47,7 @@ impl FieldId {
         }
     }
 
-    /// Returns whether both are the same field, ignoring mask and length.
+    /// Returns whether both identify the same field, ignoring mask and length.
     pub(crate) const fn has_number_of(&self, other: &Self) -> bool {
         self.class == other.class && self.number == other.number && self.experimenter == other.experimenter
     }
@@ -81,12 +81,12 @@ impl FieldId {
         self.length.saturating_sub(self.overhead()) >> self.masked as u8
     }
 
-    /// Returns whether the field is a tunnel option, whose length is configured in the switch and may be 0.
+    /// Returns whether the field is a tunnel option. Its length is configured in the switch and may be 0.
     pub const fn is_option(&self) -> bool {
         self.class == class::NXM_NX && matches!(self.number, 40..=103)
     }
 
-    /// Returns how many bytes of the length the experimenter number takes.
+    /// Returns how many bytes of `length` the experimenter number takes.
     const fn overhead(&self) -> u8 {
         if self.class == class::EXPERIMENTER { 4 } else { 0 }
     }
@@ -124,7 +124,7 @@ impl fmt::Display for FieldId {
     }
 }
 
-/// Parses a name as [`FieldId`] displays it.
+/// Parses a name in the notation in which [`FieldId`] displays it.
 fn parse_name(name: &str) -> Option<(FieldId, Option<&'static Known>)> {
     if let Some(known) = named_field(name) {
         return Some((FieldId::of(known), Some(known)));
@@ -231,7 +231,8 @@ impl<'a> OxmField<'a> {
         }
     }
 
-    /// Returns the kind of the value; raw bytes if its length does not fit the registered kind.
+    /// Returns the kind of the value, or raw bytes if the length of the value does not fit the registered
+    /// kind.
     fn kind(&self) -> FieldKind {
         match self.id().known() {
             Some(known) if known.kind.allows(self.value.len()) => known.kind,
@@ -245,8 +246,8 @@ impl<'a> OxmField<'a> {
         usual.allows(self.value.len())
     }
 
-    /// Writes the field to a sink as an entry of a record. If its length is not the one that its name
-    /// implies, the key contains the length.
+    /// Writes the field to a sink as an entry of a record. If the length of the field is not the one that its
+    /// name implies, the key contains the length.
     pub(crate) fn show_entry(&self, sink: &mut dyn Sink) {
         let (mut name, id) = (Short::default(), self.id());
         let _ = match self.has_usual_length() {

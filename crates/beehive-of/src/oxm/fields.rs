@@ -10,12 +10,12 @@ use super::class::{BASIC, NXM_OF};
 use super::field::OxmField;
 use super::registry::Need;
 
-/// Fields in order, shown as one record with the name and the value of each.
+/// A list of fields, in order. It is shown as one record with the name and the value of each field.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct OxmFields<'a>(pub List<'a, OxmField<'a>>);
 
 impl<'a> OxmFields<'a> {
-    /// Returns the field with this number of the standard class.
+    /// Returns the field with this number in the standard class.
     ///
     /// # Errors
     ///
@@ -30,9 +30,9 @@ impl<'a> OxmFields<'a> {
         Ok(None)
     }
 
-    /// Checks the semantics of the fields: lengths, masks only where they are allowed, no value bits outside
-    /// of masks, no duplicates, and that the prerequisites of each field come before it (1.3.5, 7.2.3.6 and
-    /// table 12). Errors report `offset`.
+    /// Checks the semantics of the fields: their lengths are valid, only fields that support a mask have one,
+    /// no value has bits outside of its mask, no field is duplicated, and the prerequisites of each field
+    /// come before it (1.3.5, 7.2.3.6 and table 12). Errors report `offset`.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl<'a> OxmFields<'a> {
         for (index, field) in self.0.iter().enumerate() {
             let field = field?;
 
-            // Each field is compared with all earlier ones, so their number is limited.
+            // Each field is compared with all earlier fields, so the number of fields is limited.
             if index >= MATCH_FIELDS_MAX {
                 return Err(wrong(ErrorKind::Value, "match field (too many)"));
             }
@@ -87,8 +87,8 @@ impl<'a> OxmFields<'a> {
 }
 
 impl OxmField<'_> {
-    /// Returns whether this field satisfies a prerequisite, even if it is the Nicira or ONF equivalent of the
-    /// required field.
+    /// Returns whether this field satisfies a prerequisite. The Nicira or ONF equivalent of the required
+    /// field does, too.
     fn meets(&self, need: &Need) -> bool {
         let value = self.value.iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         let number = match self.id().standard() {

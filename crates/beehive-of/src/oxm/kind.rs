@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use crate::address::MacAddress;
 use crate::port_number::PortNo;
 
-/// The type of a field's value and its length.
+/// The type and the length of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldKind {
     /// A port number, 4 bytes.
@@ -26,7 +26,7 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// Returns the length of the value in bytes; the maximum if it varies.
+    /// Returns the length of the value in bytes, or the maximum length if it varies.
     pub const fn length(self) -> u8 {
         match self {
             Self::Port | Self::Ipv4 => 4,
@@ -116,7 +116,7 @@ impl FieldKind {
     }
 }
 
-/// Parses a number, decimal or hexadecimal after `0x`.
+/// Parses a number: decimal, or hexadecimal after `0x`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),

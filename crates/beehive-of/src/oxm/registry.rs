@@ -1,4 +1,4 @@
-//! The registry of named fields: the specification's (1.5.1, 7.2.3.8), Nicira's and the ONF's.
+//! The registry of named fields: those of the specification (1.5.1, 7.2.3.8), of Nicira and of the ONF.
 
 use super::class::{BASIC, ERICSSON, EXPERIMENTER, NXM_NX, NXM_OF, PACKET_REGISTERS};
 use super::kind::FieldKind::{self, Bytes, Decimal, Hex, Ipv4, Ipv6, Mac, Port};
@@ -20,11 +20,12 @@ pub struct Known {
     pub maskable: bool,
     /// The minor number of the first version that has the field.
     pub since: u8,
-    /// The prerequisites: a match must also have one of these fields with its value. Empty if there are none.
+    /// The prerequisites: a match with this field must also have one of these fields, with the required
+    /// value. Empty if the field has no prerequisites.
     pub needs: &'static [Need],
 }
 
-/// A prerequisite: a field and its value on which another field depends.
+/// A prerequisite: a field, and the value that it must have so that another field may be present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Need {
     /// The number of the field in the standard class.
@@ -72,7 +73,7 @@ macro_rules! fields {
     (@mask exact) => { false };
 }
 
-/// All registered fields. Within a class they are sorted by number.
+/// All registered fields. Within a class, they are sorted by number.
 pub const FIELDS: &[Known] = fields! {
     BASIC of 0 {
         0 "in_port" Port, exact, 2, NONE;
@@ -310,7 +311,7 @@ pub const FIELDS: &[Known] = fields! {
 /// this function returns the cookie, and [`FieldId::known`](super::FieldId::known) distinguishes the two by
 /// length.
 pub fn known(class: u16, number: u8, experimenter: u32) -> Option<&'static Known> {
-    // Fast path: for numbers 0 to 39 of the standard class the number is the index.
+    // Fast path: for numbers 0 to 39 of the standard class, the number is the index.
     match FIELDS.get(usize::from(number)) {
         Some(field) if field.class == class && field.number == number => Some(field),
         _ => FIELDS
