@@ -30,7 +30,7 @@ fn told<T: Scalar>(source: &dyn Source, field: &'static str) -> Result<T, Encode
     T::parse(source).ok_or(EncodeError::Value { field })
 }
 
-/// A port number in the 16 bits of 1.0.
+/// A port number encoded in 16 bits, as in 1.0.
 pub(crate) struct Port16;
 
 impl Adaptor<'_, PortNo> for Port16 {
@@ -55,7 +55,7 @@ impl Adaptor<'_, PortNo> for Port16 {
     }
 }
 
-/// A number in 8 bits.
+/// A number encoded in 8 bits.
 pub(crate) struct Byte;
 
 impl<T> Adaptor<'_, T> for Byte
@@ -174,7 +174,7 @@ impl<'a> Adaptor<'a, List<'a, u16>> for Words {
     }
 }
 
-/// Actions nested in an action. The depth is limited, because code that traverses them recurses.
+/// Actions nested in an action. Their depth is limited, because code that traverses them is recursive.
 pub(crate) struct Nested;
 
 impl<'a, T: Value<'a>> Adaptor<'a, T> for Nested {

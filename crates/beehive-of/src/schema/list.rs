@@ -72,7 +72,7 @@ impl<'a, T: Value<'a>> List<'a, T> {
         }
     }
 
-    /// Iterates over the elements in order. The iterator ends after the first malformed one.
+    /// Iterates over the elements in order. The iterator ends after the first malformed element.
     #[inline]
     pub const fn iter(&self) -> Elements<'a, T> {
         Elements { source: self.source }
@@ -105,7 +105,8 @@ impl<'a, T: Value<'a>> List<'a, T> {
         self.iter().try_for_each(|element| element.map(drop))
     }
 
-    /// Appends the elements. Bytes of a message of the same version are copied unchanged.
+    /// Appends the elements. If they come from a message of the same version, their bytes are copied
+    /// unchanged.
     #[inline]
     pub(crate) fn append(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
         match self.source {

@@ -13,7 +13,7 @@ pub struct Reader<'a> {
     version: Version,
     part: Part,
     field: &'static str,
-    /// Length or count of a later field, from the field that announced it.
+    /// Length or count of a later field, as an earlier field announced it.
     announced: usize,
     /// Whether padding must be zero.
     strict: bool,
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         self.offset
     }
 
-    /// Returns whether everything is read.
+    /// Returns whether all bytes have been read.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         Ok(core::mem::replace(self, inner).rest)
     }
 
-    /// Continues with the bytes after a structure that was read to its end.
+    /// Continues with the bytes after a structure that has been read to its end.
     #[inline]
     pub(crate) fn go_on(&mut self, after: &'a [u8]) {
         self.rest = after;
@@ -246,13 +246,13 @@ impl<'a> Reader<'a> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Returns a reader of the bytes between this position and that of `later` in the same message.
+    /// Returns a reader of the bytes between this position and the position of `later` in the same message.
     pub(crate) fn up_to(mut self, later: &Self) -> Self {
         self.rest = self.rest.get(..later.offset.saturating_sub(self.offset)).unwrap_or(&[]);
         self
     }
 
-    /// Splits off a reader of as many bytes as announced, and skips them.
+    /// Splits off a reader of the announced number of bytes, and skips these bytes.
     #[inline]
     pub(crate) fn announced(&mut self) -> Result<Self, Error> {
         self.inner(self.announced, 0, self.offset, self.field)

@@ -36,7 +36,7 @@ pub trait Sink {
     /// Ends the innermost list.
     fn close_list(&mut self);
 
-    /// Receives the error of a list whose rest is malformed.
+    /// Receives the error that ends a list, because the rest of the list is malformed.
     fn error(&mut self, error: Error);
 }
 
@@ -46,7 +46,7 @@ pub struct Text<W> {
     out: W,
     result: fmt::Result,
     depth: usize,
-    /// Whether the current list or record has a value already.
+    /// Whether the current list or record already has a value.
     follows: bool,
     /// Whether the next value belongs to a key.
     keyed: bool,

@@ -1,16 +1,17 @@
 //! The interface of named values that messages are composed from.
 
-/// The `field` of the error for an unknown match field name, from 1.2 on.
+/// The `field` of the error for an unknown name of a match field, from 1.2 on.
 pub(crate) const NAME_OF_FIELD: &str = "name of a match field";
-/// The `field` of the error for an unknown match field name in 1.0.
+/// The `field` of the error for an unknown name of a match field in 1.0.
 pub(crate) const NAME_OF_FIELD_10: &str = "name of a match field of 1.0";
-/// The `field` of the error for an unknown match field name in 1.1.
+/// The `field` of the error for an unknown name of a match field in 1.1.
 pub(crate) const NAME_OF_FIELD_11: &str = "name of a match field of 1.1";
 
-/// A value to compose from: a number, text, a boolean, a list or a record. Implement it for another tree
-/// type, such as a JSON value.
+/// A value to compose from: a number, text, a boolean, a list or a record. Implement this trait for another
+/// tree type, such as a JSON value.
 pub trait Source {
-    /// Returns the field of a record with this name; `None` if there is none or this is not a record.
+    /// Returns the field with this name in a record; `None` if there is no such field or this is not a
+    /// record.
     fn field(&self, name: &str) -> Option<&dyn Source>;
 
     /// Returns the field of a record at this index, with its name.

@@ -17,9 +17,10 @@
 //! }
 //! ```
 //!
-//! Besides fields, a layout can contain a number (bytes of padding), `len` (the length of the structure in 16
-//! bits; the structure ends there), `size` (the length of the later field that is `as Sized`, in 16 bits) and
-//! `fill` (padding of an element to 8 bytes). Layouts are selected by the minor version: 3 is OpenFlow 1.3.
+//! Besides fields, a layout can contain a number (that many bytes of padding), `len` (the length of the
+//! structure in 16 bits, which determines where the structure ends), `size` (the length of the later field
+//! that is `as Sized`, in 16 bits) and `fill` (padding of an element to a multiple of 8 bytes). Layouts are
+//! selected by the minor version: 3 is OpenFlow 1.3.
 
 /// Declares a structure. See the module documentation.
 macro_rules! structure {
@@ -47,7 +48,7 @@ macro_rules! structure {
         pub struct $name $($generics)* {
             $(
                 $(#[$field_meta])*
-                #[doc = concat!("`", stringify!($field), "` of the structure.")]
+                #[doc = concat!("The `", stringify!($field), "` field.")]
                 pub $field: $type,
             )*
         }
@@ -89,8 +90,8 @@ macro_rules! structure {
                 writer: &mut $crate::schema::Writer<'_>,
             ) -> Result<(), $crate::encode::EncodeError> {
                 let default = Self::default();
-                // Each written field is reset to its default. A field that differs afterwards is not in the
-                // layout.
+                // Each field that is written is reset to its default in `left`. If a field still differs from
+                // its default at the end, the layout does not have it.
                 let mut left = *self;
                 let start = writer.position();
                 let mut length_at = None;
@@ -144,7 +145,7 @@ macro_rules! structure {
         }
 
         impl $($generics)* $name $($generics)* {
-            /// Writes the fields that the version has to a sink.
+            /// Writes the fields that exist in the version to a sink.
             #[allow(unused_variables, unreachable_patterns)]
             pub(crate) fn show_fields(
                 &self,
@@ -266,7 +267,7 @@ use super::value::Value;
 use super::writer::Writer;
 use crate::encode::EncodeError;
 
-/// Returns the name that a field is shown with. `match` is a keyword, so no Rust field can have that name.
+/// Returns the name under which a field is shown. `match` is a keyword, so no Rust field can have that name.
 pub(crate) const fn told_name(field: &'static str) -> &'static str {
     match field.as_bytes() {
         b"match_fields" => "match",
@@ -274,7 +275,7 @@ pub(crate) const fn told_name(field: &'static str) -> &'static str {
     }
 }
 
-/// Composes a field. `_default` only determines its type. Errors about a scalar get the name of the field.
+/// Composes a field. `_default` only determines its type. Errors about a scalar name the field.
 pub(crate) fn compose_field<'a, T: Value<'a>>(
     _default: &T,
     told: &dyn Source,

@@ -9,7 +9,8 @@ use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::version::Version;
 
-/// How the elements of a tagged union are framed. All start with a type number and a length of 16 bits each.
+/// How the elements of a tagged union are framed. Every element starts with a type number and a length, 16
+/// bits each.
 #[derive(Clone, Copy)]
 pub(crate) struct Framing {
     /// The part of the message, for errors.
@@ -155,7 +156,7 @@ macro_rules! choice {
             $( $(#[$variant_meta])* $variant($type), )*
             /// An element of an unknown type, preserved unchanged.
             Unknown {
-                /// Its type number.
+                /// The type number.
                 kind: u16,
                 /// The bytes after the length field.
                 body: &$life [u8],

@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::port_number::PortNo;
 use crate::version::Version;
 
-/// A part of a message: a number, an address, a structure or a list. Only this crate implements it, because
-/// lists rely on its correctness.
+/// A part of a message: a number, an address, a structure or a list. Only this crate can implement this
+/// trait, because lists rely on a correct implementation.
 pub trait Value<'a>: Copy + PartialEq + fmt::Debug + 'a {
     /// Reads the value.
     ///
@@ -151,7 +151,7 @@ impl Scalar for PortNo {
     }
 }
 
-/// All bytes to the end of the container.
+/// All bytes up to the end of the container.
 impl<'a> Value<'a> for &'a [u8] {
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {

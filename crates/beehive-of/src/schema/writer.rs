@@ -1,4 +1,4 @@
-//! The writer that structures are encoded with.
+//! The writer that encodes structures.
 
 use bytes::{BufMut, BytesMut};
 
@@ -83,7 +83,7 @@ impl<'w> Writer<'w> {
         &mut self,
         field: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
-        // Take the position first: parts of the field may announce lengths of their own.
+        // Take the position first, because parts of the field may announce their own lengths.
         let at = self.announcement.take();
         let start = self.position();
         field(self)?;
@@ -108,7 +108,7 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    /// Creates the error that names what the version cannot express.
+    /// Creates the error for something that the version cannot express; `field` names it.
     #[cold]
     pub(crate) fn unsupported(&self, field: &'static str) -> EncodeError {
         EncodeError::unsupported(self.version, field)
