@@ -8,7 +8,7 @@ use crate::encode::EncodeError;
 /// Maximum number of characters of a value that an error message shows.
 const SHOWN_MAX: usize = 40;
 
-/// Why no message can be composed from named values. The buffer is left unchanged.
+/// Why a message cannot be composed from named values. The buffer is left unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComposeError {
     path: String,
@@ -19,7 +19,7 @@ pub struct ComposeError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ComposeProblem {
-    /// In this version no field at this place has this name.
+    /// No field at this place has this name in this version.
     Unknown {
         /// The most similar valid name, if there is one.
         nearest: Option<String>,
@@ -28,8 +28,8 @@ pub enum ComposeProblem {
     Twice,
     /// The key is mandatory, but absent.
     Missing,
-    /// The value is misspelled, out of range, of the wrong type, or not valid in this version. Contains the
-    /// value unless it is null, a list or a record.
+    /// The value is misspelled, out of range, of the wrong type, or not valid in this version. This variant
+    /// contains the value, unless it is null, a list or a record.
     Value(Option<String>),
     /// The value cannot be encoded.
     Encode(EncodeError),
@@ -40,12 +40,12 @@ impl ComposeError {
         Self { path, problem }
     }
 
-    /// The path of the value from the root, for example `actions[0].port`.
+    /// Returns the path of the value from the root, for example `actions[0].port`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The problem with the value.
+    /// Returns the problem with the value.
     pub const fn problem(&self) -> &ComposeProblem {
         &self.problem
     }

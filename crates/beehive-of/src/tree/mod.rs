@@ -1,24 +1,24 @@
-//! A message as a tree of named values, which can be written as JSON or another notation, searched, changed,
-//! and composed to a message again.
+//! A message as a tree of named values. Programs can write the tree as JSON or in another notation, search
+//! it, change it, and compose it to a message again.
 //!
 //! The feature `serde` implements `Serialize` and `Deserialize` for [`Node`]. If the value of a match field
 //! is longer or shorter than its name implies, the key contains the length of value, mask and experimenter
-//! number in bytes: `tcp_src:3`. The tree omits padding and the wildcarded fields of the fixed matches of 1.0
-//! and 1.1.
+//! number in bytes: `tcp_src:3`. The tree does not contain padding, nor the wildcarded fields of the fixed
+//! matches of 1.0 and 1.1.
 //!
 //! # Composing
 //!
 //! [`Message::compose`](crate::message::Message::compose) refuses keys that are misspelled or not valid at
-//! their place or in the version, and values that are not valid for their field. [`ComposeError`] has the
-//! path and, for keys, the most similar valid name.
+//! their place or in the version, and values that are not valid for their field. [`ComposeError`] contains
+//! the path and, for keys, the most similar valid name.
 //!
 //! These keys are mandatory: `version` (`"1.3"`, or the number in the header); `type`, of the message and of
 //! each action, instruction, property and similar element; `multipart`; `experimenter`; `event`; `error_type`
 //! and `code`; and in a `learn` action's specifications `bit_count`, `source` or `value`, and one of
-//! `match_field`, `load` and `output`. Every other key is optional. Its default is the one that its structure
-//! has by `Default`: 0, an empty list, a match of all packets; where the structure defines it so, no buffer,
-//! any port and any group. `xid` defaults to 0. For example, a flow of 1.3 without `priority` has priority 0,
-//! and an action `output` without `port` goes to port 0.
+//! `match_field`, `load` and `output`. Every other key is optional. Its default is the one in the `Default`
+//! of its structure: 0, an empty list or a match of all packets, unless the structure defines another one (no
+//! buffer, any port or any group). `xid` defaults to 0. For example, a flow of 1.3 without `priority` has
+//! priority 0, and an action `output` without `port` goes to port 0.
 //!
 //! Named values are case-insensitive (`"LOCAL"`), a single flag need not be in a list, and numbers may be
 //! text, decimal or hexadecimal after `0x`. Keys and types are case-sensitive.

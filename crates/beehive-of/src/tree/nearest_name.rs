@@ -3,8 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Maximum length of a name that is compared, in bytes. It bounds the time; a longer name is unlikely to be a
-/// typing error.
+/// Maximum length of a name that is compared, in bytes. The limit bounds the running time, and a longer name
+/// is unlikely to be a typing error.
 const LONGEST: usize = 64;
 
 /// Returns the known name that is most similar to `name`, if at most a third of the letters differ.

@@ -33,7 +33,7 @@ impl Node {
     }
 }
 
-/// Makes a tree a source to compose a message from.
+/// Makes a tree a source from which a message can be composed.
 impl Source for Node {
     fn field(&self, name: &str) -> Option<&dyn Source> {
         let Self::Record(values) = self else { return None };

@@ -1,5 +1,5 @@
-//! A source that records which of its values are read, to refuse unused values and to find the path of an
-//! error.
+//! A source that records which of its values are read, in order to refuse unused values and to find the path
+//! of an error.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -39,19 +39,19 @@ pub(crate) struct TrackedSource<'t> {
     place: Place<'t>,
     /// Logical clock shared by the whole tree; counts accesses.
     clock: &'t Cell<u64>,
-    /// Time of the last access to this value; 0 if there was none.
+    /// Time of the last access to this value; 0 if there was no access.
     used: Cell<u64>,
-    /// Whether its number, text or flag was read.
+    /// Whether the number, text or flag of this value was read.
     read: Cell<bool>,
     values: OnceCell<Vec<TrackedSource<'t>>>,
-    /// Names of the fields that were requested but are absent, the latest last.
+    /// Names of the fields that were requested but are absent, with the latest request last.
     absent: RefCell<Vec<String>>,
-    /// Time of the latest request for an absent field; 0 if there was none.
+    /// Time of the latest request for an absent field; 0 if there was no such request.
     missed: Cell<u64>,
 }
 
 impl<'t> TrackedSource<'t> {
-    /// Wraps the root of a source, with no access recorded.
+    /// Wraps the root of a source. No access is recorded yet.
     pub(crate) fn new(source: &'t dyn Source, clock: &'t Cell<u64>) -> Self {
         Self::at(Place::Root, source, clock)
     }
@@ -102,7 +102,7 @@ impl<'t> TrackedSource<'t> {
         self.values().iter().find(|value| value.place == place)
     }
 
-    /// Returns the error of the first value that was not read, in preorder.
+    /// Returns the error for the first value, in preorder, that was not read.
     pub(crate) fn unused(&self) -> Option<ComposeError> {
         self.unused_below("")
     }
@@ -125,7 +125,7 @@ impl<'t> TrackedSource<'t> {
         })
     }
 
-    /// Returns the error of a child that was not read.
+    /// Returns the error for a child that was not read.
     fn unknown(&self, value: &Self, path: &str) -> ComposeError {
         let Place::Key(name) = value.place else {
             return value.wrong(value.place.below(path));
@@ -152,7 +152,7 @@ impl<'t> TrackedSource<'t> {
         ComposeError::new(path, ComposeProblem::Value(self.shown()))
     }
 
-    /// Adds the path to an error: that of the latest access.
+    /// Adds a path to an error: the path of the value that was accessed last.
     pub(crate) fn blame(&self, error: EncodeError) -> ComposeError {
         let (mut at, mut path) = (self, String::new());
         while let Some(value) = at.last() {
@@ -187,8 +187,8 @@ impl<'t> TrackedSource<'t> {
         (last.used.get() > self.missed.get()).then_some(last)
     }
 
-    /// Returns the error of the absent field that was requested last: an unused key with a similar name, or a
-    /// missing key.
+    /// Returns the error for the absent field that was requested last: an unknown key, if an unused key has a
+    /// similar name, or else a missing key.
     fn missing(&self, path: &str) -> ComposeError {
         let absent = self.absent.borrow();
         let name = absent.last().map_or("", String::as_str);
