@@ -6,7 +6,7 @@ use super::token::Token;
 /// The position of applied actions among the instructions.
 pub(super) const APPLY: u8 = 1;
 
-/// The positions of the two instructions that exist in 1.0, as Nicira actions.
+/// The positions of the two instructions that also exist in 1.0, where they are Nicira actions.
 pub(super) const METADATA: u8 = 4;
 pub(super) const GOTO: u8 = 5;
 
@@ -101,7 +101,7 @@ pub(super) fn is_action(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// Returns the token with its name in lower case. Fails if the action cannot have its argument.
+/// Returns the token with its name in lower case. Fails if the action cannot have the argument of the token.
 pub(super) fn known(token: Token<'_>) -> Result<Token<'_>, Fault<'_>> {
     let same = |name: &&&str| name.eq_ignore_ascii_case(token.name);
     let name = NAMES.iter().chain(ALONE).find(same).copied().unwrap_or(token.name);

@@ -30,8 +30,8 @@ pub(super) struct Program {
     protocol: Option<u8>,
     /// Number of actions that enclose the current one.
     depth: u8,
-    /// Whether the current action is in the `exec` of a `ct` action, which alone can set `ct_mark` and
-    /// `ct_label`.
+    /// Whether the current action is in the `exec` of a `ct` action. Only actions in an `exec` can set
+    /// `ct_mark` and `ct_label`.
     tracks: bool,
 }
 
@@ -83,8 +83,8 @@ impl Program {
 
             let place = place(token.name);
             match last {
-                // OpenFlow 1.0 has no goto-table. It is the `resubmit` action there and must not follow
-                // `write_metadata`.
+                // OpenFlow 1.0 has no goto-table instruction. There, it is a `resubmit` action, which must
+                // not follow `write_metadata`.
                 Some(METADATA) if place == GOTO && version == Version::V1_0 => {
                     return Err(token.fault(Problem::Order));
                 }
@@ -108,8 +108,8 @@ impl Program {
             return Err(Fault::new(text, Problem::Value));
         }
 
-        // A flow with `conjunction` must not have other actions: the flow that matches `conj_id` executes
-        // them.
+        // A flow with `conjunction` must not have other actions. Another flow, which matches `conj_id`,
+        // executes those.
         if let Some(other) = others.filter(|_| conjunctions > 0) {
             return Err(other.fault(Problem::Place));
         }
@@ -192,7 +192,7 @@ impl Program {
         read
     }
 
-    /// Appends the actions of a list. `drop` is not encoded and must be alone.
+    /// Appends the actions of a list. `drop` must be the only action and is not encoded.
     fn listed<'t>(&mut self, text: &'t str, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let (mut dropped, mut count) = (false, 0);
         for token in Tokens(text) {
@@ -238,7 +238,7 @@ impl Program {
         Ok(())
     }
 
-    /// Appends one action, or the several actions that express it in the version.
+    /// Appends one action, or several if the version needs several to express it.
     pub(super) fn action<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let version = self.version;
         if token.name == "enqueue" && version >= Version::V1_1 {
@@ -264,7 +264,8 @@ impl Program {
         told.map_err(|error| token.fault(Problem::Version(error)))
     }
 
-    /// Appends the equivalent of 1.0's `enqueue` from 1.1 on: set the queue, output, pop the queue.
+    /// Appends `enqueue` of 1.0 in the encoding of 1.1 and later: set the queue, output the packet, pop the
+    /// queue.
     fn enqueue<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let Enqueue { port, queue_id } = enqueue(token)?;
         let pop = Extended::Nicira(NiciraAction::PopQueue(NiciraNothing {}));
@@ -275,7 +276,7 @@ impl Program {
             .map_err(|error| token.fault(Problem::Version(error)))
     }
 
-    /// Parses an action that is a single action in the version. Returns `None` for other actions.
+    /// Parses an action that the version encodes as a single action. Returns `None` for other actions.
     fn plain<'t>(&mut self, token: &Token<'t>) -> Result<Option<Action<'static>>, Fault<'t>> {
         let wrong = Fault::new(token.value.unwrap_or(token.whole), Problem::Value);
         let old = self.version == Version::V1_0;
@@ -365,7 +366,7 @@ impl Program {
         }))
     }
 
-    /// `set_field:value[/mask]->field`.
+    /// Appends `set_field:value[/mask]->field`.
     fn set_field<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let text = token.want()?;
         let wrong = Fault::new(text, Problem::Value);
@@ -442,7 +443,8 @@ impl Program {
             .map_err(unsupported);
         }
 
-        // `set_field` exists since 1.2, and with a mask since 1.5. Earlier versions load runs of bits.
+        // `set_field` exists since 1.2, and with a mask since 1.5. For earlier versions, load each run of
+        // bits.
         if early {
             return load_runs(id, value, out, version).map_err(unsupported);
         }
@@ -451,7 +453,8 @@ impl Program {
             .map_err(unsupported)
     }
 
-    /// Appends an action of 1.0 or 1.1 that sets a field, translated to the version.
+    /// Appends an action that sets a field and has a name of its own in 1.0 or 1.1, translated to the
+    /// version.
     fn modify<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
         let text = token.want()?;
         let wrong = Fault::new(text, Problem::Value);
@@ -506,7 +509,7 @@ impl Program {
         }
 
         if matches!(id.number, 6 | 7) && token.name.starts_with("mod_") {
-            // 1.0 adds a missing tag. Later versions need an explicit `push_vlan`.
+            // 1.0 adds a missing tag by itself. Later versions need an explicit `push_vlan`.
             if !self.tagged && self.version >= Version::V1_1 {
                 put(Action::PushVlan(EtherType { eth_type: 0x8100 }), out, self.version)
                     .map_err(|error| token.fault(Problem::Version(error)))?;
@@ -598,7 +601,7 @@ fn output<'t>(token: &Token<'t>, port: PortNo, max_len: Option<u16>) -> Result<A
     Ok(Action::Output(Output { port, max_len: PacketLength(max_len.unwrap_or(length)) }))
 }
 
-/// Parses a meter number. 0 and the reserved numbers are invalid.
+/// Parses a meter number. 0 and the reserved meter numbers are invalid.
 fn meter<'t>(token: &Token<'t>) -> Result<MeterId, Fault<'t>> {
     let text = token.want()?;
     let number = small::<u32>(text).filter(|number| !matches!(number, 0 | 0xffff_0001..));

@@ -12,13 +12,13 @@ use crate::oxm::{FieldKind, OxmField};
 use crate::port_number::PortNo;
 use crate::version::Version;
 
-/// Displays actions, separated by commas; `drop` if there are none. A flow of 1.0 has actions only; see
-/// [`show_program`](super::show_program) for flows of any version.
+/// Displays actions, separated by commas, or `drop` if there are none. Only a flow of 1.0 consists of
+/// actions; see [`show_program`](super::show_program) for flows of any version.
 pub fn show_actions<'a>(actions: &Actions<'a>, version: Version) -> impl fmt::Display + use<'a> {
     ShownActions { actions: *actions, version }
 }
 
-/// Displays instructions, separated by commas; `drop` if there are none.
+/// Displays instructions, separated by commas, or `drop` if there are none.
 ///
 /// A flow of 1.0 has actions instead of instructions, so this function always displays `drop` for it. Use
 /// [`show_program`](super::show_program), or [`show_entry`](super::show_entry) for an entry of flow
@@ -153,7 +153,8 @@ fn show_output(output: &Output, formatter: &mut fmt::Formatter<'_>) -> fmt::Resu
 fn show(action: &Action<'_>, version: Version, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     match action {
         Action::Output(output) => show_output(output, formatter),
-        // Different names: the action of 1.1 requires a tag, and that of 1.0 adds a missing one.
+        // The names differ, because the action of 1.1 requires a tag, whereas the action of 1.0 adds a
+        // missing one.
         Action::SetVlanId(set) if version == Version::V1_0 => {
             write!(formatter, "mod_vlan_vid:{}", set.vlan_id)
         }

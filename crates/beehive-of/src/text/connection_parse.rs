@@ -16,13 +16,13 @@ use crate::schema::List;
 impl Program {
     /// Appends `ct(..)`.
     pub(super) fn connection<'t>(&mut self, token: &Token<'t>, out: &mut BytesMut) -> Result<(), Fault<'t>> {
-        // Check the depth even if no actions are nested in it.
+        // Check the depth even if the action contains no nested actions.
         self.check_depth(token.whole)?;
         let mut tracked = ConnectionTracking::default();
         let mut bytes = BytesMut::new();
         let mut seen = Vec::new();
 
-        // The part that requires `commit`, if there is one.
+        // The part that requires `commit`, if any part does.
         let mut committed = None;
         for part in Tokens(token.value.unwrap_or("")) {
             let part = part?;
@@ -165,7 +165,7 @@ fn nat_range(text: &str, nat: &mut Nat) -> Option<()> {
     let Some(ports) = rest.strip_prefix(':') else { return rest.is_empty().then_some(()) };
     let (first, last) = ports.split_once('-').map_or((ports, None), |(first, last)| (first, Some(last)));
 
-    // Port 0 is invalid, because it means that there is no port.
+    // Port 0 is invalid, because 0 means that there is no port.
     let first: u16 = decimal(first).filter(|port| *port != 0)?;
     nat.port_min = Some(first);
     nat.port_max = match last {

@@ -7,7 +7,7 @@ use super::flow::show_flow;
 use crate::message::{Actions, FlowEntry, FlowMod, FlowModCommand, Instructions};
 use crate::version::Version;
 
-/// Displays the actions of a flow in 1.0, or its instructions from 1.1 on; `drop` if there are none.
+/// Displays the actions of a flow in 1.0, or its instructions from 1.1 on. Displays `drop` if there are none.
 ///
 /// Flow-mods and entries of flow statistics have both fields; their version determines which one is used.
 /// [`show_entry`] displays a complete entry. A malformed list ends with the error in angle brackets.
@@ -36,7 +36,7 @@ impl fmt::Display for ShownProgram<'_> {
 
 /// Displays an entry of a flow statistics reply of any version: duration, counters and flow.
 /// [`Flow::parse`](super::Flow::parse) and `ovs-ofctl add-flow` can read the text; they ignore duration and
-/// counters. (In 1.0 both refuse a table other than 0.)
+/// counters. (In 1.0, both refuse a table other than 0.)
 ///
 /// ```
 /// use beehive_of::Version;
@@ -60,7 +60,8 @@ struct ShownEntry<'e, 'a> {
 }
 
 impl ShownEntry<'_, '_> {
-    /// Returns a counter: from the list of counters in 1.5, or else `field`.
+    /// Returns the value of a counter. In 1.5, it comes from the list of counters; in earlier versions, it is
+    /// `field`.
     fn counted(&self, number: u8, field: u64) -> u64 {
         match self.version {
             Version::V1_5 => self.entry.counters.get(number).ok().flatten().unwrap_or(0),

@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::encode::EncodeError;
 
-/// Maximum number of characters of a token that an error message shows; [`TextError::token`] has all of them.
+/// Maximum number of characters of a token that an error message shows. [`TextError::token`] returns the
+/// whole token.
 const SHOWN_MAX: usize = 40;
 
 /// Why text is not a valid flow: the invalid token, its position and the problem.
@@ -29,29 +30,29 @@ pub enum Problem {
     MissingValue,
     /// The field does not support a mask.
     Mask,
-    /// The field is duplicated or contradicts another one.
+    /// The field is duplicated or contradicts another field.
     Twice,
     /// The field lacks its prerequisite; for example, `tp_dst` requires `tcp` or another protocol with ports.
     Prerequisite,
     /// Parentheses or brackets are unbalanced or nested too deeply, or text follows them.
     Parentheses,
-    /// The version cannot express it.
+    /// The version cannot express this part of the flow.
     Version(EncodeError),
     /// The flow has no `actions=`.
     NoActions,
-    /// The option is not valid for the command; for example, `out_port` is valid for deletions only,
-    /// `idle_timeout` for additions only.
+    /// The option is not valid for the command; for example, `out_port` is valid for deletions only, and
+    /// `idle_timeout` is not valid for deletions.
     Command,
     /// The cookie of a deletion requires a mask: `cookie=1/-1`.
     NoMask,
     /// The instructions are not written in the order in which switches execute them.
     Order,
-    /// The action is not allowed in the enclosing action or together with the others.
+    /// The action is not allowed in the enclosing action or together with the other actions.
     Place,
     /// The field is read-only.
     ReadOnly,
-    /// The port is neither a number nor the name of a reserved port. The names of other ports are known to
-    /// the switch only.
+    /// The port is neither a number nor the name of a reserved port. Only the switch knows the names of other
+    /// ports.
     Port,
 }
 
@@ -114,16 +115,16 @@ impl fmt::Display for TextError<'_> {
             Problem::Parentheses => formatter.write_str("has unbalanced or too deeply nested parentheses"),
             Problem::Version(error) => write!(formatter, "cannot be encoded: {error}"),
             Problem::NoActions => formatter.write_str("lacks actions= (use actions=drop to drop packets)"),
-            Problem::Command => formatter.write_str("is not valid in this command"),
+            Problem::Command => formatter.write_str("is not valid for this command"),
             Problem::NoMask => formatter.write_str("requires a mask, as in cookie=1/-1"),
             Problem::Order => {
                 formatter.write_str("is out of order: write instructions in the order of their execution")
             }
             Problem::Place => {
-                formatter.write_str("is not allowed in this action or together with the others")
+                formatter.write_str("is not allowed in this action or together with the other actions")
             }
             Problem::Port => formatter
-                .write_str("is not a port: use its number, because port names are known to the switch only"),
+                .write_str("is not a port: use the port number, because only the switch knows port names"),
             Problem::ReadOnly => formatter.write_str("is read-only"),
         }
     }

@@ -140,8 +140,8 @@ const NAMES: &[Names] = &[
     (ERICSSON, 2, &["nd_options_type", "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"]),
 ];
 
-/// The names of experimenters' fields, including the different names that Open vSwitch prints for some of
-/// them in matches.
+/// The names of experimenter fields, including the different names that Open vSwitch prints for some of them
+/// in matches.
 const EXPERIMENTERS: &[(u32, u8, &[&str])] = &[
     (experimenter::NICIRA, 0, &["NXOXM_ET_DP_HASH"]),
     (experimenter::NICIRA, 11, &["tun_erspan_idx", "NXOXM_ET_ERSPAN_IDX"]),
@@ -167,8 +167,8 @@ const EXPERIMENTERS: &[(u32, u8, &[&str])] = &[
 /// The prefix of the long names of tunnel options; a number follows.
 const OPTION: &str = "NXM_NX_TUN_METADATA";
 
-/// Returns the field with this name, without a mask. If two fields share a name, it is the one that Open
-/// vSwitch uses in actions.
+/// Returns the field with this name, without a mask. If two fields share the name, returns the field that
+/// Open vSwitch uses in actions.
 pub(super) fn named(name: &str) -> Option<FieldId> {
     // The registry has Open vSwitch's short names of tunnel options.
     if let Some(option) = named_field(name).map(FieldId::of).filter(FieldId::is_option) {
@@ -184,7 +184,7 @@ pub(super) fn named(name: &str) -> Option<FieldId> {
 
     let (class, number, names) = NAMES.iter().find(|(_, _, names)| names.contains(&name))?;
 
-    // The cookie has the same number, so look `mpls_ttl` up by name.
+    // The cookie field has the same number as `mpls_ttl`, so look `mpls_ttl` up by name.
     let known = if names.contains(&"mpls_ttl") { named_field("mpls_ttl") } else { known(*class, *number, 0) };
     known.map(FieldId::of)
 }

@@ -46,8 +46,8 @@ fn tells(command: FlowModCommand, option: &str) -> bool {
     }
 }
 
-/// Returns the name of a flag that a version lacks. Its bit is undefined there or has another meaning: in 1.0
-/// the bit of `reset_counts` marks an emergency flow.
+/// Returns the name of a flag that a version lacks. In that version, the bit of the flag is undefined or has
+/// another meaning; for example, the bit of `reset_counts` marks an emergency flow in 1.0.
 fn unknown_flag(flag: FlowModFlags, version: Version) -> Option<&'static str> {
     match flag {
         FlowModFlags::RESET_COUNTS if version < Version::V1_2 => Some("reset_counts"),
@@ -72,11 +72,11 @@ fn group(text: &str) -> Option<GroupId> {
     }
 }
 
-/// A flow parsed from text for one version. It can be encoded in that version only, because its actions are
-/// in the encoding of that version. For another version, parse the text again.
+/// A flow that was parsed from text for one version. It can be encoded in that version only, because its
+/// actions are already in the encoding of that version. For another version, parse the text again.
 ///
-/// [`Flow::encode_into`] encodes it. Compare [`Flow::canonical_match`] and [`Flow::canonical_program`] with
-/// those of the flows that a switch reports.
+/// [`Flow::encode_into`] encodes the flow. To compare the flow with those that a switch reports, use
+/// [`Flow::canonical_match`] and [`Flow::canonical_program`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     version: Version,
@@ -94,7 +94,8 @@ pub struct Flow {
     pub hard_timeout: u16,
     /// An opaque value that the controller chooses.
     pub cookie: u64,
-    /// The bits of the cookie that a flow must have for a modification or deletion to apply.
+    /// The bits of `cookie` to compare: a modification or deletion applies only to flows whose cookie equals
+    /// `cookie` in these bits.
     pub cookie_mask: u64,
     /// Flows with higher importance are evicted later.
     pub importance: u16,
@@ -106,7 +107,7 @@ pub struct Flow {
     pub out_group: GroupId,
     /// The fields of the match, as a list.
     fields: BytesMut,
-    /// The match in version-independent form, if that can express it.
+    /// The version-independent match, if it can express the fields.
     general: Option<any::Match>,
     /// The encoded actions (1.0) or instructions (since 1.1).
     program: BytesMut,
@@ -193,8 +194,8 @@ impl Flow {
             None => return Err(Fault::new(text, Problem::NoActions)),
         }
 
-        // Encode once to report everything that the version cannot express (a table in 1.0, for example) now
-        // and not when the flow is sent.
+        // Encode the flow once, in order to report now, and not when the flow is sent, what the version
+        // cannot express (for example, a table in 1.0).
         let tried = flow.message().encode_into(version, 0, &mut BytesMut::new());
         tried.map_err(|error| Fault::new(text, Problem::Version(error)))?;
         Ok(flow)
@@ -207,7 +208,7 @@ impl Flow {
             return Err(token.fault(Problem::Command));
         }
 
-        // Obsolete options, which Open vSwitch ignores.
+        // Open vSwitch ignores these obsolete options.
         if matches!(token.name, "no_readonly_table" | "allow_hidden_fields") && token.value.is_none() {
             return Ok(true);
         }
@@ -272,7 +273,7 @@ impl Flow {
                     return Err(self.unsupported(token, "cookie_mask"));
                 }
             }
-            // Statistics in the output of `dump-flows`, which are ignored.
+            // Ignore these statistics from the output of `dump-flows`.
             "duration" | "n_packets" | "n_bytes" | "idle_age" | "hard_age" => {
                 token.want()?;
             }
@@ -315,7 +316,7 @@ impl Flow {
     ///
     /// # Errors
     ///
-    /// Never fails for a parsed flow, whose match has each field once.
+    /// Never fails for a parsed flow, because its match has no duplicate fields.
     pub fn canonical_match(&self) -> Result<Canonical, EncodeError> {
         Canonical::of_match(&Match::Fields(self.list()))
     }
@@ -325,7 +326,7 @@ impl Flow {
     ///
     /// # Errors
     ///
-    /// Never fails for a parsed flow, whose actions are well-formed.
+    /// Never fails for a parsed flow, because its actions are well-formed.
     pub fn canonical_program(&self) -> Result<Canonical, EncodeError> {
         let flow = self.flow_mod();
         Canonical::of_instructions(&flow.actions, &flow.instructions, self.version)
@@ -336,10 +337,10 @@ impl Flow {
     /// actions differently. [`Flow::encode_into`] uses the right version.
     ///
     /// In 1.0 it is Nicira's message ([`NiciraMessage::FlowMod`]) if the standard match cannot express the
-    /// fields. So read the properties of a flow from the flow rather than from its message.
+    /// fields. Therefore, read the properties of a flow from the flow rather than from its message.
     pub fn message(&self) -> Message<'_> {
-        // Nicira's message cannot express these either. Use the standard message, whose encoder reports the
-        // field.
+        // Nicira's message cannot express these fields, either. Use the standard message, so that its encoder
+        // reports the field.
         let restricted = self.cookie_mask != 0 || self.out_group != GroupId::ANY || self.importance != 0;
         match &self.general {
             None if self.version == Version::V1_0 && !restricted => {
@@ -428,7 +429,7 @@ impl fmt::Display for ShownFlow<'_, '_> {
 
         match (flow.cookie, flow.cookie_mask) {
             (0, 0) => {}
-            // Deletions use the cookie only with a mask, and additions without one.
+            // Deletions use the cookie only together with a mask; additions use no mask.
             (_, 0) if deletes => {}
             (0, _) if flow.command == FlowModCommand::ADD => {}
             (cookie, mask) if mask == 0 || flow.command == FlowModCommand::ADD => {

@@ -121,7 +121,7 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
             specs.push(copy(from, from, LearnDestination::Output, text)?);
         }
         (name, text) => {
-            // Without a value the whole part is the name, which may contain `[..]`.
+            // Without a value, the whole part is the name, which may contain `[..]`.
             let (name, text) = match text {
                 None => (part.whole, None),
                 Some(text) => (name, Some(text)),
@@ -134,7 +134,8 @@ fn learn_spec<'t>(part: &Token<'t>, specs: &mut Vec<Spec>) -> Result<(), Fault<'
             let to = Subfield::short(Subfield::parse(name)?, name)?;
             let destination = LearnDestination::Match(to.field, to.offset);
 
-            // A value for a whole field is parsed by its kind, a value for some bits as a number.
+            // A value for a whole field is parsed according to the kind of the field, and a value for some of
+            // its bits as a number.
             let (most, value) = match (to.whole(), text) {
                 (Some((_, kind)), Some(text)) => (most(to.field), parse(to.field, kind, text)),
                 (None, Some(text)) if to.count < 128 => {

@@ -12,7 +12,7 @@ use crate::oxm::{FieldId, FieldKind, Known, OxmField, class, experimenter};
 use crate::schema::{Value as _, Writer};
 use crate::version::Version;
 
-/// The fields of a match that were parsed so far.
+/// The fields of a match that have been parsed so far.
 #[derive(Default)]
 pub(super) struct Fields<'t> {
     list: Vec<Entry<'t>>,
@@ -28,7 +28,7 @@ struct Entry<'t> {
     option: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-/// Names that stand for different fields depending on other fields, or have a special notation.
+/// Names whose field depends on the other fields of the match, and names with a special notation.
 const AMBIGUOUS: &[&str] = &[
     "nw_src",
     "nw_dst",
@@ -89,8 +89,8 @@ impl<'t> Fields<'t> {
             }
 
             if let Some(id) = named(name).filter(FieldId::is_option) {
-                // Match any packet with the option: no bit is compared. Without a mask, the option would have
-                // to be 0.
+                // Match any packet that has the option, by comparing no bits of it. Without a mask, the value
+                // of the option would have to be 0.
                 self.put(token.whole, id, Value::default())?;
                 self.last_option((Vec::from([0]), Some(Vec::from([0]))));
                 return Ok(true);
@@ -111,11 +111,11 @@ impl<'t> Fields<'t> {
         }
 
         match name {
-            // A tunnel option with any value must be present.
+            // For a tunnel option, `*` means that the option must be present, with any value.
             name if token.value == Some("*") && named(name).is_some_and(|id| id.is_option()) => {
                 return self.take(&Token { value: None, ..*token });
             }
-            // For other fields, Open vSwitch treats `*` as no match.
+            // For other fields, `*` adds nothing to the match, as in Open vSwitch.
             name if token.value == Some("*")
                 && (named(name).is_some() || matches!(name, "dl_vlan" | "dl_vlan_pcp")) => {}
             name if name.ends_with(']') => self.bits(name, token)?,
@@ -140,10 +140,10 @@ impl<'t> Fields<'t> {
                 self.type_of_service(token)?;
             }
             name => {
-                // Use the standard equivalent of the field whatever class its name implies, as Open vSwitch
+                // Use the standard equivalent of the field, whatever class its name implies, as Open vSwitch
                 // does in matches.
                 let Some(id) = named(name).map(FieldId::standard) else { return Ok(false) };
-                // Ports of 1.0 are written with the same numbers as those of later versions.
+                // In text, ports of 1.0 have the same numbers as ports of later versions.
                 let id = if (id.class, id.number) == (class::NXM_OF, 0) { basic(0, 4) } else { id };
                 self.field(token, id)?;
             }
@@ -172,8 +172,8 @@ impl<'t> Fields<'t> {
             return self.type_of_service(token);
         }
 
-        // Bits of a 16-bit port have no equivalent in 32 bits, and the length of a tunnel option is known to
-        // the switch only.
+        // Some bits of a 16-bit port have no equivalent in a 32-bit port, and only the switch knows the
+        // length of a tunnel option.
         if id.is_option() || (id.class, id.number) == (class::NXM_OF, 0) {
             return Err(Fault::new(name, Problem::Name));
         }
@@ -392,8 +392,8 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// Returns whether the field can have a mask in a match. That includes TCP and UDP ports and neighbor
-/// discovery, for which Nicira has maskable fields, but not SCTP ports.
+/// Returns whether the field can have a mask in a match. This includes the fields of TCP and UDP ports and of
+/// neighbor discovery, for which Nicira has maskable fields, but not those of SCTP ports.
 fn maskable(field: &Known) -> bool {
     field.maskable || (field.class == class::BASIC && matches!(field.number, 13..=16 | 31..=33))
 }
@@ -417,15 +417,15 @@ fn in_match(entry: &Entry<'_>) -> FieldId {
 fn types(id: FieldId) -> &'static [u16] {
     match (id.class, id.number) {
         (class::NXM_NX, 26 | 29) => &[0x0800, 0x86dd],
-        // The cookie has the same number, but is longer.
+        // The cookie field has the same number as `mpls_ttl`, but is longer.
         (class::NXM_NX, 30) if id.length == 1 => &[0x8847, 0x8848],
         (class::EXPERIMENTER, _) if id.experimenter == experimenter::NSH => &[0x894f],
         _ => &[],
     }
 }
 
-/// Returns the range of a field in a space shared by overlapping fields: the registers in 32-bit words, then
-/// the VLAN tag.
+/// Returns the range of a field in a space that overlapping fields share: first the registers, in 32-bit
+/// words, then the VLAN tag.
 fn words(id: FieldId) -> (u8, u8) {
     match (id.class, id.number) {
         (class::NXM_NX, number @ 0..=15) => (number, number + 1),

@@ -13,7 +13,7 @@ use crate::version::Version;
 
 use bytes::BytesMut;
 
-/// Displays the fields of a match, separated by commas; the empty string if there are none.
+/// Displays the fields of a match, separated by commas, or the empty string if there are none.
 ///
 /// A match of 1.0 or 1.1 is displayed like a list of fields. A malformed list ends with the error in angle
 /// brackets.
@@ -128,7 +128,7 @@ fn show_field(field: &OxmField<'_>, formatter: &mut fmt::Formatter<'_>) -> fmt::
         (Some(name), Some(_)) if id.is_option() => {
             formatter.write_str(name)?;
             match (field.value, field.mask) {
-                // The option must be present, with any value.
+                // The option must be present, but may have any value.
                 (&[] | &[0], Some(&[] | &[0])) => Ok(()),
                 _ => write!(formatter, "={}", Bytes(field)),
             }

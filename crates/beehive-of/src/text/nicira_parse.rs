@@ -45,7 +45,7 @@ fn packed<'t>(field: &Subfield, text: &'t str) -> Result<u16, Fault<'t>> {
     field.packed().ok_or(Fault::new(text, Problem::Value))
 }
 
-/// Parses bytes written as `01.02.0a` or `01020a`.
+/// Parses bytes in the notation `01.02.0a` or `01020a`.
 fn dotted(text: &str) -> Option<Vec<u8>> {
     let bytes = |digits: &str| -> Option<Vec<u8>> {
         if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) || digits.len() % 2 == 1 {
@@ -134,7 +134,8 @@ impl Program {
             "exit" => done(A::Exit(NiciraNothing {})),
             "ct_clear" => done(A::CtClear(NiciraNothing {})),
             "dec_nsh_ttl" => done(A::DecNshTtl(NiciraNothing {})),
-            // 1.0 has no instructions, so goto-table is a `resubmit`. Table 255 would mean the current table.
+            // 1.0 has no instructions, so goto-table is encoded as a `resubmit`. Table 255 is invalid,
+            // because it means the current table there.
             "goto_table" if version == Version::V1_0 => done(A::ResubmitTable(ResubmitTable {
                 in_port: PortNo::IN_PORT,
                 table_id: decimal(token.want()?)
@@ -223,7 +224,7 @@ impl Program {
                 let destination = Subfield::short(Subfield::destination(destination)?, destination)?;
                 let max_link = decimal::<u32>(links).and_then(|links| links.checked_sub(1)).ok_or(wrong)?;
 
-                // The highest link number must fit in the destination.
+                // The highest link number must fit in the destination field.
                 if max_link.checked_shr(destination.count.into()).is_some_and(|rest| rest != 0) {
                     return Err(wrong);
                 }
@@ -310,7 +311,7 @@ impl Program {
                 let (number, digits) = token.want()?.split_once(':').ok_or(wrong)?;
                 let experimenter = ExperimenterId(small(number.trim()).ok_or(wrong)?);
 
-                // The actions of known experimenters have names; only those of other experimenters are
+                // The actions of known experimenters have names. Only the actions of other experimenters are
                 // written as bytes.
                 if matches!(experimenter, ExperimenterId::NICIRA | ExperimenterId::ONF) {
                     return Err(Fault::new(number, Problem::Value));
@@ -335,7 +336,7 @@ impl Program {
                 };
                 Err(token.fault(Problem::Version(EncodeError::Unsupported { version, field })))
             }
-            // These are instructions, or valid in `ct` only.
+            // These names are instructions, or actions that are valid in `ct` only.
             "nat" | "goto_table" | "write_actions" | "write_metadata" | "clear_actions" | "meter" => {
                 Err(token.fault(Problem::Place))
             }
@@ -431,7 +432,7 @@ impl Program {
                     reason = PacketInReason(number as u8);
                 }
                 "userdata" => {
-                    // An empty value is valid: it means no bytes.
+                    // An empty value is valid and means no bytes.
                     let digits = part.value.ok_or(part.fault(Problem::MissingValue))?;
                     userdata = dotted(digits).ok_or(Fault::new(digits, Problem::Value))?;
                 }
@@ -484,21 +485,21 @@ impl Program {
     }
 }
 
-/// Appends a `load` as `set_field` with a mask, or in versions without that as Nicira's equivalent.
+/// Appends a `load` as a masked `set_field` or, in versions that lack it, as Nicira's equivalent.
 fn set_bits(
     value: Value,
     destination: Subfield,
     out: &mut BytesMut,
     version: Version,
 ) -> Result<(), EncodeError> {
-    // Nicira's action needs a mask unless it sets all bits that the bytes of the field hold.
+    // Nicira's action needs a mask, unless it sets all bits in the bytes of the field.
     let all = match version {
         Version::V1_5 => super::subfield::bits(destination.field),
         _ => 8 * u16::from(destination.field.value_length()),
     };
     let value = Value { mask: value.mask.filter(|_| destination.count != all), ..value };
     with_field(destination.field, value, |field| {
-        // Before 1.5, bits of experimenters' fields are set with `RegLoad2`, because `RegLoad` cannot express
+        // Before 1.5, `RegLoad2` sets the bits of an experimenter field, because `RegLoad` cannot express
         // such a field.
         let action = match version {
             Version::V1_5 => Action::SetField(SetField { field }),

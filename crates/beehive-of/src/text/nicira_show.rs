@@ -178,8 +178,8 @@ pub(super) fn show_nicira(action: &NiciraAction<'_>, version: Version, out: Out<
     }
 }
 
-/// Returns the value and the bits of a tunnel option that are set, if an equivalent `load` has the same
-/// length.
+/// Returns the value and the bits that the action sets in a tunnel option, if an equivalent `load` has the
+/// same length.
 fn loaded(field: &OxmField<'_>) -> Option<(u64, Subfield)> {
     let mask = field.mask.filter(|mask| field.id().is_option() && mask.len() <= 16)?;
     let (value, mask) = (to_number(field.value), to_number(mask));
@@ -189,7 +189,7 @@ fn loaded(field: &OxmField<'_>) -> Option<(u64, Subfield)> {
     let value = u64::try_from(value >> offset).ok()?;
     let one_run = (1..=64).contains(&count) && mask.count_ones() == count;
 
-    // The value must have no bits outside of the run, nor more bytes than a load would have.
+    // The value must not have bits outside of the run, nor more bytes than the equivalent `load` would set.
     let told =
         one_run && (u128::from(value) >> count) == 0 && u128::from(value) << offset == to_number(field.value);
     let same_length = field.value.len() == end.div_ceil(8) as usize;
@@ -361,7 +361,7 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
     let end = match (flags.contains(NatFlags::SRC), flags.contains(NatFlags::DST)) {
         (true, _) => "src",
         (false, true) => "dst",
-        // A range requires an end, so use the default.
+        // A range requires an end of the connection, so use the default.
         (false, false) if ranged => "dst",
         (false, false) => "",
     };
@@ -389,7 +389,7 @@ fn nat(translated: &Nat, out: Out<'_, '_>) -> fmt::Result {
     }
 
     for (flag, word) in [
-        // Both ends together are invalid, but must still be displayed.
+        // An action with both ends is invalid, but must still be displayed.
         (NatFlags::SRC.with(NatFlags::DST), "dst"),
         (NatFlags::PERSISTENT, "persistent"),
         (NatFlags::PROTO_HASH, "hash"),
@@ -456,7 +456,7 @@ fn learn(flow: &Learn2<'_>, out: Out<'_, '_>) -> fmt::Result {
                 let part = part(to, offset);
                 match part.whole() {
                     Some((name, kind)) => {
-                        // The constant has a multiple of 16 bits, so skip its leading padding.
+                        // The length of the constant is a multiple of 16 bits, so skip the leading padding.
                         let start = value.len().saturating_sub(usize::from(to.value_length()));
                         let value = value.get(start..).unwrap_or(value);
                         write!(out, ",{name}={}", Shown { id: to, kind, value, mask: None })?;

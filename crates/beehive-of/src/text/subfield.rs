@@ -15,7 +15,8 @@ pub(super) struct Subfield {
     pub(super) count: u16,
 }
 
-/// Returns the number of bits of a field that can be addressed, which can be less than its bytes hold.
+/// Returns the number of bits of a field that can be addressed. This can be less than the number of bits in
+/// its bytes.
 pub(super) fn bits(field: FieldId) -> u16 {
     match (field.class, field.number) {
         // The "tag present" bit is not part of the identifier.
@@ -24,7 +25,7 @@ pub(super) fn bits(field: FieldId) -> u16 {
     }
 }
 
-/// Returns whether an action may set the field. Switches refuse to set the others.
+/// Returns whether an action may set the field. Switches refuse to set other fields.
 pub(super) fn writable(field: FieldId) -> bool {
     let id = field.standard();
     match id.class {
@@ -52,7 +53,7 @@ impl Subfield {
         if long { Err(Fault::new(text, Problem::Value)) } else { Ok(part) }
     }
 
-    /// Parses a bit range; without brackets it is the whole field.
+    /// Parses a bit range. Without brackets, the range is the whole field.
     pub(super) fn parse(text: &str) -> Result<Self, Fault<'_>> {
         let text = text.trim();
         let (name, range) = match text.split_once('[') {

@@ -39,8 +39,8 @@ impl<'t> Token<'t> {
 
 /// Returns the next token of a list and the text after it; `None` at the end.
 ///
-/// As in `ovs-ofctl`, a token ends with the parentheses after its name: `ct(commit)exit` are two actions.
-/// Only `->` continues a token.
+/// As in `ovs-ofctl`, a token ends with the parentheses after its name: `ct(commit)exit` is two actions. Only
+/// `->` continues a token after its parentheses.
 pub(super) fn next(text: &str) -> Result<Option<(Token<'_>, &str)>, Fault<'_>> {
     let text = text.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
     if text.is_empty() {
@@ -93,7 +93,7 @@ fn closing(text: &str, open: usize) -> Result<usize, Fault<'_>> {
     Err(Fault::new(text, Problem::Parentheses))
 }
 
-/// Returns the end of a value that is not in parentheses itself, but may contain some.
+/// Returns the end of a value that is not in parentheses, but may contain parentheses.
 fn value_end(text: &str, start: usize) -> Result<usize, Fault<'_>> {
     let mut at = start;
     while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {

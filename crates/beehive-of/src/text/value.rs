@@ -16,12 +16,12 @@ pub(super) const LENGTH_MAX: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Value {
     pub(super) value: u128,
-    /// The bits to compare or set; `None` means all.
+    /// The bits to compare or set; `None` means all bits.
     pub(super) mask: Option<u128>,
 }
 
-/// Parses a number: decimal, hexadecimal after `0x`, octal after `0`, as in C and Open vSwitch. Decimal and
-/// octal numbers have at most 64 bits, independent of the field.
+/// Parses a number as in C and Open vSwitch: hexadecimal after `0x`, octal after `0`, or else decimal.
+/// Decimal and octal numbers have at most 64 bits, whatever the field.
 pub(super) fn number(text: &str) -> Option<u128> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -49,7 +49,7 @@ pub(super) fn wide(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses a number that is always decimal. In some places Open vSwitch interprets `010` as 10, and `0x10` as
+/// Parses a number that is always decimal. In some places, Open vSwitch interprets `010` as 10, and `0x10` as
 /// 0.
 pub(super) fn decimal<T: TryFrom<u128>>(text: &str) -> Option<T> {
     let digits = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
@@ -101,7 +101,7 @@ pub(super) fn flags_of(id: FieldId) -> &'static [&'static str] {
     }
 }
 
-/// Parses `+one-other`: flags that must be set and flags that must be clear.
+/// Parses `+one-other`: flags that must be set, and flags that must be clear.
 fn flags(text: &str, names: &[&str]) -> Option<Value> {
     let (mut value, mut mask) = (0u128, 0u128);
     let mut rest = text;
@@ -158,7 +158,7 @@ pub(super) fn ipv4(text: &str) -> Option<Ipv4Addr> {
     parts(text, '.', 4, byte).map(|number| Ipv4Addr::from_bits(number as u32))
 }
 
-/// Parses `one|other`: exactly these flags are set.
+/// Parses `one|other`: exactly these flags must be set.
 fn all_flags(text: &str, names: &[&str]) -> Option<Value> {
     let bit = |name: &str| names.iter().position(|known| *known == name).map(|bit| 1 << bit);
     let value = text.split('|').try_fold(0, |value: u128, name| Some(value | bit(name)?))?;
@@ -222,8 +222,8 @@ fn masked(kind: FieldKind, text: &str, length: usize) -> Option<Value> {
     Some(Value { value, mask: mask.filter(|mask| *mask != all) })
 }
 
-/// Names of `ip_frag` values, with value and mask. Bit 0 is set for any fragment, bit 1 for all but the
-/// first.
+/// The names of `ip_frag` values, each with value and mask. Bit 0 is set for any fragment, and bit 1 for any
+/// fragment except the first.
 const FRAGMENTS: &[(&str, u128, u128)] =
     &[("no", 0, 3), ("yes", 1, 1), ("first", 1, 3), ("later", 3, 3), ("not_later", 0, 2)];
 
@@ -283,8 +283,8 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Parses bytes in hexadecimal notation with an optional mask. Pads the shorter of the two with leading
-/// zeros.
+/// Parses bytes in hexadecimal notation, with an optional mask. The shorter of value and mask is padded with
+/// leading zeros.
 pub(super) fn parse_bytes(text: &str) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     let bytes = |text: &str| -> Option<Vec<u8>> {
         let digits = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -312,7 +312,7 @@ pub(super) fn parse_bytes(text: &str) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         for shorter in [&mut value, mask] {
             shorter.splice(0..0, core::iter::repeat_n(0, length - shorter.len()));
         }
-        // The value and the mask must fit in one field together.
+        // The value and the mask must fit together in one field.
         if 2 * length > OPTION_LENGTH_MAX {
             return None;
         }
