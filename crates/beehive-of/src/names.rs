@@ -51,7 +51,8 @@ const BAD_ACTION: &[&str] = &[
 const HELLO_FAILED: &[&str] = &["incompatible", "permission"];
 const QUEUE_OP_FAILED: &[&str] = &["bad_port", "bad_queue", "permission"];
 
-/// The error types of 1.0 by number, each with its codes by number (specification 1.0.0, 5.4.4).
+/// The error types of 1.0, indexed by number, each with its codes, indexed by number (specification 1.0.0,
+/// 5.4.4).
 const ERRORS_V10: &[(&str, &[&str])] = &[
     ("hello_failed", HELLO_FAILED),
     ("bad_request", BAD_REQUEST),
@@ -64,8 +65,8 @@ const ERRORS_V10: &[(&str, &[&str])] = &[
     ("queue_op_failed", QUEUE_OP_FAILED),
 ];
 
-/// The error types from 1.1 on by number, each with its codes by number (specification 1.5.1, 7.5.4). Later
-/// versions only append to them.
+/// The error types of 1.1 and later, indexed by number, each with its codes, indexed by number (specification
+/// 1.5.1, 7.5.4). Each version only appends to the lists of the previous one.
 const ERRORS_V11: &[(&str, &[&str])] = &[
     ("hello_failed", HELLO_FAILED),
     ("bad_request", BAD_REQUEST),
@@ -267,7 +268,7 @@ pub(crate) fn error_type_number(version: Version, name: &str) -> Option<u16> {
     (0..=18).chain([0xffff]).find(|number| error_type_name(version, *number) == Some(name))
 }
 
-/// Returns the number of the code with this name of an error type.
+/// Returns the number of the code that has this name in an error type.
 pub(crate) fn error_code_number(version: Version, error_type: u16, name: &str) -> Option<u16> {
     (0..32).find(|code| error_code_name(version, error_type, *code) == Some(name))
 }

@@ -16,11 +16,11 @@ impl PortNo {
     pub const IN_PORT: Self = Self(0xffff_fff8);
     /// Process the packet with the flow tables; packet-out only (`OFPP_TABLE`).
     pub const TABLE: Self = Self(0xffff_fff9);
-    /// Forward as a switch without OpenFlow would (`OFPP_NORMAL`).
+    /// Forward the packet as a switch without OpenFlow would (`OFPP_NORMAL`).
     pub const NORMAL: Self = Self(0xffff_fffa);
-    /// All ports except the receiving one and those excluded from floods (`OFPP_FLOOD`).
+    /// All ports except the receiving port and the ports that are excluded from floods (`OFPP_FLOOD`).
     pub const FLOOD: Self = Self(0xffff_fffb);
-    /// All ports except the receiving one (`OFPP_ALL`).
+    /// All ports except the receiving port (`OFPP_ALL`).
     pub const ALL: Self = Self(0xffff_fffc);
     /// The controller (`OFPP_CONTROLLER`).
     pub const CONTROLLER: Self = Self(0xffff_fffd);
@@ -29,7 +29,7 @@ impl PortNo {
     /// No port, or any port (`OFPP_NONE` in 1.0, `OFPP_ANY` in 1.3).
     pub const ANY: Self = Self(0xffff_ffff);
 
-    /// The first reserved number in 1.0's 16 bits.
+    /// The first reserved 16-bit port number of 1.0.
     const RESERVED_V10: u16 = 0xff00;
 
     /// Returns the port with this 16-bit number of 1.0.

@@ -45,7 +45,7 @@ impl Version {
         self as u8
     }
 
-    /// Returns the minor version number, the one after `1.`.
+    /// Returns the minor version number, which is the number after `1.`.
     #[inline]
     pub const fn minor(self) -> u8 {
         self as u8 - 1
@@ -58,8 +58,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// A set of wire versions 0 to 31, as a hello's version bitmap carries it: bit n stands for wire version n
-/// (specification 1.3.5, 7.5.1).
+/// A set of wire versions from 0 to 31, in the format of a hello's version bitmap: bit n stands for wire
+/// version n (specification 1.3.5, 7.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct VersionSet(u32);
 

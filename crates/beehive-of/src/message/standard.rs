@@ -10,7 +10,7 @@ use crate::schema::{NAME_OF_FIELD_10, NAME_OF_FIELD_11, Port16, Scalar, Sink, So
 structure! {
     /// The match of 1.0.
     pub struct StandardMatch10 in Match {
-        /// The fields to ignore, and for each IPv4 address, the number of trailing bits to ignore.
+        /// The fields to ignore, and the number of trailing bits to ignore in each IPv4 address.
         wildcards: u32 = wildcard::ALL_10,
         in_port: PortNo,
         dl_src: MacAddress,
