@@ -1,5 +1,5 @@
-//! Measures the time per message of framing, checked decoding, dispatch and encoding, separately and over a
-//! full read buffer.
+//! Measures the time per message that framing, checked decoding, dispatch and encoding take, each separately
+//! and over a full read buffer.
 
 mod samples;
 
@@ -98,7 +98,7 @@ fn encode(criterion: &mut Criterion) {
                     actions: black_box(&actions).into(),
                     data: black_box(&data),
                 };
-                packet.encode_into(version, 7, &mut out).expect("both versions express it");
+                packet.encode_into(version, 7, &mut out).expect("both versions can express the message");
                 out.len()
             });
         });
@@ -114,7 +114,7 @@ fn encode(criterion: &mut Criterion) {
                     cookie: None,
                     data: black_box(&data),
                 };
-                packet.encode_into(version, 7, &mut out).expect("both versions express it");
+                packet.encode_into(version, 7, &mut out).expect("both versions can express the message");
                 out.len()
             });
         });

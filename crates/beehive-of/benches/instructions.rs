@@ -1,8 +1,8 @@
 //! Counts the instructions per message with callgrind, which reveals regressions even on a noisy machine.
 //!
-//! The program runs itself under valgrind with a number of rounds of an operation and with twice as many; the
-//! difference is the cost of the rounds. It fails if an operation exceeds its limit. Without valgrind it
-//! prints a note and exits.
+//! The program runs itself under valgrind twice: once with a number of rounds of an operation, and once with
+//! twice as many rounds. The difference is the cost of the rounds. The program fails if an operation exceeds
+//! its limit. Without valgrind, it prints a note and exits.
 
 mod samples;
 
@@ -73,8 +73,8 @@ fn decode_flows(rounds: usize) {
     }
 }
 
-/// Returns the number of instructions of a run of this program with this many rounds of an operation; `None`
-/// without valgrind.
+/// Returns the number of instructions that this program executes for this many rounds of an operation; `None`
+/// if valgrind is not installed.
 fn counted(operation: usize, rounds: usize) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let output = Command::new("valgrind")
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
     let mut within = true;
     for (index, (name, limit, _)) in OPERATIONS.iter().enumerate() {
         let (Some(once), Some(twice)) = (counted(index, ROUNDS), counted(index, 2 * ROUNDS)) else {
-            println!("SKIPPED: valgrind is not there to count instructions");
+            println!("SKIPPED: valgrind is not installed, so no instructions are counted");
             return ExitCode::SUCCESS;
         };
         let each = twice.saturating_sub(once) / ROUNDS as u64;

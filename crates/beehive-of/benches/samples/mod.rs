@@ -16,12 +16,12 @@ pub(crate) fn packet_in(version: Version) -> BytesMut {
         cookie: None,
         data: &[0xab; 64],
     };
-    packet.encode_into(version, 7, &mut out).expect("every version expresses it");
+    packet.encode_into(version, 7, &mut out).expect("every version can express the message");
     out
 }
 
-/// Reads the fields of a packet-in that a controller uses. Passing the whole structure to the benchmark would
-/// measure copies that callers do not make.
+/// Reads the fields of a packet-in that a controller uses. If the benchmark received the whole structure, it
+/// would measure copies that callers do not make.
 pub(crate) fn used(packet: &PacketIn<'_>) -> u32 {
     packet.in_port.0 ^ packet.buffer_id.unwrap_or(0) ^ packet.data.len() as u32 ^ u32::from(packet.total_len)
 }
@@ -35,5 +35,5 @@ pub(crate) fn learning_flow(actions: &[Action], version: Version, out: &mut Byte
         ..Match::ANY
     };
     let flow = FlowMod { idle_timeout: 60, ..FlowMod::add(100, match_fields, actions.into()) };
-    flow.encode_into(version, 7, out).expect("every version expresses it");
+    flow.encode_into(version, 7, out).expect("every version can express the message");
 }
