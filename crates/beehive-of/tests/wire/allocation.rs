@@ -15,7 +15,7 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every method hands its arguments to the system's allocator unchanged; counting touches a
+// SAFETY: every method passes its arguments to the system's allocator unchanged. Counting accesses a
 // thread-local cell without a destructor, which neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -56,7 +56,7 @@ fn decoding_and_encoding_allocate_nothing() {
             let _ = message.encode_into(version, frame.xid(), &mut out);
         }
 
-        // Some bodies are invalid, which only the complete layer detects.
+        // Some bodies are invalid. Only the complete layer detects this.
         let version = frame.version().unwrap_or(beehive_of::Version::V1_3);
         if let Ok(complete) = beehive_of::message::Message::parse(frame)
             && complete.check(version).is_ok()

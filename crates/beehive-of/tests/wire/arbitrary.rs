@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::strategies::config;
 
-/// Hashes two numbers to one (splitmix64).
+/// Hashes two numbers to one number (splitmix64).
 fn mixed(seed: u64, with: u64) -> u64 {
     let mut value = seed ^ with.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ fn mixed(seed: u64, with: u64) -> u64 {
 
 const CHILDREN: usize = 12;
 
-/// A random value that converts to whatever type is requested, deterministically.
+/// A random value that converts to any requested type. The conversion is deterministic.
 struct Lot {
     seed: u64,
     depth: u8,
@@ -62,8 +62,8 @@ impl Lot {
             ("bytes", _) => format!("{:02x}14000800000001", version.wire()),
             ("data" | "body" | "note" | "properties", _) => digits(8 * (lot / 4 % 3)),
             ("value", _) => digits(2 * (lot / 4 % 5)),
-            // Actions by name, including those of Open vSwitch and the ONF; all other lists use the number
-            // instead.
+            // Actions have names here, including the actions of Open vSwitch and the ONF. All other lists use
+            // the number instead.
             ("type", 0) => pick(message::Action::NAMES).to_owned(),
             ("type", 1) => "experimenter".to_owned(),
             ("experimenter", 0..3) => "nicira".to_owned(),
@@ -105,7 +105,7 @@ impl Lot {
     }
 }
 
-/// The record of a message: fixed fields first, all others random.
+/// The record of a message. Fixed fields take precedence; all other fields are random.
 struct Record<'r> {
     lot: Lot,
     given: Vec<(&'r str, Lot)>,
@@ -175,7 +175,7 @@ impl Source for Lot {
         }
 
         // Use an unknown type, whose body is raw bytes. The bodies of known types contain padding, which
-        // would not be zero here.
+        // would not be zero if the bytes were random.
         if name == "experimenter_type" {
             let nameless = self.nameless.get_or_init(|| {
                 let mut lot = Lot::new(mixed(self.seed, 10), self.depth + 1, name, self.version);
@@ -185,7 +185,7 @@ impl Source for Lot {
             return Some(&**nameless as &dyn Source);
         }
 
-        // The index is derived from the name. Names with the same index share a value, which does no harm.
+        // The index is derived from the name. Names with the same index share a value, which is harmless.
         Some(self.child((at % CHILDREN as u64) as usize, name))
     }
 
@@ -245,7 +245,7 @@ impl Source for Lot {
     }
 }
 
-/// A sink that collects a message as a tree, to compose it again.
+/// A sink that collects a message as a tree, so that the message can be composed again.
 #[derive(Default)]
 struct Tree {
     open: Vec<Node>,
@@ -344,7 +344,7 @@ impl Source for Node {
     }
 }
 
-/// A list with one record.
+/// A list that contains one record.
 struct Single<'r>(Record<'r>);
 
 impl Source for Single<'_> {
@@ -365,7 +365,7 @@ impl Source for Single<'_> {
     }
 }
 
-/// A message with one field that is a list with one record.
+/// A message in which one field is a list that contains one record.
 struct With<'r> {
     message: Record<'r>,
     field: &'static str,
@@ -399,8 +399,8 @@ fn head(version: Version) -> [(&'static str, Given); 2] {
     [("version", Given::Text(version.to_string())), ("xid", Given::Number(7))]
 }
 
-/// Returns whether a message with these fixed fields could be composed. Panics if it does not survive the
-/// round trip.
+/// Returns whether a message with these fixed fields could be composed. Panics if the message does not
+/// survive the round trip.
 fn goes_round(seed: u64, version: Version, fixed: &[(&str, Given)]) -> bool {
     let mut all = head(version).to_vec();
     all.extend(fixed.iter().cloned());
@@ -423,8 +423,8 @@ fn element_goes_round(
 }
 
 /// Checks that a composed message is valid and survives two round trips: through bytes and through named
-/// values. Returns whether a message could be composed, because some random values are not valid for their
-/// field.
+/// values. Returns whether a message could be composed. This can fail, because some random values are not
+/// valid for their field.
 fn composed_goes_round(source: &dyn Source, version: Version) -> bool {
     let mut out = BytesMut::new();
     if message::Message::compose(source, &mut out).is_err() {
@@ -497,7 +497,7 @@ fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
         kinds.push(extension("onf", name));
     }
 
-    // Known experimenter messages are above; here use an unknown type with raw bytes.
+    // The loop above covers known experimenter messages. Use an unknown type with raw bytes here.
     for kind in &mut kinds {
         if kind.iter().all(|(name, _)| *name != "extension") {
             let experimenter =
@@ -514,7 +514,7 @@ fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
             kind.push(("padded", Given::Absent));
         }
 
-        // The name of an error code depends on that of its type, so fix both.
+        // The name of an error code depends on the error type, so fix both.
         kind.push(("error_type", Given::Number(1)));
         kind.push(("code", Given::Number(6)));
         kind.push(("table_features_command", Given::Absent));
@@ -523,15 +523,15 @@ fn kinds(version: Version) -> Vec<Vec<(&'static str, Given)>> {
     kinds
 }
 
-/// The place of an element, which determines the fixed fields to generate it.
+/// The place of an element, which determines the fixed fields that generate the element.
 pub(crate) enum Place {
-    /// A message, by its type.
+    /// A message, selected by its type.
     Message,
-    /// A statistics or multipart message, by its type and its kind.
+    /// A statistics or multipart message, selected by its type and its kind.
     Multipart(&'static str),
     /// A message of the named experimenter.
     Extension(&'static str),
-    /// A statistics or multipart message, by its type and its experimenter.
+    /// A statistics or multipart message, selected by its type and its experimenter.
     MultipartExtension(&'static str, &'static str),
     /// An action.
     Action,
@@ -542,7 +542,7 @@ pub(crate) enum Place {
 }
 
 /// Returns whether the named element could be composed with random values in the version. Panics if decoding,
-/// encoding, showing or composing it again does not preserve it.
+/// encoding, showing or composing the element again does not preserve it.
 pub(crate) fn is_covered(place: &Place, name: &str, version: Version) -> bool {
     let text = |text: &str| Given::Text(text.to_owned());
     let same = |given: &Given, wanted: &str| matches!(given, Given::Text(text) if text == wanted);
@@ -552,7 +552,7 @@ pub(crate) fn is_covered(place: &Place, name: &str, version: Version) -> bool {
                 .iter()
                 .all(|(field, value)| kind.iter().any(|(name, given)| name == field && same(given, value)))
         });
-        let kind = kind.unwrap_or_else(|| panic!("no kind {wanted:?} of {version}"));
+        let kind = kind.unwrap_or_else(|| panic!("{version} has no kind {wanted:?}"));
         (0..400).any(|seed| goes_round(mixed(seed, 99), version, &kind))
     };
     let element = |place: (&str, &'static str), given: &[(&str, Given)]| {
@@ -574,7 +574,7 @@ pub(crate) fn is_covered(place: &Place, name: &str, version: Version) -> bool {
             ];
             (0..2_000).any(|seed| goes_round(mixed(seed, 97), version, &given))
         }
-        // An unknown experimenter; the known ones are below.
+        // An unknown experimenter. The other arms cover the known experimenters.
         Place::Action | Place::Instruction if name == "experimenter" => {
             let place = if matches!(place, Place::Action) { actions } else { ("flow_mod", "instructions") };
             let whose = Given::Number(0x77);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::strategies::config;
 
-/// Returns the canonical form of the actions of a flow given as text, in a version.
+/// Returns the canonical form of the actions of a flow, which is given as text, in a version.
 fn told(text: &str, version: Version) -> Canonical {
     let flow = Flow::parse(text, version).unwrap_or_else(|error| panic!("{version} {text}: {error}"));
     let (actions, instructions) = match flow.message() {
@@ -178,8 +178,8 @@ fn the_newer_notation_that_says_no_more_has_the_form_of_the_older() {
     assert_ne!(learned, of(&[nicira(NiciraAction::Learn2(Learn2 { limit: 1, ..learn2 }))], V1_3));
 }
 
-/// A VLAN priority of any tag, and a protocol without an Ethernet type: valid in 1.0, but not expressible
-/// later.
+/// The match requires a VLAN priority in any tag, and a protocol without an Ethernet type. This is valid in
+/// 1.0, but later versions cannot express it.
 #[test]
 fn a_match_of_1_0_that_later_versions_cannot_say_has_a_form() {
     let digits = "00015e16010203040000000000000000000000007f000880000600000000000000000000007b0000\
@@ -197,7 +197,7 @@ fn a_match_of_1_0_that_later_versions_cannot_say_has_a_form() {
     assert_ne!(one, form(&message));
 }
 
-/// The encoding of `dl_vlan_pcp=3` by Open vSwitch in 1.0.
+/// The message is Open vSwitch's encoding of `dl_vlan_pcp=3` in 1.0.
 #[test]
 fn a_priority_of_any_tag_is_one_in_every_version() {
     let mut message = crate::corpus::bytes("010e0048 00000000 002820ff");
@@ -213,7 +213,7 @@ fn a_priority_of_any_tag_is_one_in_every_version() {
     assert_eq!(shown, "vlan_vid=0x1000/0x1000,vlan_pcp=3");
 }
 
-/// There are eight packet registers; fields of their class with other numbers or lengths are unknown.
+/// There are eight packet registers. Fields of their class with other numbers or lengths are unknown.
 #[test]
 fn a_packet_register_that_there_is_not_is_no_other_field() {
     let form = |class, number, value: &[u8]| {
@@ -280,7 +280,7 @@ fn what_does_something_else_has_another_form() {
     ];
     let mut forms: HashSet<_> = texts.iter().map(|(text, version)| told(text, *version)).collect();
 
-    // Text has no notation for a meter action that follows other actions.
+    // The text syntax has no notation for a meter action that follows other actions.
     assert!(forms.insert(of(&[out(2), Action::Meter(action_meter(3))], V1_5)));
     assert_eq!(forms.len(), texts.len() + 1);
 }
@@ -413,8 +413,8 @@ fn some_load() -> impl Strategy<Value = (u8, u16, u16, u64)> {
 proptest! {
     #![proptest_config(config(192))]
 
-    /// Two lists of loads have the same form exactly if the registers hold the same values afterwards,
-    /// whether they are addressed as 32, 64 or 128 bits.
+    /// Two lists of loads have the same form if and only if they leave the same values in the registers,
+    /// whether the loads address the registers as 32, 64 or 128 bits.
     #[test]
     fn loads_are_what_registers_hold(loads in prop::collection::vec(some_load(), 1..8), other in prop::collection::vec(some_load(), 1..8)) {
         const NAMES: [&str; 4] = ["reg0", "reg1", "reg2", "reg3"];

@@ -1,5 +1,5 @@
-//! The corpus of messages for other tests: those that Open vSwitch 3.1 sent, and one of every kind that we
-//! encode.
+//! The corpus of messages for other tests: messages that Open vSwitch 3.1 sent, and one message of every kind
+//! that this crate encodes.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the messages of real switches and controllers with their origin.
+/// Returns the messages of real switches and controllers, each with its origin.
 pub(crate) fn open_vswitch() -> Vec<(String, Vec<u8>)> {
     OPEN_VSWITCH
         .lines()
@@ -72,7 +72,7 @@ pub(crate) fn ours(version: Version) -> Vec<(&'static str, Vec<u8>)> {
         Action::output(PortNo::FLOOD),
     ];
 
-    // Actions on a VLAN tag or an IPv4 packet require a match on one.
+    // Actions on a VLAN tag or an IPv4 packet require a match on a VLAN tag or on IPv4.
     let tagged = Match { eth_type: Some(0x0800), vlan: Some(VlanMatch::Id(10)), ..learned() };
     let flow = FlowMod {
         idle_timeout: 60,

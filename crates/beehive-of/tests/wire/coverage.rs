@@ -1,4 +1,4 @@
-//! Generates the coverage table from the declarations and compares it with the one in the documentation.
+//! Generates the coverage table from the declarations and compares it with the table in the documentation.
 
 use beehive_of::Version;
 use beehive_of::message::{
@@ -10,7 +10,7 @@ use crate::arbitrary::{Place, is_covered};
 
 type Number = fn(&str, Version) -> Option<u16>;
 
-/// Returns a table with the number of each name in each version, marked if its round trips work.
+/// Returns a table with the number of each name in each version. Marks the numbers whose round trips work.
 fn table(title: &str, names: &[&str], number: Number, place: &Place) -> String {
     let mut table =
         format!("| {title} | 1.0 | 1.1 | 1.2 | 1.3 | 1.4 | 1.5 |\n|---|---|---|---|---|---|---|\n");

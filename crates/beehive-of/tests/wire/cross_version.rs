@@ -35,7 +35,8 @@ fn same_in_pairs(message: Message<'_>, first: Version) {
     }
 }
 
-/// Returns the set of canonical forms of a flow in all versions since `first`, which should have one element.
+/// Returns the set of the canonical forms that a flow has in the versions since `first`. The set should have
+/// one element.
 fn canonical(flow: FlowMod<'_>, first: Version) -> HashSet<(Canonical, Canonical)> {
     Version::ALL
         .into_iter()
@@ -263,7 +264,7 @@ fn options_of_tunnels_are_compared_however_long_they_are_told() {
 }
 
 /// A message that the version-independent layer does not model can be encoded in its own version only,
-/// because types and kinds have other numbers in other versions.
+/// because types and kinds have different numbers in other versions.
 #[test]
 fn what_has_no_view_stays_in_its_version() {
     let port_mod = "010f002000000021000000000000000400000000fe0000000000004f00000000";

@@ -10,8 +10,8 @@ use beehive_of::{Frame, Version};
 use crate::corpus::hex;
 use crate::temporary;
 
-/// Returns a capture file of the messages, each in a TCP segment of a separate connection, without Ethernet
-/// (LINKTYPE_RAW).
+/// Returns a capture file of the messages. Each message is in a TCP segment of a separate connection, without
+/// an Ethernet header (LINKTYPE_RAW).
 fn capture(messages: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     file.extend(0xa1b2_c3d4u32.to_le_bytes());
@@ -40,13 +40,14 @@ fn capture(messages: &[Vec<u8>]) -> Vec<u8> {
 
 /// The dissector's output for a message: the values of fields, and whether it is malformed.
 struct Verdict {
-    /// Type, transaction identifier and length; for a flow-mod also priority, idle timeout and cookie.
+    /// The type, the transaction identifier and the length; for a flow-mod also the priority, the idle
+    /// timeout and the cookie.
     numbers: Vec<String>,
     malformed: bool,
     line: String,
 }
 
-/// Returns the names of the fields to request in a version, the type first.
+/// Returns the names of the fields to request in a version. The first one is the type.
 fn names(version: Version) -> [String; 6] {
     if version == Version::V1_0 {
         let of = |name: &str| format!("openflow.{name}");
@@ -58,7 +59,8 @@ fn names(version: Version) -> [String; 6] {
     ["type", "xid", "length", "flowmod.priority", "flowmod.idle_timeout", "flowmod.cookie"].map(of)
 }
 
-/// Returns the dissector's verdict for each message; prints a note and returns `None` if it is not installed.
+/// Returns the dissector's verdict for each message. Prints a note and returns `None` if the dissector is not
+/// installed.
 fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
     let path = temporary::path(".pcap");
     std::fs::write(&path, capture(messages)).unwrap();
@@ -76,7 +78,7 @@ fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
         Err(error) => {
             let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
             assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but tshark: {error}");
-            eprintln!("SKIPPED: no dissector judged our messages: tshark: {error}");
+            eprintln!("SKIPPED: the dissector did not check our messages: tshark: {error}");
             return None;
         }
     };
@@ -99,7 +101,7 @@ fn dissect(version: Version, messages: &[Vec<u8>]) -> Option<Vec<Verdict>> {
 }
 
 /// Returns whether the dissector is of the release for which [`DEFECTS`] lists the defects. Other releases
-/// may have fixed some, but must not have more.
+/// may have fixed some of these defects, but must not have others.
 fn is_counted_release() -> bool {
     let output = Command::new("tshark").arg("--version").output();
     let told = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
@@ -109,32 +111,32 @@ fn is_counted_release() -> bool {
 /// The release of the dissector for which [`DEFECTS`] lists the defects.
 const COUNTED_RELEASE: &str = "4.0";
 
-/// A defect of the dissector: valid messages that it reports as malformed.
+/// A defect of the dissector, which makes it report valid messages as malformed.
 struct Defect {
     what: &'static str,
-    /// The minor numbers of the versions.
+    /// The minor numbers of the affected versions.
     versions: RangeInclusive<u8>,
-    /// Number of our messages that the counted release reports as malformed: exactly those for which `spoils`
-    /// returns true.
+    /// Number of our messages that the counted release reports as malformed. These are exactly the messages
+    /// for which `spoils` returns true.
     count: usize,
     spoils: fn(&Message<'_>) -> bool,
 }
 
 const DEFECTS: &[Defect] = &[
     Defect {
-        what: "takes an error's data for a message, though it is none",
+        what: "parses the data of an error as a message, even if it is not a message",
         versions: 3..=5,
         count: 3,
         spoils: |message| matches!(message, Message::Error(error) if error.data.first().is_some_and(|version| *version > 6)),
     },
     Defect {
-        what: "wants an action where there is none",
+        what: "expects at least one action",
         versions: 0..=0,
         count: 1,
         spoils: |message| matches!(message, Message::FlowMod(flow) if flow.actions.is_empty()),
     },
     Defect {
-        what: "does not know how long an action is that it does not know",
+        what: "does not find the end of an action that it does not support",
         versions: 0..=0,
         count: 1,
         spoils: |message| {
@@ -142,31 +144,31 @@ const DEFECTS: &[Defect] = &[
         },
     },
     Defect {
-        what: "takes fewer bytes than its header has for an Ethernet packet",
+        what: "parses data that is shorter than an Ethernet header as an Ethernet packet",
         versions: 0..=5,
         count: 4,
         spoils: |message| matches!(message, Message::PacketOut(packet) if (1..14).contains(&packet.data.len())),
     },
     Defect {
-        what: "goes on after the end of an experimenter's statistics",
+        what: "reads past the end of experimenter statistics",
         versions: 3..=5,
         count: 4,
         spoils: |message| matches!(body(message), Some(ReplyBody::Experimenter(_))),
     },
     Defect {
-        what: "looks for a queue's properties where its port is",
+        what: "reads the properties of a queue at the offset of its port",
         versions: 4..=5,
         count: 4,
         spoils: |message| matches!(body(message), Some(ReplyBody::Queue(_) | ReplyBody::QueueDescription(_))),
     },
     Defect {
-        what: "takes a bucket of 1.5 for one of 1.3",
+        what: "parses a bucket of 1.5 as a bucket of 1.3",
         versions: 5..=5,
         count: 1,
         spoils: |message| matches!(message, Message::GroupMod(group) if !group.buckets.is_empty()),
     },
     Defect {
-        what: "goes on after the end of a controller's property",
+        what: "reads past the end of a property of a controller status",
         versions: 5..=5,
         count: 2,
         spoils: |message| {
@@ -175,13 +177,13 @@ const DEFECTS: &[Defect] = &[
         },
     },
     Defect {
-        what: "takes the fields that are copied for fields with values",
+        what: "parses the field identifiers of copy_field as fields with values",
         versions: 5..=5,
         count: 1,
         spoils: |message| format!("{message:?}").contains("CopyField("),
     },
     Defect {
-        what: "knows neither the statistics of 1.5 nor the properties of bundles",
+        what: "supports neither the flow statistics of 1.5 nor the bundle features",
         versions: 5..=5,
         count: 2,
         spoils: |message| {
@@ -197,9 +199,9 @@ fn body<'m, 'a>(message: &'m Message<'a>) -> Option<&'m ReplyBody<'a>> {
     }
 }
 
-/// Replaces the standard class of fields by another class. In 1.5 the dissector fails at the name of the
-/// standard class, and skips fields of other classes by their length. Returns `None` if there is no such
-/// field.
+/// Replaces the standard class of fields by another class. In 1.5, the dissector fails at the name of the
+/// standard class, but skips fields of other classes by their length. Returns `None` if no field has the
+/// standard class.
 fn with_another_class(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut changed = bytes.to_vec();
     for at in 8..bytes.len().saturating_sub(3) {
@@ -217,8 +219,8 @@ fn with_another_class(bytes: &[u8]) -> Option<Vec<u8>> {
     (changed != bytes).then_some(changed)
 }
 
-/// Returns whether the dissector reports every message of 1.5 with a standard field as malformed; `None` if
-/// it is not installed.
+/// Returns whether the dissector reports every message of 1.5 that has a standard field as malformed; `None`
+/// if the dissector is not installed.
 fn fails_at_the_class() -> Option<bool> {
     let messages = crate::corpus::ours(Version::V1_5).into_iter().map(|(_, bytes)| bytes);
     let messages: Vec<Vec<u8>> = messages.filter(|bytes| with_another_class(bytes).is_some()).collect();
@@ -272,12 +274,12 @@ fn a_dissector_makes_the_same_of_our_messages() {
                 spoilt += 1;
             }
 
-            // In the counted release, a defect that does not appear must be removed from the list, because it
-            // could hide a defect of ours.
+            // In the counted release, a listed defect that does not occur must be removed from the list,
+            // because it could hide a defect of this crate.
             let excused = defect.is_some() == verdict.malformed || (!exact && !verdict.malformed);
             if !agrees || !excused {
                 let told = message.display(frame.header());
-                let defect = defect.map_or("no defect is known", |defect| DEFECTS[defect].what);
+                let defect = defect.map_or("no known defect", |defect| DEFECTS[defect].what);
                 disagreements +=
                     &format!("{version} {} | {defect} | {told}\n    {}\n", verdict.line, hex(bytes));
             }
@@ -286,11 +288,11 @@ fn a_dissector_makes_the_same_of_our_messages() {
 
     assert!(disagreements.is_empty(), "\n{disagreements}");
     for (defect, count) in DEFECTS.iter().zip(counts).filter(|_| exact) {
-        assert_eq!(count, defect.count, "{}: another number of messages than is known", defect.what);
+        assert_eq!(count, defect.count, "{}: unexpected number of messages", defect.what);
     }
 
     println!(
-        "the dissector agreed about {} of {judged} messages, and its defects spoil {spoilt}",
+        "the dissector agreed on {} of {judged} messages, and its defects affected {spoilt}",
         judged - spoilt
     );
 }
@@ -298,5 +300,5 @@ fn a_dissector_makes_the_same_of_our_messages() {
 #[test]
 fn the_dissector_fails_at_the_class_of_every_field_of_1_5() {
     let Some(fails) = fails_at_the_class() else { return };
-    assert!(fails || !is_counted_release(), "the dissector knows the class: judge the messages as they are");
+    assert!(fails || !is_counted_release(), "the dissector supports the class: check the messages unchanged");
 }

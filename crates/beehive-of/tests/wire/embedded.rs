@@ -1,4 +1,5 @@
-//! Checks embedded messages: they must have the version of the outer message, and are checked as strictly.
+//! Checks embedded messages: they must have the version of the outer message, and are checked as strictly as
+//! it is.
 
 use beehive_of::message::*;
 use beehive_of::{Answer, Error, ErrorKind, Frame, Version};
@@ -14,7 +15,7 @@ pub(crate) fn strictly(bytes: &[u8]) -> Result<Message<'_>, Error> {
     Message::parse_strict(Frame::whole(bytes).unwrap())
 }
 
-/// Returns the messages of a version that can contain another one.
+/// Returns the messages of a version that can contain another message.
 fn holders(inner: &[u8], version: Version) -> Vec<Vec<u8>> {
     let request = InnerMessage { bytes: inner, padded: false };
     let forward = RequestForward { request };

@@ -1,4 +1,5 @@
-//! Checks that a value that cannot be encoded is refused by name and leaves the buffer unchanged.
+//! Checks that encoding a value that the version cannot express fails with an error that names the field, and
+//! leaves the buffer unchanged.
 
 use beehive_of::any::*;
 use beehive_of::{EncodeError, MacAddress, Masked, PortNo, Version};
@@ -9,7 +10,7 @@ use crate::corpus::{HOST_A, HOST_B};
 fn refused(message: Message<'_>, version: Version) -> EncodeError {
     let mut out = BytesMut::from(&b"before"[..]);
     let error = message.encode_into(version, 1, &mut out).expect_err(&format!("{message:?}"));
-    assert_eq!(&out[..], b"before", "half a message is left");
+    assert_eq!(&out[..], b"before", "a partial message is left");
     error
 }
 
@@ -160,7 +161,7 @@ fn an_action_without_a_name_goes_on_in_its_own_version_only() {
     let bytes = crate::corpus::bytes("010d002000000001 ffffffff0003 0010 ffff0010000023200000000000000002");
     let Message::PacketOut(packet) = Message::parse(beehive_of::Frame::whole(&bytes).unwrap()).unwrap()
     else {
-        panic!("no packet-out")
+        panic!("not a packet-out")
     };
 
     assert_eq!(packet.actions.iter().collect::<Vec<_>>(), [Ok(Action::Other(0xffff))]);
@@ -180,7 +181,7 @@ fn the_meaning_of_so_many_fields_is_checked_and_no_more() {
     use beehive_of::oxm::{OxmField, OxmFields};
     use beehive_of::schema::List;
     let fields = |count: usize| -> Vec<OxmField<'static>> {
-        // Each field belongs to another experimenter, so that there are no duplicates.
+        // Each field belongs to a different experimenter, so that there are no duplicates.
         let field = |at: usize| OxmField {
             class: 0xffff,
             experimenter: 0x0100_0000 + at as u32,

@@ -6,7 +6,7 @@ use beehive_of::{PortNo, Version};
 
 use crate::message_samples::Messages;
 
-/// Adds the samples that the version has.
+/// Adds the samples that exist in the version.
 pub(crate) fn all(messages: &mut Messages) {
     packets(messages);
     if messages.version == Version::V1_0 {

@@ -8,7 +8,7 @@ use beehive_of::{PortNo, Version};
 
 use crate::message_samples::Messages;
 
-/// Creates a field of a Nicira class, without a value.
+/// Creates the identity of a field in a Nicira class.
 fn field(class: u16, number: u8, length: u8) -> FieldId {
     FieldId { class, number, length, ..FieldId::default() }
 }
@@ -21,7 +21,7 @@ fn nicira(action: NiciraAction<'_>) -> Action<'_> {
     Action::Experimenter(Extended::Nicira(action))
 }
 
-/// Adds every extension that the version has.
+/// Adds every extension that exists in the version.
 pub(crate) fn extensions(messages: &mut Messages) {
     actions(messages);
     lists(messages);
@@ -175,7 +175,7 @@ fn actions(messages: &mut Messages) {
             "controller(max_len=1234,id=5678,userdata=01.02.03.04.05,pause)",
         ),
         (A::DecTtlCntIds(DecTtlCntIds { controllers: List::new(&[1, 2, 3]) }), "dec_ttl(1,2,3)"),
-        // Only valid in flows, which are below, because it is an instruction in effect.
+        // Open vSwitch treats this action as an instruction, so it accepts it in flows only, as below.
         (A::WriteMetadata(NiciraWriteMetadata { metadata: 0x12, mask: 0xff }), ""),
         (A::StackPush(stack), "push:NXM_NX_REG2[4..9]"),
         (A::StackPop(stack), "pop:NXM_NX_REG2[4..9]"),
@@ -219,7 +219,7 @@ fn actions(messages: &mut Messages) {
             A::CheckPacketLarger(CheckPacketLarger { packet_length: 1000, offset: 0, destination: REGISTER }),
             "check_pkt_larger(1000)->NXM_NX_REG0[0]",
         ),
-        // Only mapped tunnel options can be removed, and none is mapped here.
+        // Only mapped tunnel options can be removed, and no option is mapped here.
         (A::DeleteField(DeleteField { field: field(1, 40, 124) }), ""),
     ];
     for (action, words) in all {
@@ -314,7 +314,7 @@ fn lists(messages: &mut Messages) {
             }),
             &["OFPT_FLOW_MOD", words, state],
         );
-        // Experimenters' fields: the ONF's TCP flags, and an unknown one.
+        // Experimenter fields: the ONF's TCP flags, and an unknown field.
         let flags = OxmField {
             class: 0xffff,
             experimenter: 0x4f4e_4600,

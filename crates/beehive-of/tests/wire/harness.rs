@@ -5,7 +5,7 @@ use beehive_of::text::{Flow, show_flow};
 use beehive_of::{Error, Frame, FrameBuffer, Frames, Version, any, message};
 use bytes::BytesMut;
 
-/// Calls `body` with `bytes`, and again with the length in the header corrected, because otherwise most
+/// Calls `body` with `bytes`, and then again with the correct length in the header, because otherwise most
 /// inputs would fail at the header.
 pub(crate) fn framed(bytes: &[u8], body: fn(&[u8])) {
     body(bytes);
@@ -46,8 +46,8 @@ fn answered(error: Error, frame: Frame<'_>) {
     assert!(error.offset() as usize <= frame.bytes().len(), "{error:?} beyond the message");
 }
 
-/// Checks that a valid decoded message is encoded unchanged, except for padding and reserved bits, and in
-/// other versions is either encoded or refused.
+/// Checks that a valid decoded message is encoded unchanged in its version, except for padding and reserved
+/// bits. In other versions, encoding must either succeed or return an error.
 pub(crate) fn round_trip(bytes: &[u8]) {
     let Ok(Some((frame, _))) = Frame::split(bytes) else { return };
     let Ok(message) = message::Message::parse(frame) else { return };
@@ -56,24 +56,24 @@ pub(crate) fn round_trip(bytes: &[u8]) {
         out.clear();
         let own = Some(version) == frame.version();
         match message.encode_into(version, frame.xid(), &mut out) {
-            Err(_) => assert!(out.is_empty(), "half a message is left"),
+            Err(_) => assert!(out.is_empty(), "a partial message is left"),
             Ok(()) if own && message.check(version).is_ok() => {
                 let once = out.to_vec();
                 let again = message::Message::parse(Frame::whole(&once).expect("ours")).expect("ours");
                 assert_eq!(again.check(version), Ok(()));
                 out.clear();
-                again.encode_into(version, frame.xid(), &mut out).expect("it was encoded before");
+                again.encode_into(version, frame.xid(), &mut out).expect("encoding succeeded before");
                 assert_eq!(&out[..], &once[..]);
                 if let Ok(strict) = message::Message::parse_strict(frame) {
                     out.clear();
-                    strict.encode_into(version, frame.xid(), &mut out).expect("it was encoded before");
-                    let tree = strict.tree(frame.header()).expect("it was checked");
+                    strict.encode_into(version, frame.xid(), &mut out).expect("encoding succeeded before");
+                    let tree = strict.tree(frame.header()).expect("the message was checked");
                     out.clear();
                     message::Message::compose(&tree, &mut out)
                         .unwrap_or_else(|error| panic!("{error}: {tree}"));
 
-                    // With zero padding the tree contains everything, except wildcarded fields in the fixed
-                    // matches of 1.0 and 1.1, and whether the sender omitted the final padding.
+                    // If the padding is zero, the tree contains everything except the wildcarded fields in
+                    // the fixed matches of 1.0 and 1.1, and whether the sender omitted the final padding.
                     if version >= Version::V1_2 && out.len() == once.len() {
                         assert_eq!(&out[..], &once[..], "{tree}");
                     }
@@ -91,13 +91,13 @@ pub(crate) fn round_trip(bytes: &[u8]) {
         for version in Version::ALL {
             out.clear();
             if message.encode_into(version, frame.xid(), &mut out).is_err() {
-                assert!(out.is_empty(), "half a message is left");
+                assert!(out.is_empty(), "a partial message is left");
             }
         }
     }
 }
 
-/// Checks that a segmented stream contains the same messages. The first byte is the segment length.
+/// Checks that segmenting a stream does not change its messages. The first byte is the segment length.
 pub(crate) fn stream_split(bytes: &[u8]) {
     let Some((piece, stream)) = bytes.split_first() else { return };
     let mut whole = Vec::new();
@@ -155,6 +155,6 @@ pub(crate) fn text(bytes: &[u8]) {
     let shown = flow.to_string();
     let again = Flow::parse(&shown, version).unwrap_or_else(|error| panic!("{text}\n{shown}\n{error}"));
     let mut second = BytesMut::new();
-    again.message().encode_into(version, 1, &mut second).expect("it was encoded before");
+    again.message().encode_into(version, 1, &mut second).expect("encoding succeeded before");
     assert_eq!(second, out, "{text}\n{shown}");
 }

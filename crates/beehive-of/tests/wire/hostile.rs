@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::corpus::{all, bytes, hex};
 use crate::strategies::config;
 
-/// Parses everything in a frame: every message, every element, and the answer to every error.
+/// Parses everything in a frame: the message, every element, and the answer to every error.
 fn read(frame: Frame<'_>) -> Result<(), Error> {
     let result = Message::parse(frame).and_then(|message| {
         match message {
@@ -26,7 +26,7 @@ fn read(frame: Frame<'_>) -> Result<(), Error> {
 
         let mut out = BytesMut::new();
         for version in Version::ALL {
-            // Encoding may fail, but must not panic nor leave a partial message.
+            // Encoding may fail, but must neither panic nor leave a partial message.
             if message.encode_into(version, frame.xid(), &mut out).is_err() {
                 assert!(out.is_empty());
             }
@@ -62,7 +62,7 @@ fn read_complete(frame: Frame<'_>) {
     let mut out = BytesMut::new();
     for version in Version::ALL {
         if complete.encode_into(version, frame.xid(), &mut out).is_err() {
-            assert!(out.is_empty(), "half a message is left");
+            assert!(out.is_empty(), "a partial message is left");
         } else if Some(version) == frame.version() && valid.is_ok() {
             let again = message::Message::parse(Frame::whole(&out).unwrap()).unwrap();
             assert_eq!(again.check(version), Ok(()), "{text}");
@@ -97,7 +97,7 @@ fn read_all(bytes: &[u8]) {
     }
 }
 
-/// Returns the message with the length in its header corrected, so that its contents are truncated and not
+/// Returns the message with the correct length in its header, so that its contents are truncated instead of
 /// the frame.
 fn with_own_length(bytes: &[u8]) -> Vec<u8> {
     let mut message = bytes.to_vec();
@@ -129,10 +129,10 @@ fn every_truncation() {
     }
 }
 
-/// With `BEEHIVE_LONG=1`, tries every value at every byte of short messages, and every edge value at every
-/// byte of the others. By default, tries this only in the shortest message of each type, four edge values in
-/// the shortest message of each type and version, and one in all others. That breaks the same structures at
-/// the same places in a third of the time.
+/// With `BEEHIVE_LONG=1`, the test tries every value at every byte of short messages, and every edge value at
+/// every byte of longer messages. By default, it does so only for the shortest message of each type; it tries
+/// four edge values in the shortest message of each type and version, and one edge value in all other
+/// messages. This breaks the same structures at the same places in a third of the time.
 #[test]
 fn every_change_of_one_byte() {
     let long = std::env::var_os("BEEHIVE_LONG").is_some_and(|value| value == "1");
@@ -141,7 +141,7 @@ fn every_change_of_one_byte() {
     messages.sort_by_key(Vec::len);
     let (mut types, mut kinds) = (HashSet::new(), HashSet::new());
     for message in messages {
-        // Multipart messages have their kind in two more bytes.
+        // The kind of a multipart message is in two further bytes.
         let of = message.get(8..10).filter(|_| matches!(message[1], 16..=19)).map(<[u8]>::to_vec);
         let first_of_type = types.insert((message[1], of.clone()));
         let first_of_kind = kinds.insert((message[0], message[1], of));
@@ -169,7 +169,8 @@ fn every_change_of_one_byte() {
 
 #[test]
 fn a_length_of_zero_is_an_error() {
-    // Each message has one element of length zero, which has caused endless loops in other controllers.
+    // Each message has one element whose length is zero. Such elements have caused endless loops in other
+    // controllers.
     let header = |version: u8, message_type: u8, body: &str| {
         let mut message = vec![version, message_type, 0, 0, 0, 0, 0, 1];
         message.extend(bytes(body));
@@ -285,7 +286,7 @@ fn actions_of_1_0_with_another_ones_length() {
         ("output of twelve bytes", "0000000c00010000 00000000", ErrorKind::LengthWrong),
         ("Ethernet source of eight bytes", "0004000802000000", ErrorKind::LengthWrong),
         ("enqueue of eight bytes", "000b000800010000", ErrorKind::LengthWrong),
-        ("vendor's of twelve bytes", "ffff000c00002320 00000000", ErrorKind::LengthWrong),
+        ("vendor action of twelve bytes", "ffff000c00002320 00000000", ErrorKind::LengthWrong),
         ("half an action", "00000008", ErrorKind::Truncated),
         ("beyond the message", "0000001800010000", ErrorKind::LengthTooLarge),
     ] {
@@ -315,14 +316,14 @@ fn versions_that_nobody_speaks() {
 fn a_hello_of_1_0_may_have_anything_after_its_header() {
     let hello = bytes("0100000c00000001 00010000");
     let Message::Hello(hello) = Message::parse(Frame::whole(&hello).unwrap()).unwrap() else {
-        panic!("no hello")
+        panic!("not a hello")
     };
     assert_eq!(hello, Hello { version: 1, versions: None });
 }
 
 #[test]
 fn the_longest_lists_take_linear_time() {
-    // A packet-out of 65 535 bytes of the smallest actions: 8 000 elements.
+    // A packet-out of 65 535 bytes that consists of the smallest actions: 8 000 elements.
     for (version, head) in [(1u8, "ffffffff ffff fff0"), (4, "ffffffff 00000001 ffe0 000000000000")] {
         let mut message = vec![version, 13, 0, 0, 0, 0, 0, 1];
         message.extend(bytes(head));

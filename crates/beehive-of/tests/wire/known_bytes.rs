@@ -1,4 +1,4 @@
-//! Checks decoded messages of real switches field by field, and encoded messages byte by byte.
+//! Checks each field of decoded messages of real switches, and each byte of encoded messages.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use bytes::BytesMut;
 
 use crate::corpus::{bytes, hex, learned, open_vswitch};
 
-/// Returns the messages of a type that a switch sent in a version.
+/// Returns the messages of one type that a switch sent in one version.
 fn sent(version: &str, message_type: u8) -> Vec<Vec<u8>> {
     let messages: Vec<Vec<u8>> = open_vswitch()
         .into_iter()
@@ -24,7 +24,7 @@ fn parse(bytes: &[u8]) -> Message<'_> {
     Message::parse(Frame::whole(bytes).unwrap()).unwrap()
 }
 
-/// Returns the match of the flow that was installed in both switches, as they report it.
+/// Returns the match of the flow that was installed in both switches, as the switches report it.
 fn web() -> Match {
     Match {
         in_port: Some(PortNo(3)),
@@ -53,7 +53,7 @@ fn hello_and_negotiation_as_real_switches_do_it() {
         let Message::Hello(hello) = parse(&message) else { panic!("no hello") };
         assert_eq!(hello.versions, versions.map(VersionSet::from_bits));
         let ours = VersionSet::SUPPORTED;
-        // Without a bitmap the lower header version is used: 6 of 6 and 6, 2 of 2 and 6.
+        // Without a bitmap, the result is the lower header version: 6 for 6 and 6, 2 for 2 and 6.
         assert_eq!(hello.negotiate(ours), negotiated, "{digits}");
     }
 
@@ -81,7 +81,7 @@ fn packet_in() {
                 buffer_id: None,
                 total_len: 60,
                 in_port: PortNo(3),
-                // 1.3 distinguishes the table-miss flow from others, 1.0 does not.
+                // 1.3 distinguishes the table-miss flow from other flows; 1.0 does not.
                 reason: if version == Version::V1_0 {
                     PacketInReason::Action
                 } else {
@@ -327,7 +327,7 @@ fn a_learning_switch_in_bytes() {
 
 #[test]
 fn the_complete_message_tells_what_the_general_one_leaves_out() {
-    // `tunnel_id` before `in_port`, and an experimenter's field after it.
+    // The field `tunnel_id` is before `in_port`, and an experimenter field is after it.
     let bytes = bytes(
         "040a003a00000001 ffffffff 0000 00 05 00000000000000ff 00010020 80004c08 0000000000000009 80000004 00000007 ffff0004 00002320 0000",
     );

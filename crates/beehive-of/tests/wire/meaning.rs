@@ -1,4 +1,4 @@
-//! Checks `check_meaning`: the semantic errors beyond the structure of a message, and their answers.
+//! Checks `check_meaning`: semantic errors in well-formed messages, and the answers to them.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FieldId, OxmField, OxmFields, named_field};
@@ -26,7 +26,7 @@ fn there_is_one_instruction_of_a_kind() {
             "{refused:?}"
         );
 
-        // A duplicate instruction can be parsed and shown, but fails the check of its meaning.
+        // A message with a duplicate instruction can be parsed and shown, but fails the check of its meaning.
         bytes.copy_within(start..start + 8, start + 8);
         let message = strictly(&bytes).unwrap();
         assert_eq!(encoded(&message, version), bytes);
@@ -82,7 +82,7 @@ fn fields_that_a_version_lacks_are_named_before_a_flow_is_sent() {
     }
 }
 
-/// Checks the meaning of a match with the named fields.
+/// Checks the meaning of a match that has the named fields.
 fn meaning(fields: &[(&str, &[u8])]) -> Result<(), Error> {
     let list: Vec<OxmField<'_>> = fields
         .iter()

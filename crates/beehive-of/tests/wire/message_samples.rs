@@ -37,7 +37,8 @@ impl Messages {
 
 const ETHERNET: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 
-/// Returns every kind of message that the version has and the version-independent layer does not model.
+/// Returns every kind of message that exists in the version and that the version-independent layer does not
+/// model.
 pub(crate) fn complete(version: Version) -> Vec<Judged> {
     let mut messages = Messages { version, list: Vec::new() };
     every_version(&mut messages);
@@ -415,7 +416,7 @@ fn every_kind_of_message_is_here_or_without_a_version() {
     for version in Version::ALL {
         for name in Message::NAMES {
             let Some(number) = Message::number(name, version) else { continue };
-            assert!(present(version, number, None), "no {name} of {version}");
+            assert!(present(version, number, None), "no sample of {name} in {version}");
         }
         for (message, kinds) in [("multipart_request", 0), ("multipart_reply", 1)] {
             let number = Message::number(message, version).unwrap();
@@ -426,10 +427,10 @@ fn every_kind_of_message_is_here_or_without_a_version() {
                 } else {
                     ReplyBody::number(name, version)
                 };
-                // An experimenter's body is arbitrary, and a flow statistics request is the same as a flow
-                // request.
+                // An experimenter body is arbitrary, and a flow statistics request has the same format as a
+                // flow request.
                 let Some(kind) = kind.filter(|kind| *kind != 0xffff && *kind != 17) else { continue };
-                assert!(present(version, number, Some(kind)), "no {message} of {name} of {version}");
+                assert!(present(version, number, Some(kind)), "no sample of {message} {name} in {version}");
             }
         }
     }

@@ -62,7 +62,7 @@ pub(crate) fn meters(messages: &mut Messages) {
             max_color: 5,
             features: 0,
         }),
-        // Open vSwitch 3.1 uses the shorter structure of 1.3 also in 1.5.
+        // Open vSwitch 3.1 uses the shorter structure of 1.3 in 1.5, too.
         match messages.version {
             Version::V1_5 => &[],
             _ => &["OFPST_METER_FEATURES reply", "max_meter:99 max_bands:4 max_color:5", "band_types: drop"],
@@ -257,7 +257,7 @@ pub(crate) fn since_1_5(messages: &mut Messages) {
         ..Default::default()
     }];
 
-    // Open vSwitch 3.1 supports neither of these, so it is not asked to print them.
+    // Open vSwitch 3.1 supports neither of these messages, so the test does not let it print them.
     messages.reply(ReplyBody::FlowStatistics(FlowStatisticsList { flows: (&flows).into() }), &[]);
     let trigger = [Instruction::StatTrigger(StatTrigger {
         flags: StatTriggerFlags::PERIODIC,

@@ -1,7 +1,9 @@
-//! Mutates the messages of the corpus at random: a fuzzer without coverage feedback for the stable toolchain.
+//! Mutates the messages of the corpus at random. This is a fuzzer without coverage feedback, for the stable
+//! toolchain.
 //!
-//! `BEEHIVE_MUTATE_SECONDS` is the duration of each test in seconds; 12 by default. If `BEEHIVE_FUZZ_SEEDS`
-//! is set, the corpus is also written to that folder, as seeds for the fuzzers in `fuzz/`.
+//! `BEEHIVE_MUTATE_SECONDS` is the duration of each test in seconds (12 by default), and
+//! `BEEHIVE_MUTATE_SEED` is the seed of the random numbers. If `BEEHIVE_FUZZ_SEEDS` names a folder, the
+//! corpus is also written to that folder, as seeds for the fuzzers in `fuzz/`.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,7 @@ impl Lots {
     }
 }
 
-/// Applies one to eight changes of kinds that reveal errors with lengths, counts and types.
+/// Applies one to eight changes of the kinds that reveal errors with lengths, counts and types.
 fn mutate(bytes: &mut Vec<u8>, pool: &[Vec<u8>], lots: &mut Lots) {
     const EDGES: [u8; 14] = [0, 1, 3, 4, 7, 8, 9, 15, 16, 0x20, 0x7f, 0x80, 0xfe, 0xff];
     for _ in 0..=lots.below(8) {
@@ -53,12 +55,12 @@ fn mutate(bytes: &mut Vec<u8>, pool: &[Vec<u8>], lots: &mut Lots) {
     }
 }
 
-/// Returns streams of four messages each, after a byte with the segment length.
+/// Returns streams of four messages each. A byte with the segment length precedes each stream.
 fn streams() -> Vec<Vec<u8>> {
     all().windows(4).map(|four| std::iter::once(four[0].len() as u8).chain(four.concat()).collect()).collect()
 }
 
-/// Returns flows as text, after a byte that selects the version.
+/// Returns flows as text. A byte that selects the version precedes each flow.
 fn texts() -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     for (text, versions) in FLOWS {
@@ -88,10 +90,10 @@ fn run(name: &str, pool: &[Vec<u8>], framed: bool, body: fn(&[u8])) {
             std::panic::resume_unwind(panic);
         }
 
-        // The limit is generous for a loaded machine. An endless loop never ends.
+        // The limit is generous, because the machine may be under load. An endless loop exceeds any limit.
         assert!(
             began.elapsed() < Duration::from_secs(20),
-            "{name} takes long on {}",
+            "{name} takes too long on {}",
             crate::corpus::hex(&bytes)
         );
 

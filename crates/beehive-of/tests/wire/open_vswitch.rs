@@ -1,4 +1,4 @@
-//! Checks our encoding with `ovs-ofctl ofp-print`.
+//! Checks our encoding by decoding it with `ovs-ofctl ofp-print`.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn judge(message: &[u8]) -> Option<String> {
         Err(error) => {
             let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
             assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but ovs-ofctl: {error}");
-            eprintln!("SKIPPED: Open vSwitch did not judge our messages: ovs-ofctl: {error}");
+            eprintln!("SKIPPED: Open vSwitch did not check our messages: ovs-ofctl: {error}");
             None
         }
     }
@@ -129,9 +129,10 @@ fn open_vswitch_reads_what_we_write() {
                 }
                 "role request" => &["OFPT_ROLE_REQUEST", "role=", "generation_id=7"],
                 "role reply" => &["OFPT_ROLE_REPLY", "role=", "generation_id=7"],
-                // These have bodies that we do not decode and filled with arbitrary bytes.
+                // These messages have bodies that this crate does not decode. The corpus fills them with
+                // arbitrary bytes.
                 "multipart request" | "multipart reply" | "unknown" => continue,
-                _ => panic!("no verdict is expected of {name}"),
+                _ => panic!("no expected output for {name}"),
             };
 
             assert!(verdict.contains(&ofp), "{name} {version}: {verdict}");

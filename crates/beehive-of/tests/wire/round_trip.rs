@@ -1,5 +1,5 @@
-//! Checks decode(encode(x)) = x for arbitrary messages, and that encoding the decoded message gives the same
-//! bytes.
+//! Checks that decode(encode(x)) = x for arbitrary messages, and that encoding the decoded message results in
+//! the same bytes.
 
 use beehive_of::any::*;
 use beehive_of::{Frame, Version, VersionSet};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::strategies::*;
 
 fn check(message: Message<'_>, version: Version, xid: u32) -> Result<(), TestCaseError> {
-    // The previous contents of the buffer must be preserved, and lengths must count from the start of the
+    // The previous contents of the buffer must be preserved, and lengths must be relative to the start of the
     // message.
     let mut out = BytesMut::from(&b"before"[..]);
     message.encode_into(version, xid, &mut out).map_err(|error| TestCaseError::fail(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Checks that messages that are too long are split into several or refused.
+//! Checks that messages that are too long are either split into several messages or refused.
 
 use beehive_of::limits::MESSAGE_LENGTH_MAX;
 use beehive_of::message::*;
@@ -50,7 +50,7 @@ fn a_message_that_fits_is_one_and_one_that_cannot_be_split_is_refused() {
     assert_eq!(echo.encode_parts_into(Version::V1_3, 1, &mut out), Err(EncodeError::TooLong));
     assert!(out.is_empty());
 
-    // A flow whose actions exceed the length of a message.
+    // The actions of this flow are longer than a message can be.
     let actions = vec![Action::Output(Output::default()); 5_000];
     let apply = [Instruction::ApplyActions(ActionList { actions: (&actions[..]).into() })];
     let flow = FlowEntry { instructions: (&apply).into(), ..Default::default() };

@@ -9,8 +9,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Returns the configuration of a property test: this number of cases, unless `PROPTEST_CASES` is set.
-/// Failures are printed, not stored.
+/// Returns the configuration of a property test with this number of cases, unless `PROPTEST_CASES` is set.
+/// Failures are printed, but not stored in files.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let standard = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() { standard } else { ProptestConfig { cases, ..standard } }
@@ -20,7 +20,7 @@ pub(crate) fn version() -> impl Strategy<Value = Version> {
     prop::sample::select(&Version::ALL[..])
 }
 
-/// Generates a buffer identifier other than the reserved one.
+/// Generates a buffer identifier other than the reserved identifier.
 pub(crate) fn buffer_id() -> impl Strategy<Value = Option<u32>> {
     option::of(0..u32::MAX)
 }
@@ -57,7 +57,7 @@ fn network6() -> impl Strategy<Value = Masked<Ipv6Addr>> {
         .prop_map(|(bits, prefix)| Masked::<Ipv6Addr>::network(Ipv6Addr::from_bits(bits), prefix))
 }
 
-/// Generates consistent fields above Ethernet.
+/// Generates fields above Ethernet that are consistent with each other.
 fn upper(version: Version) -> BoxedStrategy<Match> {
     let arp = (option::of(0..=255u16), option::of(network()), option::of(network())).prop_map(
         |(arp_operation, arp_sender, arp_target)| Match {

@@ -1,4 +1,4 @@
-//! Compares the parsing and displaying of flows with Open vSwitch.
+//! Compares how this crate parses and displays flows with how Open vSwitch does.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use bytes::BytesMut;
 
 use crate::corpus::hex;
 
-/// Flows, and the minor numbers of the versions that can express them.
+/// Flows, each with the minor numbers of the versions that can express it.
 pub(crate) const FLOWS: &[(&str, std::ops::RangeInclusive<u8>)] = &[
     ("actions=drop", 0..=5),
     ("tcp,tp_src=123,actions=flood", 0..=5),
@@ -190,7 +190,7 @@ pub(crate) fn ovs(arguments: &[&str]) -> Option<Result<String, String>> {
         Err(error) => {
             let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
             assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but ovs-ofctl: {error}");
-            eprintln!("SKIPPED: Open vSwitch did not judge our text: ovs-ofctl: {error}");
+            eprintln!("SKIPPED: Open vSwitch did not check our text: ovs-ofctl: {error}");
             None
         }
     }
@@ -382,7 +382,7 @@ fn no_bits_at_all_are_told_without_a_panic() {
 fn what_nobody_knows_is_told_and_read_again() {
     for version in Version::ALL {
         let text = "actions=experimenter(0x00abcdef:0202020202020202),drop";
-        assert!(Flow::parse(text, version).is_err(), "nothing more is done by what is dropped");
+        assert!(Flow::parse(text, version).is_err(), "`drop` must be the only action");
         let text = "actions=experimenter(0x00abcdef:0202020202020202)";
         let flow = Flow::parse(text, version).unwrap();
         assert_eq!(flow.to_string(), text);
@@ -398,7 +398,7 @@ fn what_nobody_knows_is_told_and_read_again() {
 fn fragments_that_are_none_are_refused_or_told_as_they_are() {
     let error = Flow::parse("nw_frag=4 actions=drop", Version::V1_3).unwrap_err();
     assert_eq!(error.token(), "4");
-    // A message can nevertheless contain such a number.
+    // A message can contain such a number nevertheless.
     let field = beehive_of::oxm::OxmField { class: 1, ..beehive_of::oxm::OxmField::basic(26, &[4]) };
     let list = [field];
     let fields = beehive_of::oxm::OxmFields((&list).into());
@@ -421,7 +421,7 @@ fn a_translation_of_no_end_or_of_both_is_told_as_it_is() {
         let tracked = ConnectionTracking { actions: (&nat).into(), ..ConnectionTracking::default() };
         let actions = [Action::Experimenter(Extended::Nicira(NiciraAction::ConnectionTracking(tracked)))];
         assert_eq!(beehive_of::text::show_actions(&(&actions).into(), Version::V1_3).to_string(), told);
-        // Switches and our parser refuse all of them except the first.
+        // Both switches and our parser refuse all of these flags, except the empty set.
         let read = Flow::parse(&format!("ip actions={told}"), Version::V1_3).is_ok();
         assert_eq!(read, flags == NatFlags::default(), "{told}");
     }
@@ -459,8 +459,8 @@ fn broken_text_is_an_error_or_another_flow_and_never_a_panic() {
     assert!(Flow::parse(&deep, Version::V1_3).is_err());
 }
 
-/// The displayed name of a field does not depend on the class in the parsed name, because equivalent fields
-/// have one name.
+/// The displayed name of a field does not depend on the class in the parsed name, because all equivalent
+/// fields share one name.
 #[test]
 fn what_is_named_by_its_class_is_written_by_its_meaning() {
     let names = ["ONFOXM_ET_ACTSET_OUTPUT=89", "tcp,ONFOXM_ET_TCP_FLAGS=2", "tcp,NXM_NX_TCP_FLAGS=2"];
@@ -490,12 +490,12 @@ fn names_of_ports_and_actions_that_1_0_lacks_are_told_as_such() {
     }
 }
 
-/// Encoding and comparison of a flow do not depend on which message it is encoded in.
+/// The encoding and the comparison of a flow do not depend on the message in which the flow is encoded.
 #[test]
 fn a_flow_is_encoded_and_compared_as_it_is_whatever_its_message() {
     for text in ["priority=7,tcp,tp_dst=80 actions=output:2", "ipv6,ipv6_dst=fe80::1,reg0=7 actions=output:2"]
     {
-        // 1.1 has neither the fields nor Nicira's message.
+        // 1.1 supports neither the fields nor Nicira's message.
         let versions = Version::ALL.into_iter().filter(|version| *version != Version::V1_1);
         let flows: Vec<Flow> = versions.map(|version| Flow::parse(text, version).unwrap()).collect();
         for flow in &flows {

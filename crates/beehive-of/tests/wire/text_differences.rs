@@ -1,5 +1,5 @@
-//! Compares our parser with `ovs-ofctl` on a bounded grammar, and checks that text which `ovs-ofctl`
-//! misinterprets is refused.
+//! Compares our parser with `ovs-ofctl` on a bounded grammar, and checks that our parser refuses text that
+//! `ovs-ofctl` misinterprets.
 
 use beehive_of::text::{Flow, Problem, show_flow};
 use beehive_of::{EncodeError, Version, message};
@@ -54,7 +54,7 @@ const DECIMALS: &[&str] = &[
     "actions=conjunction(1,#/64)",
 ];
 
-/// Other notations that must be parsed as by `ovs-ofctl`.
+/// Other notations that our parser must interpret in the same way as `ovs-ofctl`.
 const TEXTS: &[&str] = &[
     "actions=",
     "actions = output:1",
@@ -145,8 +145,8 @@ const REFUSED: &[&str] = &[
     "actions=encap(nsh(tlv(1,1,0x12)))",
 ];
 
-/// Text that `ovs-ofctl` misinterprets or silently ignores: the table in the documentation of the module
-/// `text`.
+/// Text that `ovs-ofctl` misinterprets or silently ignores. The table in the documentation of the module
+/// `text` lists it.
 const SWALLOWED: &[&str] = &[
     "tcp=1 actions=drop",
     "send_flow_rem=1 actions=drop",
@@ -195,8 +195,8 @@ fn what_is_written_means_what_it_means_to_open_vswitch() {
         return;
     }
 
-    // 1.0 cannot express some of the text; 1.5 is left out because Open vSwitch prints `load` differently in
-    // it.
+    // 1.0 cannot express some of the text. 1.5 is omitted, because Open vSwitch prints `load` differently in
+    // 1.5.
     let early: Vec<String> =
         texts.into_iter().filter(|text| Flow::parse(text, Version::V1_0).is_ok()).collect();
     assert!(early.len() > 150);
@@ -276,7 +276,7 @@ fn what_a_command_does_not_look_at_is_not_told() {
     }
 }
 
-/// Nicira's message, which 1.0 needs for registers, cannot express these options either.
+/// Nicira's message, which 1.0 needs for registers, cannot express these options, either.
 #[test]
 fn what_1_0_cannot_restrict_is_refused_whatever_is_matched() {
     for text in ["cookie=1/-1", "cookie=1/-1,reg0=5", "out_group=5", "out_group=5,reg0=5"] {
@@ -291,8 +291,8 @@ fn what_1_0_cannot_restrict_is_refused_whatever_is_matched() {
     assert!(flow.message().encode_into(Version::V1_0, 0, &mut bytes::BytesMut::new()).is_err());
 }
 
-/// The bits of these options are undefined in earlier versions, or have another meaning: an emergency flow in
-/// 1.0.
+/// In earlier versions, the bits of these options are undefined or have another meaning; for example, one bit
+/// marks an emergency flow in 1.0.
 #[test]
 fn options_of_later_versions_are_refused() {
     for (option, first) in [("reset_counts", 2), ("no_packet_counts", 3), ("no_byte_counts", 3)] {

@@ -1,4 +1,4 @@
-//! Checks every field that Open vSwitch's manual lists (`ovs-fields`(7)) in text.
+//! Checks the text syntax of every field that Open vSwitch's manual lists (`ovs-fields`(7)).
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use bytes::BytesMut;
 
 use crate::temporary;
 
-/// The short and long names of each field, its prerequisite, and a value.
+/// The short and long names of each field, its prerequisites, and a valid value.
 const FIELDS: &[(&[&str], &str, &str)] = &[
     (&["conj_id", "NXM_NX_CONJ_ID"], "", "5"),
     (&["tun_id", "tunnel_id", "NXM_NX_TUN_ID", "OXM_OF_TUNNEL_ID"], "", "5"),
@@ -106,8 +106,8 @@ const FIELDS: &[(&[&str], &str, &str)] = &[
     (&["nd_options_type", "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"], "icmp6,icmp_type=136", "2"),
 ];
 
-/// Returns the output of `ovs-ofctl` for a file of flows or messages; prints a note and returns `None` if it
-/// is not installed.
+/// Returns the output of `ovs-ofctl` for a file of flows or messages. Prints a note and returns `None` if
+/// `ovs-ofctl` is not installed.
 fn print(what: &str, version: Version, content: &[u8]) -> Option<Vec<String>> {
     let path = temporary::path("");
     std::fs::write(&path, content).unwrap();
@@ -125,14 +125,14 @@ fn print(what: &str, version: Version, content: &[u8]) -> Option<Vec<String>> {
         Err(error) => {
             let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
             assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but ovs-ofctl: {error}");
-            eprintln!("SKIPPED: Open vSwitch did not judge our fields: ovs-ofctl: {error}");
+            eprintln!("SKIPPED: Open vSwitch did not check our fields: ovs-ofctl: {error}");
             None
         }
     }
 }
 
-/// Asserts that Open vSwitch interprets each text, our encoding of it, and our displayed form of it in the
-/// same way.
+/// Asserts that Open vSwitch interprets each text, our encoding of the text, and our displayed form of the
+/// text in the same way. Returns `false` if Open vSwitch is not installed.
 pub(crate) fn agree(texts: &[String], version: Version) -> bool {
     let (mut messages, mut shown) = (Vec::new(), String::new());
     for text in texts {
@@ -165,7 +165,7 @@ pub(crate) fn agree(texts: &[String], version: Version) -> bool {
     true
 }
 
-/// Returns whether this is a short name. Matches allow long names with brackets only, as in actions.
+/// Returns whether this is a short name. As in actions, matches allow long names only with brackets.
 fn is_short(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_lowercase())
 }
@@ -182,9 +182,9 @@ fn every_field_is_matched_by_every_name() {
             for name in names.iter().filter(|name| is_short(name)) {
                 texts.push(format!("{needs},{name}={value} actions=drop"));
             }
-            // Bits of tunnel options cannot be matched here. Open vSwitch refuses brackets on unmaskable
-            // fields that have fewer bits than their bytes hold, even for all bits, and for `vlan_tci` it
-            // prints text that it refuses itself.
+            // Our parser does not support matches on bits of tunnel options. Open vSwitch refuses brackets
+            // after unmaskable fields that have fewer bits than their bytes hold, even if the brackets select
+            // all bits. For `vlan_tci`, Open vSwitch prints text that it refuses itself.
             let narrow = ["vlan_pcp", "mpls_label", "mpls_tc", "mpls_bos", "ip_dscp", "nw_ecn", "nsh_spi"];
             let stumbles = narrow.contains(&names[0]) || names[0] == "vlan_tci";
             if stumbles || names[0].starts_with("tun_metadata") {
@@ -206,7 +206,7 @@ fn every_field_is_named_in_actions_by_every_name_and_is_as_wide() {
     for version in [Version::V1_0, Version::V1_3, Version::V1_5] {
         let mut texts = Vec::new();
         for (names, needs, _) in FIELDS {
-            // These cannot be copied, or only for tracked connections.
+            // These fields cannot be copied, or only for tracked connections.
             if names[0] == "conj_id"
                 || needs.contains("ct_state")
                 || (names[0] == "packet_type" && version < Version::V1_5)
@@ -257,7 +257,7 @@ fn a_mask_is_taken_where_open_vswitch_takes_one() {
         let text = format!("{needs},{}={value}/{value} actions=drop", names[0]);
         let Ok(output) = Command::new("ovs-ofctl").args(["-O", "OpenFlow15", "parse-flow", &text]).output()
         else {
-            eprintln!("SKIPPED: Open vSwitch did not judge our masks: ovs-ofctl is missing");
+            eprintln!("SKIPPED: Open vSwitch did not check our masks: ovs-ofctl is not installed");
             return;
         };
         let ours = Flow::parse(&text, Version::V1_5);
@@ -273,7 +273,7 @@ fn a_mask_is_taken_where_open_vswitch_takes_one() {
 fn fields_of_nicira_are_told_by_the_names_that_matches_have() {
     let field = |class, number, value| OxmField { class, ..OxmField::basic(number, value) };
 
-    // The fields as a 1.0 switch reports them.
+    // These are the fields as a 1.0 switch reports them.
     let list = [
         field(0, 0, &[0xff, 0xfe]),
         field(0, 2, &[2, 0, 0, 0, 0, 1]),

@@ -1,5 +1,5 @@
-//! Checks that converting a message to a tree and composing it again preserves every byte, for fields of any
-//! length.
+//! Checks that converting a message to a tree and composing the tree to a message again preserves every byte,
+//! for fields of any length.
 
 use beehive_of::message::*;
 use beehive_of::oxm::{FIELDS, FieldId, OxmField, OxmFields};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::strategies::config;
 
-/// A random field: its identity, its bytes, and whether half of them are a mask.
+/// A random field: its identity, its bytes, and whether half of the bytes are a mask.
 type Drawn = (FieldId, Vec<u8>, bool);
 
 fn drawn() -> impl Strategy<Value = Drawn> {
@@ -124,7 +124,7 @@ fn a_length_that_is_told_is_that_of_the_value() {
     }
 }
 
-/// Checks that an invalid tree is refused with an error that has the path and the problem.
+/// Checks that an invalid tree is refused with an error that contains the path and the problem.
 #[cfg(feature = "serde")]
 mod refused {
     use super::*;
@@ -173,7 +173,7 @@ mod refused {
             assert_eq!(error, like(&format!("match.{misspelled}"), name));
         }
 
-        // A key that exists in other versions only.
+        // This key exists in other versions only.
         assert!(flow(r#""importance":1"#).starts_with("unknown key `importance`"));
     }
 

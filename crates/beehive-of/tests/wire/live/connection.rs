@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use super::switch::Switch;
 use crate::corpus::hex;
 
-/// Maximum time for the switch to answer, generous for a loaded machine.
+/// Maximum time for the switch to answer. It is generous, because the machine may be under load.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// A connection that uses one version.
@@ -36,7 +36,7 @@ impl Connection {
         any::Message::Hello(versions).encode_into(version, 0, &mut hello).unwrap();
         connection.stream.write_all(&hello).unwrap();
         let answer = connection.receive();
-        assert_eq!(answer[1], 0, "no hello: {}", hex(&answer));
+        assert_eq!(answer[1], 0, "not a hello: {}", hex(&answer));
         connection
     }
 
@@ -65,7 +65,7 @@ impl Connection {
         self.xid
     }
 
-    /// Returns the next message. Echo requests of the switch are answered and skipped.
+    /// Returns the next message. Answers and skips echo requests of the switch.
     pub(super) fn receive(&mut self) -> Vec<u8> {
         loop {
             match self.received.next_frame().unwrap() {
@@ -111,12 +111,12 @@ impl Connection {
         self.settle()
     }
 
-    /// Returns the first message for which `is` returns true, in `came` or received later. Asynchronous
-    /// messages can arrive after the reply to the barrier.
+    /// Returns the first message for which `is` returns true. The message may be in `came`, or may be
+    /// received later, because asynchronous messages can arrive after the barrier reply.
     ///
     /// # Panics
     ///
-    /// Panics with the received messages if it does not arrive in time.
+    /// Panics with the received messages if no such message arrives in time.
     pub(super) fn wait_for(&mut self, came: &[Vec<u8>], is: impl Fn(&Message<'_>) -> bool) -> Vec<u8> {
         let right = |bytes: &[u8]| is(&Message::parse(Frame::whole(bytes).unwrap()).unwrap());
         if let Some(found) = came.iter().find(|bytes| right(bytes)) {
@@ -136,7 +136,7 @@ impl Connection {
             std::thread::sleep(Duration::from_millis(2));
         }
 
-        panic!("{}: it does not come; what came: {others:#?}", self.version)
+        panic!("{}: the message did not arrive; received: {others:#?}", self.version)
     }
 
     /// Sends a message that the switch must not refuse. Returns all messages that it causes.
@@ -161,7 +161,7 @@ pub(super) fn refusal(message: &[u8]) -> Option<String> {
         Ok(Message::Error(ErrorMessage { error_type, code, .. })) => {
             let version = frame.version()?;
             let kind = match error_type {
-                // 1.0 and 1.1 have no error type for experimenters; Open vSwitch uses this one.
+                // 1.0 and 1.1 have no error type for experimenters; Open vSwitch uses this number.
                 0xb0c2 => "nicira",
                 known => beehive_of::error_type_name(version, known).unwrap_or("unknown"),
             };
@@ -175,8 +175,8 @@ pub(super) fn refusal(message: &[u8]) -> Option<String> {
     }
 }
 
-/// Corrects a message of the switch that deviates from the specification: it sends the meter features of 1.5
-/// in the format of 1.3, which is eight bytes shorter.
+/// Corrects a message that deviates from the specification: the switch sends the meter features of 1.5 in the
+/// format of 1.3, which is eight bytes shorter.
 fn as_specified(sent: &[u8]) -> Vec<u8> {
     let mut bytes = sent.to_vec();
     if let [6, 19, 0, 32, _, _, _, _, 0, 11, ..] = sent {
@@ -193,7 +193,7 @@ fn goes_round(frame: Frame<'_>) {
     let digits = || hex(&as_specified(frame.bytes()));
     let message = Message::parse_strict(frame).unwrap_or_else(|error| panic!("{error}: {}", digits()));
     let structure = format!("{message:?}");
-    assert!(!structure.contains("Unknown"), "no name in {structure}: {}", digits());
+    assert!(!structure.contains("Unknown"), "an unknown element in {structure}: {}", digits());
     message.check_meaning(version).unwrap_or_else(|error| panic!("{error}: {}", digits()));
     let told = message.display(frame.header()).to_string();
     let mut out = BytesMut::new();

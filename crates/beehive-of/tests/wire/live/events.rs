@@ -1,5 +1,5 @@
-//! Checks asynchronous messages: packets in every format, removed and changed flows, ports, roles, and
-//! requests of other controllers.
+//! Checks asynchronous messages: packets in every format, removed and changed flows, port changes, role
+//! changes, and requests of other controllers.
 
 use beehive_of::message::*;
 use beehive_of::text::Flow;
@@ -80,7 +80,7 @@ fn packets_come_in_every_format() {
                 _ => false,
             });
         }
-        // A packet that is paused until the controller resumes it. It then goes to port 2, which counts it.
+        // The packet is paused until the controller resumes it. It then goes to port 2, which counts it.
         let flow = "priority=40000,actions=controller(userdata=01.02.03,pause),output:2";
         connection.succeed(&Flow::parse(flow, version).unwrap().message());
         let before = sent(&mut connection);
@@ -93,11 +93,11 @@ fn packets_come_in_every_format() {
         let Ok(Message::Experimenter(Extended::Nicira(NiciraMessage::PacketIn2(packet)))) =
             Message::parse(Frame::whole(&packet).unwrap())
         else {
-            unreachable!("it was looked for")
+            unreachable!("the predicate accepts nothing else")
         };
-        assert_eq!(sent(&mut connection), before, "{version}: the packet did not wait");
+        assert_eq!(sent(&mut connection), before, "{version}: the packet was not paused");
         connection.succeed(&nicira(NiciraMessage::Resume(packet)));
-        assert_eq!(sent(&mut connection), before + 1, "{version}: the packet did not go on");
+        assert_eq!(sent(&mut connection), before + 1, "{version}: the packet was not resumed");
     }
 }
 
@@ -114,7 +114,7 @@ fn sent(connection: &mut Connection) -> u64 {
         }
     }
 
-    panic!("no answer about port 2");
+    panic!("no statistics of port 2");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn flows_that_are_gone_and_ports_that_change_are_told() {
     let Some(switch) = Switch::start() else { return };
     for version in Version::ALL {
         let mut connection = listening(&switch, version);
-        // 1.0 has its own format and those of Nicira.
+        // 1.0 supports its own format and the two formats of Nicira.
         for format in if version == Version::V1_0 { 0..=2u32 } else { 0..=0 } {
             if format == 1 {
                 continue;
@@ -204,8 +204,8 @@ fn changes_of_flows_are_told_to_who_monitors_them() {
         let request = Multipart { flags: MultipartFlags::default(), body };
         let first = changes(&connection.succeed(&Message::MultipartRequest(request)));
         assert_eq!(first.len(), 1, "{version}: {first:?}");
-        // Updates about own changes have the transaction identifier only, those about others' changes have
-        // the whole flow.
+        // An update about a change by the same controller contains the transaction identifier only. An update
+        // about a change by another controller contains the whole flow.
         let own =
             connection.succeed(&Flow::parse("tcp,tp_dst=81,actions=output:2", version).unwrap().message());
         assert_eq!(changes(&own).len(), 1, "{version}: {own:x?}");
@@ -248,7 +248,7 @@ fn what_is_bundled_is_done_at_once() {
             let text = format!("tcp,tp_dst={port},actions=output:2");
             let flow = Flow::parse(&text, version).unwrap();
 
-            // An embedded message has the transaction identifier of the outer message.
+            // An embedded message must have the transaction identifier of the outer message.
             let mut bytes = BytesMut::new();
             flow.message().encode_into(version, connection.next_xid(), &mut bytes).unwrap();
             let message = InnerMessage { bytes: &bytes, padded: false };
@@ -286,8 +286,8 @@ fn roles_and_requests_of_other_controllers_are_told() {
     for version in Version::ALL {
         let mut connection = listening(&switch, version);
         let mut other = Connection::open(&switch, version);
-        // Subscribe to role changes and forwarded requests with the message of 1.4, or Nicira's equivalent
-        // before.
+        // Subscribe to role changes and forwarded requests with the message of 1.4 or, before 1.4, with
+        // Nicira's equivalent.
         let masks = |mask| {
             let mask = Mask { mask };
             [

@@ -1,4 +1,4 @@
-//! Checks that the switch reports flows with every action as they were installed.
+//! Checks that the switch reports flows, with every action, as they were installed.
 
 use beehive_of::message::*;
 use beehive_of::oxm::OxmFields;
@@ -19,7 +19,7 @@ fn of_mod(message: &Message<'_>, version: Version) -> Compared {
         Message::Experimenter(Extended::Nicira(NiciraMessage::FlowMod(flow))) => {
             (Match::Fields(flow.match_fields), flow.actions, flow.instructions)
         }
-        other => panic!("no flow-mod: {other:?}"),
+        other => panic!("not a flow-mod: {other:?}"),
     };
     (
         Canonical::of_match(&fields).unwrap(),
@@ -27,7 +27,7 @@ fn of_mod(message: &Message<'_>, version: Version) -> Compared {
     )
 }
 
-/// Returns the request for all flows. In 1.0 it is Nicira's, whose reply has all fields.
+/// Returns the request for all flows. In 1.0, this is Nicira's request, because its reply has all fields.
 fn question(version: Version) -> RequestBody<'static> {
     match version {
         Version::V1_0 => {
@@ -62,14 +62,14 @@ fn installed(connection: &mut Connection, version: Version) -> Vec<(Compared, St
                     put(Match::Fields(fields), flow.actions, Instructions::default());
                 }
             }
-            other => panic!("no flows: {other:?}"),
+            other => panic!("not a list of flows: {other:?}"),
         }
     }
 
     flows
 }
 
-/// Creates the groups and the meter to which the flows refer.
+/// Creates the groups and the meter that the flows refer to.
 fn what_flows_refer_to(connection: &mut Connection, version: Version) {
     if version >= Version::V1_1 {
         let every = GroupMod { command: GroupCommand::DELETE, group_id: GroupId::ALL, ..Default::default() };
@@ -94,7 +94,7 @@ fn what_flows_refer_to(connection: &mut Connection, version: Version) {
 fn options(connection: &mut Connection) {
     let option =
         |index: u16, option_len| TlvMap { option_class: 0xffff, option_type: index as u8, option_len, index };
-    // Option 0 is longer than the loaded bits; otherwise the switch reports it without a mask.
+    // Option 0 is longer than the loaded bits, because otherwise the switch would report it without a mask.
     let maps = [option(0, 8), option(1, 4), option(2, 4), option(3, 4), option(7, 24), option(63, 4)];
     for (command, maps) in [(TlvTableCommand::CLEAR, List::EMPTY), (TlvTableCommand::ADD, List::new(&maps))] {
         let change = NiciraMessage::TlvTableMod(TlvTableMod { command, maps });
@@ -102,9 +102,9 @@ fn options(connection: &mut Connection) {
     }
 }
 
-/// Text of flows that the switch is expected to refuse, the error, and the reason.
+/// Parts of the text of flows that the switch is expected to refuse, each with the error and the reason.
 const REFUSED: &[(&str, &str, &str)] =
-    &[("recirc_id=", "bad_request permission", "only the switch itself matches what it numbers")];
+    &[("recirc_id=", "bad_request permission", "only the switch can match recirculation identifiers")];
 
 #[test]
 fn flows_with_every_action_are_what_the_switch_says_it_has() {
@@ -143,12 +143,12 @@ fn flows_with_every_action_are_what_the_switch_says_it_has() {
             let sent = of_mod(&flow.message(), version);
             let flows = installed(&mut connection, version);
             let [(there, told)] = &flows[..] else {
-                disagreements += &format!("{version} {text}\n    there: {} flows: {flows:?}\n", flows.len());
+                disagreements += &format!("{version} {text}\n    found {} flows: {flows:?}\n", flows.len());
                 continue;
             };
 
             if *there != sent {
-                disagreements += &format!("{version} {text}\n    sent  {flow}\n    there {told}\n");
+                disagreements += &format!("{version} {text}\n    sent     {flow}\n    reported {told}\n");
             }
 
             count += 1;

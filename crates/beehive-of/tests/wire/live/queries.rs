@@ -6,9 +6,9 @@ use beehive_of::{Frame, PortNo, Version};
 use super::connection::{Connection, NICIRA, refusal};
 use super::switch::Switch;
 
-/// Requests that Open vSwitch 3.1 refuses, and its errors.
+/// Requests that Open vSwitch 3.1 refuses, each with the possible errors.
 const UNANSWERED: &[(&str, &[&str])] = &[
-    // Unsupported statistics.
+    // The switch does not support these statistics.
     ("flow_statistics", &["bad_request bad_multipart"]),
     ("controller_status", &["bad_request bad_multipart"]),
     ("bundle_features", &["bad_request bad_multipart"]),
@@ -17,7 +17,7 @@ const UNANSWERED: &[(&str, &[&str])] = &[
     ("ipfix_flow", NICIRA),
 ];
 
-/// Returns all statistics or multipart requests of a version, with their names.
+/// Returns all statistics or multipart requests of a version, each with its name.
 fn questions(version: Version) -> Vec<(&'static str, RequestBody<'static>)> {
     use RequestBody as Q;
     let nicira = |request| Q::Experimenter(Extended::Nicira(request));
@@ -84,7 +84,7 @@ fn told(reply: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Creates objects to report: a flow, a group of two buckets, a meter.
+/// Creates the objects that the switch will report: a flow, a group of two buckets and a meter.
 fn furnish(connection: &mut Connection, version: Version) {
     let flow = beehive_of::text::Flow::parse("tcp,tp_dst=80,actions=output:2", version).unwrap();
     connection.succeed(&flow.message());
@@ -158,7 +158,7 @@ fn replied(connection: &mut Connection, request: Message<'_>, is: &dyn Fn(&Messa
     assert!(found, "{request:?}: {answers:x?}");
 }
 
-/// Requests other than multipart requests.
+/// Covers the requests other than multipart requests.
 #[test]
 fn every_request_has_its_reply() {
     let Some(switch) = Switch::start() else { return };

@@ -7,34 +7,34 @@ use beehive_of::{Frame, Version};
 use super::connection::{Connection, NICIRA, refusal};
 use super::switch::Switch;
 
-/// Expected errors: the start of the error, a part of the message's text, and the reason.
+/// Expected errors: the possible starts of the error, a part of the message's text, and the reason.
 const EXPECTED: &[(&[&str], &str, &str)] = &[
-    (&["bad_request bad_experimenter"], "body=", "nobody's extension"),
-    (&["bad_action bad_experimenter"], "extension=999", "nobody's action"),
+    (&["bad_request bad_experimenter"], "body=", "the experimenter is unknown"),
+    (&["bad_action bad_experimenter"], "extension=999", "the experimenter action is unknown"),
     (&["port_mod_failed"], "port_no=3", "there is no such port"),
     (&["queue_op_failed"], "queue", "there is no such queue"),
     (&["bad_action bad_out_group"], "group_id=", "there is no such group"),
-    (&["meter_mod_failed"], "meter", "there is no such meter, or its band is one that the switch has not"),
-    (&["bad_action match_inconsistent"], "type=packet_out", "the packet is none that it can be done with"),
-    (&["flow_mod_failed unknown"], "extension=encap", "the packet has no room for it"),
-    (&["group_mod_failed group_exists"], "group_id=4660", "it was made in the version before"),
-    (&["bad_match bad_field"], "exp_00fedcba_99", "nobody's field"),
-    (&["bundle_failed bad_message_xid"], "bundle_add_message", "what is inside has another number"),
-    (&["bundle_failed bad_id"], "commit_request", "so there is no such bundle"),
-    (&["experimenter 65535/2309"], "bundle_add_message", "what is inside has another number (in 1.3)"),
+    (&["meter_mod_failed"], "meter", "there is no such meter, or the switch does not support its band"),
+    (&["bad_action match_inconsistent"], "type=packet_out", "the action does not apply to the packet"),
+    (&["flow_mod_failed unknown"], "extension=encap", "the packet has no room for the header"),
+    (&["group_mod_failed group_exists"], "group_id=4660", "an earlier version added the group"),
+    (&["bad_match bad_field"], "exp_00fedcba_99", "the experimenter field is unknown"),
+    (&["bundle_failed bad_message_xid"], "bundle_add_message", "the embedded message has a different xid"),
+    (&["bundle_failed bad_id"], "commit_request", "there is no such bundle"),
+    (&["experimenter 65535/2309"], "bundle_add_message", "the embedded message has a different xid (in 1.3)"),
     (&["bad_instruction unknown_instruction"], "stat_trigger", "the switch has no such instruction"),
-    (&["bad_request bad_multipart"], "controller_status", "the switch does not tell"),
-    (&["bad_request bad_multipart"], "bundle_features", "the switch does not tell"),
-    (&["bad_request bad_port"], "match=()", "1.5 wants the port that a packet is from"),
-    (NICIRA, "type=packet_out", "the packet is none that it can be done with"),
+    (&["bad_request bad_multipart"], "controller_status", "the switch does not support the request"),
+    (&["bad_request bad_multipart"], "bundle_features", "the switch does not support the request"),
+    (&["bad_request bad_port"], "match=()", "1.5 requires the ingress port of the packet"),
+    (NICIRA, "type=packet_out", "the action does not apply to the packet"),
     (
         &["bad_instruction unsupported_instruction"],
         "extension=write_metadata",
-        "an instruction in all but form",
+        "the switch treats the action as an instruction",
     ),
-    (NICIRA, "ipfix_", "nothing is exported"),
-    (NICIRA, "extension=tlv_table_mod", "the option has a number since the version before"),
-    (NICIRA, "extension=resume", "there is no packet that waits"),
+    (NICIRA, "ipfix_", "no IPFIX exporter is configured"),
+    (NICIRA, "extension=tlv_table_mod", "an earlier version mapped the option"),
+    (NICIRA, "extension=resume", "no packet is paused"),
 ];
 
 /// Returns whether a controller may send this message to a switch.

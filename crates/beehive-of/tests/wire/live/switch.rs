@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::temporary;
 
-/// Maximum time for a daemon to start, generous for a loaded machine.
+/// Maximum time for a daemon to start. It is generous, because the machine may be under load.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 const SWITCH_DAEMON: &str = "ovs-vswitchd";
 
 /// The two daemons of Open vSwitch in a temporary folder, with one bridge `br0` that has ports 1 and 2.
-/// Dropping it stops them.
+/// Dropping the switch stops the daemons.
 pub(super) struct Switch {
     daemons: Vec<Child>,
     folder: PathBuf,
@@ -23,14 +23,15 @@ impl Switch {
     ///
     /// # Panics
     ///
-    /// Panics if the switch does not start, or is not installed and `BEEHIVE_REQUIRE_OVS=1` is set.
+    /// Panics if the switch does not start, or if Open vSwitch is not installed and `BEEHIVE_REQUIRE_OVS=1`
+    /// is set.
     pub(super) fn start() -> Option<Self> {
         for program in ["ovsdb-server", SWITCH_DAEMON, "ovs-vsctl", "ovs-appctl", "setpriv"] {
             let found = Command::new(program).arg("--version").env("PATH", path()).output();
             if let Err(error) = found {
                 let required = std::env::var_os("BEEHIVE_REQUIRE_OVS").is_some_and(|value| value == "1");
                 assert!(!required, "BEEHIVE_REQUIRE_OVS=1, but {program}: {error}");
-                eprintln!("SKIPPED: no running Open vSwitch: {program}: {error}");
+                eprintln!("SKIPPED: Open vSwitch cannot run: {program}: {error}");
                 return None;
             }
         }
@@ -90,7 +91,7 @@ impl Switch {
         self.file("br0.mgmt")
     }
 
-    /// Changes the configuration of the switch and waits until it is effective.
+    /// Changes the configuration of the switch and waits until the change takes effect.
     pub(super) fn vsctl(&self, words: &[&str]) -> String {
         let database = format!("--db=unix:{}", self.file("db.sock").display());
         self.run("ovs-vsctl", &[&[database.as_str(), "--timeout=60"], words].concat())
@@ -109,7 +110,7 @@ impl Switch {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts a daemon that the kernel kills when the test process exits, however it exits.
+    /// Starts a daemon that the kernel kills when the test process exits, whatever the cause of the exit.
     fn daemon(&self, words: &[&str]) -> Child {
         let log = std::fs::File::create(self.file(&format!("{}.log", words[0]))).unwrap();
         let mut command = self.command("setpriv");
@@ -142,7 +143,7 @@ fn path() -> String {
 fn wait_for(file: &Path) {
     let start = Instant::now();
     while !file.exists() {
-        assert!(start.elapsed() < START_LIMIT, "{} is not there after {START_LIMIT:?}", file.display());
+        assert!(start.elapsed() < START_LIMIT, "{} does not exist after {START_LIMIT:?}", file.display());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
