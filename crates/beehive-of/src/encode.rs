@@ -66,8 +66,8 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Appends one message: the header, then the body that `body` appends. Finally, the length is filled in. On
-/// failure, the buffer is left unchanged.
+/// Appends one message: the header, then the body that `body` appends. Finally, it fills in the length. On
+/// failure, it leaves the buffer unchanged.
 #[inline]
 pub(crate) fn message(
     out: &mut BytesMut,

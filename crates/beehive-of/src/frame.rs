@@ -62,7 +62,7 @@ impl<'a> Frame<'a> {
         Ok(Some((Self { bytes: message }, length)))
     }
 
-    /// Returns the message whose bytes are `bytes`.
+    /// Returns `bytes` as a single message.
     ///
     /// # Errors
     ///

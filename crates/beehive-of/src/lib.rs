@@ -1,4 +1,4 @@
-//! Zero-copy, checked OpenFlow 1.0 to 1.5 codec.
+//! A zero-copy, bounds-checked codec for OpenFlow 1.0 to 1.5.
 //!
 //! The crate has these layers, each of which can be used alone:
 //!

@@ -33,7 +33,7 @@ pub struct Match {
     /// The priority in the outermost VLAN tag (3 bits). Except in 1.0, [`vlan`](Self::vlan) must require a
     /// tag.
     pub vlan_priority: Option<u8>,
-    /// The protocol of an IPv4 packet, or from 1.2 on also of an IPv6 packet.
+    /// The protocol of an IPv4 packet or, from 1.2 on, also of an IPv6 packet.
     pub ip_protocol: Option<u8>,
     /// The differentiated services code point (6 bits) of an IP packet.
     pub ip_dscp: Option<u8>,
@@ -55,9 +55,9 @@ pub struct Match {
     pub transport_src: Option<u16>,
     /// The destination port of TCP, UDP or (since 1.1) SCTP.
     pub transport_dst: Option<u16>,
-    /// The type of an ICMP packet, or from 1.2 on also of an ICMPv6 packet.
+    /// The type of an ICMP packet or, from 1.2 on, also of an ICMPv6 packet.
     pub icmp_type: Option<u8>,
-    /// The code of an ICMP packet, or from 1.2 on also of an ICMPv6 packet.
+    /// The code of an ICMP packet or, from 1.2 on, also of an ICMPv6 packet.
     pub icmp_code: Option<u8>,
     /// Number of fields in a decoded message that this structure does not model. Encoding fails unless it is
     /// 0.

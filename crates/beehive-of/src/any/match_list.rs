@@ -52,7 +52,7 @@ pub(crate) fn from_fields(fields: &OxmFields<'_>) -> Result<Match, Error> {
         return Ok(to);
     };
 
-    // Fast path: parse the fields of a decoded message in place, because most messages have several.
+    // Fast path: parse the fields of a decoded message in place, because most messages have several fields.
     let (mut rest, mut offset) = (reader.rest(), reader.offset());
     while !rest.is_empty() {
         let (head, payload) = fixed::<4>(rest, Part::Match, offset, "match field")?;

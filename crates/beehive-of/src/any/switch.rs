@@ -42,7 +42,8 @@ impl Capabilities {
     pub const TABLE_STATISTICS: u32 = 1 << 1;
     /// The switch keeps statistics per port.
     pub const PORT_STATISTICS: u32 = 1 << 2;
-    /// The switch keeps statistics per group. Since 1.1; in 1.0 the bit means the spanning tree protocol.
+    /// The switch keeps statistics per group. Since 1.1; in 1.0, the bit means that the switch supports the
+    /// spanning tree protocol.
     pub const GROUP_STATISTICS: u32 = 1 << 3;
     /// The switch can reassemble IP fragments.
     pub const IP_REASSEMBLY: u32 = 1 << 5;

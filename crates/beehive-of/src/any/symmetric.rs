@@ -55,7 +55,7 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// Fails if an element is malformed. Before 1.3 a hello has no elements, and bytes after its header are
+    /// Fails if an element is malformed. Before 1.3, a hello has no elements, and bytes after its header are
     /// ignored (specification 1.0.0, 5.5.1).
     pub fn parse(frame: Frame<'_>) -> Result<Self, Error> {
         let mut hello = Self { version: frame.header().version, versions: None };

@@ -58,13 +58,13 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns whether both have the same field, ignoring value and mask.
+    /// Returns whether both belong to the same field, whatever their value and mask.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         (self.class, self.experimenter, self.number) == (other.class, other.experimenter, other.number)
     }
 
-    /// Returns whether both have different fields that share bits of a VLAN tag, of the type of service, or
-    /// of the input port.
+    /// Returns whether both belong to different fields that share bits of a VLAN tag, of the type of service,
+    /// or of the input port.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let common = |field: &Self| match (field.class, field.number) {
             (class::NXM_OF, 4) | (class::BASIC, 6 | 7) => 1,

@@ -1,10 +1,9 @@
 //! Every message of OpenFlow 1.0 to 1.5, decoded and encoded without loss.
 //!
-//! The version is a parameter: a structure has the fields of all versions, and in each version, the fields
-//! that it lacks have their default value. [`Message::parse`] decodes and [`Message::encode_into`] encodes a
-//! message; [`Message::show`] writes it as named values, for text and other notations, and
-//! [`Message::compose`] composes a message from named values. For version-independent messages, see
-//! [`any`](crate::any).
+//! The version is a parameter: a structure has the fields of all versions, and the fields that a version
+//! lacks have their default value. [`Message::parse`] decodes and [`Message::encode_into`] encodes a message;
+//! [`Message::show`] writes it as named values, for text and other notations, and [`Message::compose`]
+//! composes a message from named values. For version-independent messages, see [`any`](crate::any).
 
 mod action;
 mod bundle;

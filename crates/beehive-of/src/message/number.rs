@@ -61,7 +61,7 @@ bits! {
     /// The options of a flow.
     pub struct FlowModFlags(u16) {
         SEND_FLOW_REMOVED = 1, CHECK_OVERLAP = 2,
-        /// In 1.0 this bit marks an emergency flow.
+        /// In 1.0, this bit marks an emergency flow.
         RESET_COUNTS = 4,
         NO_PACKET_COUNTS = 8, NO_BYTE_COUNTS = 16,
     }
@@ -95,8 +95,8 @@ bits! {
 }
 
 bits! {
-    /// The capabilities of a switch. Bit 3 means the spanning tree protocol in 1.0; bit 8, from 1.2 on, means
-    /// that the switch blocks ports that form loops.
+    /// The capabilities of a switch. In 1.0, bit 3 means that the switch supports the spanning tree protocol.
+    /// From 1.2 on, bit 8 means that the switch blocks ports that form loops.
     pub struct Capabilities(u32) {
         FLOW_STATS = 1, TABLE_STATS = 1 << 1, PORT_STATS = 1 << 2, GROUP_STATS = 1 << 3, IP_REASM = 1 << 5,
         QUEUE_STATS = 1 << 6, ARP_MATCH_IP = 1 << 7, PORT_BLOCKED = 1 << 8, BUNDLES = 1 << 9,

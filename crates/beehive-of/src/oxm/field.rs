@@ -200,7 +200,7 @@ impl FieldId {
 /// A field with its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OxmField<'a> {
-    /// The class; 0x8000 is the specification's own.
+    /// The class; 0x8000 is the standard class.
     pub class: u16,
     /// The number in the class.
     pub number: u8,

@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the length of the structure that started at `start`, and limits the reader to the structure.
-    /// Returns the bytes after it, for [`go_on`](Self::go_on).
+    /// Returns the bytes after the structure, for [`go_on`](Self::go_on).
     #[inline]
     pub(crate) fn read_length(&mut self, start: usize) -> Result<&'a [u8], Error> {
         let at = self.offset;

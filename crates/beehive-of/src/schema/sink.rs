@@ -58,7 +58,7 @@ impl<W: fmt::Write> Text<W> {
         Self { out, result: Ok(()), depth: 0, follows: false, keyed: false }
     }
 
-    /// Returns whether everything was written.
+    /// Ends the text, and returns whether all of it was written.
     ///
     /// # Errors
     ///

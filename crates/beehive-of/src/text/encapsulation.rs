@@ -16,7 +16,7 @@ const PACKET_TYPES: &[(&str, u32)] =
 /// The packet type that means "use the type of the next header".
 const BELOW: u32 = 0xfffe;
 
-/// The class of the properties of a network service header, and their types.
+/// The class of the properties of a network service header, and the types of these properties.
 const NSH: u16 = 4;
 const MD_TYPE: u8 = 1;
 const TLV: u8 = 2;

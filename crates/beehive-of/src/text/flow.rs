@@ -80,9 +80,9 @@ fn group(text: &str) -> Option<GroupId> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     version: Version,
-    /// The command: [`Flow::parse`] adds and [`Flow::parse_deletion`] deletes. For the equivalent of
-    /// `ovs-ofctl mod-flows`, set [`FlowModCommand::MODIFY`], and [`FlowModCommand::MODIFY_STRICT`] for
-    /// `--strict`.
+    /// The command. [`Flow::parse`] returns additions, and [`Flow::parse_deletion`] returns deletions. For
+    /// the equivalent of `ovs-ofctl mod-flows`, set this field to [`FlowModCommand::MODIFY`] or, for
+    /// `--strict`, to [`FlowModCommand::MODIFY_STRICT`].
     pub command: FlowModCommand,
     /// The table.
     pub table_id: TableId,
@@ -336,7 +336,7 @@ impl Flow {
     /// (`OpenFlow 1.3 cannot express actions`) or results in a different flow, because versions encode
     /// actions differently. [`Flow::encode_into`] uses the right version.
     ///
-    /// In 1.0 it is Nicira's message ([`NiciraMessage::FlowMod`]) if the standard match cannot express the
+    /// In 1.0, the message is Nicira's ([`NiciraMessage::FlowMod`]) if the standard match cannot express the
     /// fields. Therefore, read the properties of a flow from the flow rather than from its message.
     pub fn message(&self) -> Message<'_> {
         // Nicira's message cannot express these fields, either. Use the standard message, so that its encoder

@@ -21,13 +21,13 @@ use crate::port_number::PortNo;
 use crate::schema::List;
 use crate::version::Version;
 
-/// Names by number: the algorithms of `multipath` and `bundle`, and the sets of fields to hash.
+/// Names, indexed by number: the algorithms of `multipath` and `bundle`, and the sets of fields to hash.
 pub(super) const MULTIPATH: &[&str] = &["modulo_n", "hash_threshold", "hrw", "iter_hash"];
 pub(super) const BUNDLE: &[&str] = &["active_backup", "hrw"];
 pub(super) const HASH: &[&str] =
     &["eth_src", "symmetric_l4", "symmetric_l3l4", "symmetric_l3l4+udp", "nw_src", "nw_dst", "symmetric_l3"];
 
-/// The names of the reasons of packet-ins, by number.
+/// The names of the reasons of packet-ins, indexed by number.
 pub(super) const REASONS: &[&str] =
     &["no_match", "action", "invalid_ttl", "action_set", "group", "packet_out"];
 

@@ -1,5 +1,5 @@
 //! A message as a tree of named values. Programs can write the tree as JSON or in another notation, search
-//! it, change it, and compose it to a message again.
+//! it, change it, and compose a message from it again.
 //!
 //! The feature `serde` implements `Serialize` and `Deserialize` for [`Node`]. If the value of a match field
 //! is longer or shorter than its name implies, the key contains the length of value, mask and experimenter

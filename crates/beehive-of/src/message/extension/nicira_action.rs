@@ -63,7 +63,7 @@ choice! {
         SetMplsTtl(NiciraSetByte) "set_mpls_ttl" = [25 in 0],
         /// Decrements the MPLS time to live (1.0).
         DecMplsTtl(NiciraNothing) "dec_mpls_ttl" = [26 in 0],
-        /// Pushes a field to the stack.
+        /// Pushes a field onto the stack.
         StackPush(StackField) "push" = [27 in _],
         /// Pops a field from the stack.
         StackPop(StackField) "pop" = [28 in _],
@@ -87,7 +87,7 @@ choice! {
         Controller2(Controller2<'a>) "controller2" = [37 in _],
         /// Samples packets for export.
         Sample2(Sample2) "sample2" = [38 in _],
-        /// Sends the truncated packet out of a port.
+        /// Truncates the packet, and sends it out of a port.
         OutputTrunc(OutputTrunc) "output_trunc" = [39 in _],
         /// Processes the packet with a group (1.0).
         Group(NiciraGroup) "group" = [40 in 0],
@@ -137,7 +137,7 @@ structure! {
 }
 
 structure! {
-    /// An action of Nicira without an argument.
+    /// A Nicira action without an argument.
     pub struct NiciraNothing in Action {}
     _ => [6],
 }
@@ -295,7 +295,7 @@ structure! {
 }
 
 structure! {
-    /// Bits of a field to push to or pop from the stack.
+    /// Bits of a field to push onto the stack or to pop from it.
     pub struct StackField in Action {
         offset: u16,
         field: FieldId,
@@ -371,7 +371,7 @@ structure! {
 }
 
 structure! {
-    /// Sends a truncated packet out of a port.
+    /// Truncates a packet, and sends it out of a port.
     pub struct OutputTrunc in Action {
         port: PortNo,
         max_len: u32,

@@ -84,7 +84,7 @@ structure! {
     /// Changes a flow table; the match is a list of fields.
     pub struct NiciraFlowMod<'a> in FlowMod {
         cookie: u64,
-        /// The command, with the table in the upper 8 bits if [`FlowModTableId`] enabled that.
+        /// The command. If [`FlowModTableId`] enabled it, the upper 8 bits are the table.
         command: FlowModCommand,
         idle_timeout: u16,
         hard_timeout: u16,

@@ -83,7 +83,7 @@ structure! {
     pub struct OnfMonitorRequest<'a> in Statistics {
         monitor_id: u32,
         flags: FlowMonitorFlags,
-        /// The length of the match in bytes, in addition to the length in the match itself.
+        /// The length of the match in bytes. The match also contains its own length.
         match_len: u16,
         out_port: PortNo = PortNo::ANY,
         table_id: TableId = TableId::ALL,
