@@ -68,8 +68,7 @@ pub struct Kit {
     settings: toml::Table,
     seed: u64,
     failures_allowed: bool,
-    failures_seen: u64,
-    /// Source of random merges. It is `None` if bees do not merge at random.
+    /// Source of random merges; `None` if bees do not merge at random.
     merging: Option<Chance>,
     /// Messages that apps sent and that the test has not fetched yet.
     sent: Vec<Sent>,
@@ -106,7 +105,6 @@ impl Kit {
             settings: setup.settings.clone(),
             seed: setup.seed,
             failures_allowed: setup.failures_allowed,
-            failures_seen: 0,
             merging,
             sent: Vec::new(),
             steps: compared.then(Vec::new),
@@ -279,7 +277,8 @@ impl Kit {
         self.io.address()
     }
 
-    /// Returns the dead letters: messages that could not be handled.
+    /// Returns the dead letters: messages that could not be handled. The hive keeps the newest
+    /// [`limits::DEAD_LETTERS_MAX`](crate::limits::DEAD_LETTERS_MAX); `kit.hive().status().dead_letters` counts all.
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.hive.dead_letters()
     }
@@ -377,16 +376,15 @@ impl Kit {
         }
 
         self.sent.extend(sent);
-        let failures = self.hive.inner().dead_letters.total();
-        let before = std::mem::replace(&mut self.failures_seen, failures);
-        if failures == before || self.failures_allowed {
+        let failures = self.outbox.take_failures();
+        if self.failures_allowed {
             return;
         }
 
-        // Report the first failure, because the others may be its consequences.
-        if let Some(letter) = self.hive.dead_letters().iter().find(|letter| letter.number > before) {
+        // the first one: the others may be its consequences
+        if let Some(letter) = failures.first {
             let DeadLetter { handler, app, message, words, error, .. } = letter;
-            let more = failures - before - 1;
+            let more = failures.count - 1;
             let more = if more == 0 { String::new() } else { format!("; {more} more messages failed") };
             self.fail(format_args!("`{handler}` of app `{app}`, given {message} {words}: {error}{more}"))
         }

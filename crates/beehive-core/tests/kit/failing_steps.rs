@@ -109,6 +109,29 @@ fn several_messages() {
     assert!(text.ends_with("; 2 more messages failed"), "{text}");
 }
 
+/// More than the dead letters that a hive keeps.
+#[test]
+fn failures_beyond_the_limit_of_dead_letters_are_counted_and_the_first_is_named() {
+    let failures = 3 * beehive_core::limits::DEAD_LETTERS_MAX as u64;
+    let mut kit = kit();
+    let (_, text) = failure(|| {
+        kit.emit_all((0..failures).map(|item| Sell { item }));
+    });
+    let start = format!(
+        r#"step 1 (emit Sell {{"item":0}} and {} more): `sell` of app `shop`, given Sell {{"item":0}}: "#,
+        failures - 1
+    );
+    assert!(text.starts_with(&start), "{text}");
+    assert!(text.ends_with(&format!("; {} more messages failed", failures - 1)), "{text}");
+
+    // the count begins anew in each step
+    let (_, text) = failure(|| {
+        kit.emit(Sell { item: 7 });
+    });
+    assert!(text.starts_with(r#"step 2 (emit Sell {"item":7}): `sell` of app `shop`"#), "{text}");
+    assert!(!text.contains("more messages failed"), "{text}");
+}
+
 #[test]
 fn a_request() {
     let mut kit = kit();

@@ -97,7 +97,7 @@ impl<'a> Handler<'a> {
         };
 
         let Source { origin, sender, hops, chain, handler: sent_by, .. } = *batch.source();
-        hive.dead_letters.add(DeadLetter {
+        let letter = DeadLetter {
             number: 0,
             app,
             handler,
@@ -114,7 +114,12 @@ impl<'a> Handler<'a> {
                 handler: hive.handler_of(sender, sent_by),
             },
             way: Way { app: self.app, name: self.remembered_name(), position },
-        });
+        };
+
+        if let Some(probe) = hive.probe() {
+            probe.dead_letter(&letter)
+        }
+        hive.dead_letters.add(letter);
     }
 
     /// Returns the outbox entry for message `index`, or `None` if there is no such message. Panics if the

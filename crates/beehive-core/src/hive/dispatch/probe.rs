@@ -15,6 +15,7 @@ use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Messages;
+use crate::hive::message::dead_letters::DeadLetter;
 use crate::message::{Error, Reply};
 use crate::panics;
 use crate::state::column::Columns;
@@ -81,9 +82,13 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Takes the notes of a run, in order. With a journal, the hive calls this after it has appended log
-    /// entry `entry`; the notes become final once that entry is committed. If `entry` is `None`, the notes
-    /// are final at once. Called by the thread that made the notes.
+    /// Called when a message has become a dead letter, before the letter is numbered. Called by the thread
+    /// that runs the bee or routes the message.
+    fn dead_letter(&self, letter: &DeadLetter) {}
+
+    /// Takes the notes of a run, in order. With a journal this is called after log entry `entry` was
+    /// appended: the notes count once the entry is committed. Without an entry they are final. Called by
+    /// the thread that made the notes.
     fn noted(&self, entry: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Takes the notes of a journaled run that has no entry. They become final once `newest`, the bee's

@@ -1,7 +1,9 @@
-//! `Outbox`: a probe that keeps the messages that apps have sent, so that a test can inspect them.
+//! `Outbox`: a probe that keeps the messages that apps sent, and the failures, so that a test can inspect
+//! them.
 
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};
+use crate::hive::message::dead_letters::DeadLetter;
 use crate::message::Message;
 use parking_lot::Mutex;
 use std::ops::Range;
@@ -34,14 +36,32 @@ impl Sent {
     }
 }
 
-/// The messages that the apps of a hive sent, in the order in which they took effect.
+/// What a hive did since the last look.
 #[derive(Default)]
-pub(crate) struct Outbox(Mutex<Vec<Sent>>);
+pub(crate) struct Outbox {
+    /// The messages that its apps sent, in the order in which they took effect.
+    sent: Mutex<Vec<Sent>>,
+    failures: Mutex<Failures>,
+}
+
+/// The messages that failed. The hive itself keeps a limited number of dead letters, the newest ones.
+#[derive(Default)]
+pub(crate) struct Failures {
+    /// The first message that failed.
+    pub(crate) first: Option<DeadLetter>,
+    /// Number of messages that failed.
+    pub(crate) count: u64,
+}
 
 impl Outbox {
     /// Returns all messages, and removes them.
     pub(crate) fn take(&self) -> Vec<Sent> {
-        std::mem::take(&mut *self.0.lock())
+        std::mem::take(&mut *self.sent.lock())
+    }
+
+    /// Returns the failures, and begins a new count.
+    pub(crate) fn take_failures(&self) -> Failures {
+        std::mem::take(&mut *self.failures.lock())
     }
 }
 
@@ -52,6 +72,12 @@ impl Probe for Outbox {
         if !matches!(batch.source().sender, Address::App(_)) {
             return;
         }
-        self.0.lock().extend(range.map(|index| Sent { batch: batch.clone(), index }))
+        self.sent.lock().extend(range.map(|index| Sent { batch: batch.clone(), index }))
+    }
+
+    fn dead_letter(&self, letter: &DeadLetter) {
+        let mut failures = self.failures.lock();
+        failures.count += 1;
+        failures.first.get_or_insert_with(|| letter.clone());
     }
 }
