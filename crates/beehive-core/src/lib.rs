@@ -88,8 +88,8 @@ pub mod __private {
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
     pub use crate::message::{
-        Answer, AnswerCheck, AnswerOtherwise, Done, Each, EncodedFor, MessagePart, NoAnswer, ReplyCheck,
-        ReplyOtherwise, Stored, Tick,
+        Answer, AnswerCheck, AnswerOtherwise, Done, Each, EncodedFor, HandledReplyCheck,
+        HandledReplyOtherwise, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick,
     };
     pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};

@@ -5,7 +5,7 @@ use crate::key::KeyType;
 use crate::state::image::{encode, words};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::any::Any;
+use std::any::{Any, type_name};
 use std::marker::PhantomData;
 
 /// The value type of a dictionary. Undo needs `Clone`; migration and replication need the encoding.
@@ -98,7 +98,9 @@ impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> 
 pub struct ReplyCheck<R>(PhantomData<R>);
 
 impl<T, E> ReplyCheck<Result<T, E>> {
-    /// The bound never holds, so a call is a compile error at the reply type.
+    /// Whether the type is a `Result`, or an `Option` of one.
+    pub const IS_RESULT: bool = true;
+    /// Never holds, so calling it is an error at the reply type.
     pub fn check()
     where
         AResult: PlainReply<T, E>,
@@ -107,7 +109,9 @@ impl<T, E> ReplyCheck<Result<T, E>> {
 }
 
 impl<T, E> ReplyCheck<Option<Result<T, E>>> {
-    /// The bound never holds here either: a handler that answers `Some(Err(..))` would also keep its changes.
+    /// Whether the type is a `Result`, or an `Option` of one.
+    pub const IS_RESULT: bool = true;
+    /// Never holds either: `Some(Err(..))` would keep the changes as well.
     pub fn check()
     where
         AResult: PlainReply<Option<T>, E>,
@@ -117,15 +121,70 @@ impl<T, E> ReplyCheck<Option<Result<T, E>>> {
 
 /// Fallback of [`ReplyCheck`], for reply types other than a `Result`.
 pub trait ReplyOtherwise {
+    /// Whether the type is a `Result`, or an `Option` of one.
+    const IS_RESULT: bool = false;
     /// Does nothing.
     fn check() {}
 }
 impl<R> ReplyOtherwise for ReplyCheck<R> {}
 
+/// [`ReplyCheck`] at a handler. There the reply type is known where it is not at the declaration of the message: it
+/// depends on a generic parameter, or `Message` is implemented by hand. In a generic app it may not be known here
+/// either; such a message is refused when the hive starts.
+pub struct HandledReplyCheck<R, const COMMITS_ERRORS: bool>(PhantomData<R>);
+
+impl<T, E> HandledReplyCheck<Result<T, E>, false> {
+    /// Never holds, so calling it is an error at the message type.
+    pub fn check()
+    where
+        AResult: PlainHandledReply<T, E>,
+    {
+    }
+}
+
+impl<T, E> HandledReplyCheck<Option<Result<T, E>>, false> {
+    /// Never holds either.
+    pub fn check()
+    where
+        AResult: PlainHandledReply<Option<T>, E>,
+    {
+    }
+}
+
+/// Fallback of [`HandledReplyCheck`].
+pub trait HandledReplyOtherwise {
+    /// Does nothing.
+    #[inline(always)]
+    fn check() {}
+}
+impl<R, const COMMITS_ERRORS: bool> HandledReplyOtherwise for HandledReplyCheck<R, COMMITS_ERRORS> {}
+
+/// Checks whether `R` is a `Result`, or an `Option` of one. In generic code only the type's name tells.
+pub(crate) fn is_result<R>() -> bool {
+    let start = |name: &'static str| name.split_inclusive('<').next().unwrap_or(name);
+    let result = start(type_name::<Result<(), ()>>());
+    let option = start(type_name::<Option<()>>());
+    let mut name = type_name::<R>();
+    while let Some(inner) = name.strip_prefix(option) {
+        name = inner
+    }
+    name.starts_with(result)
+}
+
 /// Stand-in for a reply type that is a `Result`.
 pub struct AResult;
 
-/// A trait that is never implemented. Its error message says that a reply type is a `Result<T, E>`.
+/// Never implemented: reports at a handler that the reply type of its message is a `Result<T, E>`.
+#[diagnostic::on_unimplemented(
+    message = "the reply of this message is a `Result` here, so a handler that returns `Err` would keep its changes",
+    label = "its reply is a `Result` of `{T}` and `{E}`",
+    note = "let the reply be `{T}`, and name the error where the message is declared: `#[message(reply = .., error = {E})]`; an `Err` of the handler then rolls back, and the requester gets it as `RequestError::Handler`",
+    note = "if an `Err` is an answer like any other, whose changes are kept, declare that: `#[message(reply = .., commits_errors)]`, or `const COMMITS_ERRORS: bool = true;` in an `impl Message` by hand",
+    note = "more: beehive::guide::errors::typed_errors"
+)]
+pub trait PlainHandledReply<T, E> {}
+
+/// Never implemented: reports that a reply type is a `Result<T, E>`.
 #[diagnostic::on_unimplemented(
     message = "the reply of this message is a `Result`, so a handler that returns `Err` would keep its changes",
     label = "a `Result`",
@@ -175,6 +234,9 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     type Error: MessageError;
     /// Stable name, which consists of the names of the crate and of the type.
     const NAME: &'static str;
+    /// Whether the reply may be a `Result`, whose `Err` is an answer like any other: the handler's changes are kept.
+    /// A hive that handles a message with such a reply and without this declaration does not start.
+    const COMMITS_ERRORS: bool = false;
     /// Source file and line of the declaration.
     #[doc(hidden)]
     const PLACE: &'static str = "(somewhere)";
@@ -462,6 +524,19 @@ mod tests {
         }
         let number: u32 = "7".parse()?;
         Ok(number)
+    }
+
+    #[test]
+    fn a_result_is_known_by_the_name_of_its_type() {
+        type Alias = Option<Option<std::io::Result<u8>>>;
+        enum Outcome<T> {
+            _Of(T),
+        }
+        assert!(is_result::<Result<u8, String>>() && is_result::<Option<Result<u8, Error>>>());
+        assert!(is_result::<Alias>());
+        assert!(!is_result::<u8>() && !is_result::<Option<String>>() && !is_result::<()>());
+        // data that contains a `Result` is not what a handler returns to fail
+        assert!(!is_result::<Vec<Result<u8, u8>>>() && !is_result::<Outcome<Result<u8, u8>>>());
     }
 
     #[test]

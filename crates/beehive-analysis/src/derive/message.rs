@@ -67,6 +67,16 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         }
     });
 
+    // a reply that is checked here is not reported once more at each handler
+    let commits_errors = match commits_errors {
+        true => quote!(true),
+        false => quote!({
+            #[allow(unused_imports)]
+            use ::beehive::__private::ReplyOtherwise as _;
+            ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply>::IS_RESULT
+        }),
+    };
+
     let (generics, arguments, bounds) = bounded.split_for_impl();
     quote! {
         #[automatically_derived]
@@ -75,6 +85,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
             type Error = #error;
             const NAME: &'static str = #name;
             const PLACE: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+            const COMMITS_ERRORS: bool = #commits_errors;
             #checked
         }
     }

@@ -196,13 +196,26 @@ impl Output<'_> {
             },
         };
 
+        // the number of a constant cannot depend on a generic parameter of the block
+        let reply_check = h.signature.message.as_ref().filter(|_| self.block.generics.params.is_empty());
+        let reply_check = reply_check.map(|(ty, _)| {
+            quote_spanned! {message=>
+                #[allow(unused_imports)]
+                use ::beehive::__private::HandledReplyOtherwise as _;
+                ::beehive::__private::HandledReplyCheck::<
+                    <#ty as ::beehive::Message>::Reply,
+                    { <#ty as ::beehive::Message>::COMMITS_ERRORS },
+                >::check();
+            }
+        });
+
         let (mapper, allowances) = (mapper(), allowances());
         let handle = quote_spanned! {message=>
                 #[allow(unused_variables)]
                 #[inline]
                 fn handle(&mut self, msg: &#ty, ctx: &mut ::beehive::Ctx)
                     -> ::core::result::Result<::core::option::Option<#reply>, #error>
-            { #call }
+            { #reply_check #call }
         };
 
         // for an `impl` token without the user's span, the compiler does not propose a generic parameter for

@@ -500,6 +500,9 @@ impl Installing<'_> {
 
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);
+        if let Some((message, place)) = registrar.result_reply() {
+            return Err(StartError::ResultReply { app: A::NAME, message, place });
+        }
         let (swept, seal, start) = registrar.finish();
 
         runtime.set_swept(swept);

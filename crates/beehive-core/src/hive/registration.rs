@@ -11,7 +11,7 @@ use crate::hive::route::receiver::AppReceiver;
 use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep, sweep_name};
 use crate::hive::sweep::{logged_sweep, ticks};
 use crate::key::Key;
-use crate::message::{Each, Message, Tick};
+use crate::message::{Each, Message, Tick, is_result};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,12 +28,21 @@ pub struct Registrar<'a, A: Handlers> {
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
+    /// The first message whose reply is an undeclared `Result`: its name and where it is declared.
+    result_reply: Option<(&'static str, &'static str)>,
 }
 
 impl<'a, A: Handlers> Registrar<'a, A> {
     /// Creates a registrar without handlers.
     pub(crate) fn new(hive: &'a Arc<HiveInner>, app: &'a Arc<AppRuntime<A>>) -> Self {
-        Registrar { hive, app, swept: vec![None; A::REPORT.len()], seal: Vec::new(), start: Vec::new() }
+        let swept = vec![None; A::REPORT.len()];
+        Registrar { hive, app, swept, seal: Vec::new(), start: Vec::new(), result_reply: None }
+    }
+
+    /// Returns the first message whose reply is a `Result` that it does not declare: its name and place. An `Err` of its
+    /// handlers would commit.
+    pub(crate) fn result_reply(&self) -> Option<(&'static str, &'static str)> {
+        self.result_reply
     }
 
     /// Returns the dictionary that each handler sweeps, and the actions that the builder runs later.
@@ -47,6 +56,9 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         name: String,
         receiver: Arc<dyn crate::hive::dispatch::message_types::Receiver<M>>,
     ) {
+        if !M::COMMITS_ERRORS && is_result::<M::Reply>() {
+            self.result_reply.get_or_insert((M::NAME, M::PLACE));
+        }
         self.hive.types.receive::<M>(name, receiver);
         self.seal.push(Box::new(|types| types.seal::<M>()));
     }

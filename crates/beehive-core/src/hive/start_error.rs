@@ -21,6 +21,16 @@ pub enum StartError {
         /// Where the two are declared.
         places: [&'static str; 2],
     },
+    /// The reply of a message is a `Result`, so an `Err` of a handler would keep its changes, and the message does not
+    /// declare it with `commits_errors`. Most such messages do not compile; this one is handled by a generic app.
+    ResultReply {
+        /// The app.
+        app: &'static str,
+        /// The name of the message.
+        message: &'static str,
+        /// Where it is declared.
+        place: &'static str,
+    },
     /// The configuration has a table for an app that the hive does not have.
     UnknownApp {
         /// The table's name.
@@ -86,6 +96,12 @@ impl std::fmt::Display for StartError {
                 f,
                 "two message types are called `{message}`, at {one} and at {other}; rename one of them with \
                  `#[message(name = \"..\")]`"
+            ),
+            StartError::ResultReply { app, message, place } => write!(
+                f,
+                "app `{app}`: the reply of `{message}`, at {place}, is a `Result`, so a handler that returns `Err` would keep \
+                 its changes; name the error apart, `#[message(reply = .., error = ..)]`, or declare with \
+                 `#[message(reply = .., commits_errors)]` that it is an answer"
             ),
             StartError::UnknownApp { table, known } => {
                 write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))

@@ -8,6 +8,7 @@ mod clock;
 mod failing_steps;
 mod limits;
 mod postpone;
+mod result_replies;
 mod settings;
 mod spread;
 mod strictness;
