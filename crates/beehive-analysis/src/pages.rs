@@ -52,6 +52,7 @@ const PAGES: &[(&str, &str)] = &[
     ("goes on an inherent impl block", "handler_options"),
     ("a handler cannot run on every bee", "handler_options"),
     ("`whole(..)` requires `map = ..`", "handler_options"),
+    ("the error of a message cannot be borrowed", "typed_errors"),
     ("does not only observe", "answers"),
     ("maps found by a recording run", "handler_options"),
     ("but a map decides which cells", "handler_options"),

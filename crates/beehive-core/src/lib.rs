@@ -89,7 +89,8 @@ pub mod __private {
     };
     pub use crate::message::{
         Answer, AnswerCheck, AnswerOtherwise, Done, Each, EncodedFor, HandledReplyCheck,
-        HandledReplyOtherwise, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick,
+        HandledReplyOtherwise, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick, TickDone,
+        Unanswered,
     };
     pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
@@ -126,6 +127,18 @@ pub mod __private {
     #[inline(always)]
     pub fn unanswered<R: NoAnswer, F, T: Done<F>>(returned: T) -> Result<Option<R>, F> {
         returned.done().map(|()| None)
+    }
+
+    /// Same as [`unanswered`], for a return type that is written as `Result`, without arguments.
+    #[inline(always)]
+    pub fn bare_result<R, F, T: Unanswered<R, F>>(returned: T) -> Result<Option<R>, F> {
+        returned.end().map(|()| None)
+    }
+
+    /// Converts the return value of a timer.
+    #[inline(always)]
+    pub fn ticked<T: TickDone>(returned: T) -> Result<Option<()>, crate::Error> {
+        returned.ticked().map(|()| None)
     }
 
     /// Converts the return value of a handler that leaves the answer to other apps.

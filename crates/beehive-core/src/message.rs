@@ -396,7 +396,12 @@ impl<R, F, E: Fails<F>> Answer<R, F> for Result<Option<R>, E> {
 }
 
 /// A return type of a handler that does not answer, and may fail with an `F`.
-#[diagnostic::on_unimplemented(message = "a handler cannot return `{Self}` here")]
+#[diagnostic::on_unimplemented(
+    message = "a handler that only observes cannot return `{Self}`",
+    label = "returns `{Self}`",
+    note = "it returns nothing, or `Result<()>` if it can fail; a handler that answers returns `{Self}` itself and not another name of it",
+    note = "more: beehive::guide::errors::answers"
+)]
 pub trait Done<F> {
     /// Converts the return value, dropping everything but the error.
     fn done(self) -> Result<(), F>;
@@ -414,7 +419,76 @@ impl<F, E: Fails<F>> Done<F> for Result<(), E> {
     }
 }
 
-/// The answer type of a message that needs no answer. Only `()` implements this trait.
+/// A return type that is written as `Result`, without arguments, for a message that is answered with an `R` or fails
+/// with an `F`. It is no answer, unless the program has a `Result` of its own.
+#[diagnostic::on_unimplemented(
+    message = "the name of this handler's return type hides that it is `{Self}`",
+    label = "returns `{Self}`",
+    note = "the macro sees the name only, and a `Result` without arguments is no answer; write the type itself: `-> {Self}`",
+    note = "more: beehive::guide::errors::answers"
+)]
+pub trait Unanswered<R, F> {
+    /// Converts the return value.
+    fn end(self) -> Result<(), F>;
+}
+impl<R: NoAnswer, F> Unanswered<R, F> for () {
+    #[inline(always)]
+    fn end(self) -> Result<(), F> {
+        Ok(())
+    }
+}
+impl<R: NoAnswer, F, E: Fails<F>> Unanswered<R, F> for Result<(), E> {
+    #[inline(always)]
+    fn end(self) -> Result<(), F> {
+        self.map_err(E::into_error)
+    }
+}
+
+/// A return type of a timer: nothing, or a `Result` whose error is text.
+#[diagnostic::on_unimplemented(
+    message = "a timer cannot return `{Self}`",
+    label = "returns `{Self}`",
+    note = "nobody waits for a timer, so it has no answer: return nothing, or `Result<()>` if it can fail",
+    note = "more: beehive::guide::errors::answers"
+)]
+pub trait TickDone {
+    /// Converts the return value.
+    fn ticked(self) -> Result<(), Error>;
+}
+impl TickDone for () {
+    #[inline(always)]
+    fn ticked(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+impl<E: TickFails> TickDone for Result<(), E> {
+    #[inline(always)]
+    fn ticked(self) -> Result<(), Error> {
+        self.map_err(E::into_text)
+    }
+}
+
+/// An error that a timer may return.
+#[diagnostic::on_unimplemented(
+    message = "the error of a timer is text, and `{Self}` does not convert into it",
+    label = "not a text and not a `std::error::Error`",
+    note = "nobody waits for a timer, so its error is rolled back and logged, and has no type of its own: return `Result<()>`, and turn `{Self}` into text: `.map_err(|_| \"why\")?`",
+    note = "or implement `std::error::Error` for `{Self}`, or let the timer emit a message whose handler returns `{Self}`",
+    note = "more: beehive::guide::errors::typed_errors"
+)]
+pub trait TickFails {
+    /// Converts the error.
+    fn into_text(self) -> Error;
+}
+#[diagnostic::do_not_recommend]
+impl<E: Into<Error>> TickFails for E {
+    #[inline(always)]
+    fn into_text(self) -> Error {
+        self.into()
+    }
+}
+
+/// The answer type of a message that needs no answer; only `()`.
 #[diagnostic::on_unimplemented(
     message = "this handler returns no answer, but its message is answered with `{Self}`",
     label = "no `-> {Self}`",

@@ -112,6 +112,8 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
                 false => Some(value.parse()?),
             };
             match meant {
+                // the text of a borrowed error converts into the default
+                Some(Type::Reference(_)) if m.path.is_ident("error") => {}
                 Some(meant) if m.path.is_ident("error") => types.error = meant,
                 Some(meant) => types.reply = meant,
                 None => {}
@@ -128,6 +130,10 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
 /// What `#[message(..)]` may contain.
 const EXPECTED: &str =
     "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`";
+
+const BORROWED_ERROR: &str = "the error of a message cannot be borrowed, because it is sent and decoded again\n\
+    help: for a text, leave `error = ..` out: the default is `beehive::Error`, into which every text converts\n\
+    help: to tell errors apart, name an enum of your own: `#[message(error = Refused)]`";
 
 /// Parses the value of an option.
 fn value<T: Parse>(option: &ParseNestedMeta) -> syn::Result<T> {
@@ -154,7 +160,10 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
 
             if m.path.is_ident("error") {
                 options.types.error = value(&m)?;
-                return Ok(());
+                return match &options.types.error {
+                    Type::Reference(_) => Err(Error::new_spanned(&options.types.error, BORROWED_ERROR)),
+                    _ => Ok(()),
+                };
             }
 
             if m.path.is_ident("commits_errors") && !m.input.peek(Token![=]) {

@@ -182,13 +182,28 @@ impl Output<'_> {
         let message = written.resolved_at(declared_at(h));
         let reply = quote_spanned!(message=> <#ty as ::beehive::Message>::Reply);
         let error = quote_spanned!(message=> <#ty as ::beehive::Message>::Error);
+        let is_timer = h.signature.message.is_none();
         let call = match answers {
+            // a variable of the type `()` is a warning of clippy at the handler
+            false if is_timer && matches!(h.item.sig.output, ReturnType::Default) => {
+                quote!(::beehive::__private::ticked(#call))
+            }
+            false if is_timer => quote_spanned! {returned=> {
+                let returned = #call;
+                ::beehive::__private::ticked(returned)
+            }},
             true => quote_spanned! {returned=> {
                 let returned = #call;
                 ::beehive::__private::AnswerCheck::<#reply, #error, _>::of(&returned).check();
                 ::beehive::__private::answer::<#reply, #error, _>(returned)
             }},
             false => match h.options.observes {
+                None if !h.options.misread && signature::is_bare_result(&h.item.sig.output) => {
+                    quote_spanned! {returned=> {
+                        let returned = #call;
+                        ::beehive::__private::bare_result::<#reply, #error, _>(returned)
+                    }}
+                }
                 None if !h.options.misread => {
                     quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, #error, _>(#call))
                 }

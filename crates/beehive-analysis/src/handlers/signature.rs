@@ -80,6 +80,15 @@ impl Signature {
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
             };
 
+            // keys and messages are shared references, so this is the context under a name of the program
+            if r.mutability.is_some() {
+                let help = format!(
+                    "help: a context is recognized by its name: write `&mut Ctx` instead of `&mut {}`",
+                    plain_words(r.elem.to_token_stream())
+                );
+                return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
+            }
+
             parameters.push((lasting((*r.elem).clone()), t.pat.to_token_stream()));
         }
 
@@ -145,5 +154,18 @@ pub(crate) fn answers(output: &ReturnType) -> bool {
             _ => true,
         },
         _ => true,
+    }
+}
+
+/// Checks whether a return type is `Result` without arguments, which may be any alias.
+pub(crate) fn is_bare_result(output: &ReturnType) -> bool {
+    match output {
+        ReturnType::Type(_, t) => match &**t {
+            Type::Path(p) => {
+                p.path.segments.last().is_some_and(|s| s.ident == "Result" && s.arguments.is_none())
+            }
+            _ => false,
+        },
+        ReturnType::Default => false,
     }
 }
