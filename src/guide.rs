@@ -54,6 +54,7 @@ pub mod recipes {
         waiting_requests = "guide/recipes/waiting_requests.md";
         unique_ids = "guide/recipes/unique_ids.md";
         external_service = "guide/recipes/external_service.md";
+        two_keys = "guide/recipes/two_keys.md";
         joining_dictionaries = "guide/recipes/joining_dictionaries.md";
         removing_cells = "guide/recipes/removing_cells.md";
         byte_limits = "guide/recipes/byte_limits.md";
