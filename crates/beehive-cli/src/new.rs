@@ -15,7 +15,7 @@ pub(crate) struct NewArgs {
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 
-    /// Build with this copy of Beehive's source instead of the published version
+    /// Build with this copy of Beehive's source instead of the one that this program was built from
     #[arg(long, value_name = "FOLDER")]
     beehive: Option<PathBuf>,
 }
@@ -28,7 +28,10 @@ pub(crate) fn run(arguments: NewArgs) -> ExitCode {
     match make(&arguments) {
         Ok(()) => {
             let folder = arguments.folder.display();
-            println!("created {folder} with an app in src/main.rs; run it with `cd {folder} && cargo run`");
+            println!(
+                "created {folder}; try it with `cd {folder} && cargo run`, for a network use `cargo run --release`; its app is \
+                 in src/main.rs"
+            );
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -52,9 +55,16 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     }
 
     let source = match beehive {
-        Some(path) => format!("path = {}", quoted(&source_of(path)?)),
-        None => format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
+        Some(path) => source_of(path).map_err(|why| format!("--beehive {}: {why}", path.display()))?,
+        None => source_of(&built_from()).map_err(|why| {
+            format!(
+                "Beehive is not published yet, and its source is no longer where this program was built: {why} ({}); name a \
+                 copy of the source: `--beehive FOLDER`",
+                built_from().display()
+            )
+        })?,
     };
+    let source = format!("path = {}", quoted(&source));
 
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
@@ -70,17 +80,22 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Returns the absolute path of Beehive's source: a relative path would be resolved against the new package.
+/// Returns the folder of Beehive's source when this program was built.
+fn built_from() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..")
+}
+
+/// Returns the absolute path of Beehive's source, because the new package may be anywhere.
 ///
 /// # Errors
 /// Returns an error if the folder does not exist or is not Beehive's root package.
 fn source_of(path: &Path) -> Result<PathBuf, String> {
-    let full = fs::canonicalize(path).map_err(|error| format!("--beehive {}: {error}", path.display()))?;
+    let full = fs::canonicalize(path).map_err(|error| error.to_string())?;
     let manifest = fs::read_to_string(full.join("Cargo.toml")).unwrap_or_default();
     if manifest.contains("name = \"beehive-runtime\"") {
         Ok(full)
     } else {
-        Err(format!("--beehive {}: not Beehive's source (no package `beehive-runtime`)", path.display()))
+        Err("not Beehive's source (no package `beehive-runtime`)".to_string())
     }
 }
 
@@ -123,6 +138,23 @@ mod tests {
         fs::remove_dir_all(place).unwrap();
     }
 
+    /// No version of Beehive is published, so a package that names one would not build.
+    #[test]
+    fn the_package_uses_the_source_that_this_program_was_built_from() {
+        let place = place("source");
+        let package = place.join("my-controller");
+        make(&NewArgs { folder: package.clone(), beehive: None }).unwrap();
+        let manifest: toml::Table = fs::read_to_string(package.join("Cargo.toml")).unwrap().parse().unwrap();
+        for dependencies in ["dependencies", "dev-dependencies"] {
+            let beehive = &manifest[dependencies]["beehive"];
+            assert!(beehive.get("version").is_none());
+            let path = Path::new(beehive["path"].as_str().unwrap());
+            assert_eq!(path, fs::canonicalize(built_from()).unwrap());
+        }
+
+        fs::remove_dir_all(place).unwrap();
+    }
+
     #[test]
     fn what_makes_no_sense_is_refused() {
         let place = place("refused");
@@ -131,7 +163,8 @@ mod tests {
             assert!(make(&arguments).is_err(), "{bad}");
         }
         let arguments = NewArgs { folder: place.join("good"), beehive: Some(std::env::temp_dir()) };
-        assert!(make(&arguments).unwrap_err().contains("not Beehive's source"));
+        let why = make(&arguments).unwrap_err();
+        assert!(why.starts_with("--beehive ") && why.contains("not Beehive's source"), "{why}");
         assert!(!place.exists());
     }
 

@@ -17,7 +17,7 @@ fn what_is_written_builds_runs_and_passes_its_test() {
     let place = std::env::temp_dir().join(format!("beehive-new-builds-{}", std::process::id()));
     let package = place.join("my-controller");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
-    let made = Command::new(beehive).arg("new").arg(&package).arg("--beehive").arg(&source).status();
+    let made = Command::new(beehive).arg("new").arg(&package).status();
     assert!(made.expect("starts").success());
 
     // use the locked versions of the dependencies
