@@ -128,6 +128,8 @@ fn lives_as_long_as_it_was_given(test: &str, protocols: Protocols) {
     // the controller restarts
     controller.assert_running();
     drop(controller);
+    bridge.wait_disconnected();
+    assert!(has_flow(), "the switch has dropped the flow with its controller");
     let mut controller = start(&lab, "second", &[]);
     eventually("the flows are read twice", READS_LIMIT, || (lines(&controller) >= 2).then_some(()));
     assert!(installed.elapsed() < LIFETIME, "the test took too long to show anything");
