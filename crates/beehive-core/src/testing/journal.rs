@@ -102,11 +102,8 @@ impl TestJournal {
             let depose_one_in = self.depose_one_in.load(Ordering::Relaxed);
             let mut refused = false;
 
-            if state.deposed > 0 {
-                state.deposed -= 1;
-                refused = !state.arrived.is_empty();
-                state.arrived.clear()
-            }
+            let is_deposed = state.deposed > 0;
+            state.deposed = state.deposed.saturating_sub(1);
 
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
@@ -116,9 +113,9 @@ impl TestJournal {
                     continue;
                 }
 
-                if state.refuses(one_in) {
+                if is_deposed || state.refuses(one_in) {
                     refused = true;
-                    if depose_one_in > 0 && state.below(depose_one_in) == 0 {
+                    if !is_deposed && depose_one_in > 0 && state.below(depose_one_in) == 0 {
                         state.deposed = 1 + state.below(8)
                     }
                     break;
