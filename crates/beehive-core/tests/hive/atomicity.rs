@@ -1,7 +1,7 @@
 //! Atomicity of transactions: each one commits completely or leaves nothing (state, messages, timers). A
 //! failed one is answered with its error, and the bee continues.
 
-use crate::load::{On, cells_needed, eventually, everywhere, on_workers, start, unheard};
+use crate::load::{EVERYWHERE, On, cells_needed, eventually, on_workers, start, unheard};
 use beehive_core::{
     App, Ctx, Dict, Error, ErrorKind, Hive, Key, Mapper, Message, RequestError, Table, handlers, limits,
 };
@@ -198,7 +198,7 @@ async fn heard(hive: &Hive, spot: Spot, want: (u64, u64)) {
 
 #[test]
 fn a_transaction_that_fails_leaves_nothing_and_the_bee_goes_on() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Subject>().app::<Ear>(), on);
             for (at, end) in BAD.into_iter().enumerate() {
@@ -236,7 +236,7 @@ fn a_transaction_that_fails_leaves_nothing_and_the_bee_goes_on() {
 /// ones.
 #[test]
 fn a_batch_keeps_what_its_good_messages_did_and_nothing_else() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Subject>().app::<Ear>(), on);
             let spot = Spot(7);
@@ -306,7 +306,7 @@ fn an_error_is_no_dead_letter_and_dead_letters_are_bounded() {
 
 #[test]
 fn empty_cells_vanish_and_a_look_creates_nothing() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Subject>().app::<Ear>(), on);
             for at in 0..20 {
@@ -391,7 +391,7 @@ impl Shelf {
 
 #[test]
 fn iteration_is_in_key_order_and_a_failed_transaction_over_all_of_it_is_undone() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Shelf>(), on);
             let keys: Vec<u64> = (0..200).map(|n| n * 7_919 % 211).collect();

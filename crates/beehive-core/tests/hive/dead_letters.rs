@@ -1,6 +1,6 @@
 //! Dead letters: their content, and sending a message again unchanged.
 
-use crate::load::{On, eventually, everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, On, eventually, on_workers, start};
 use beehive_core::{
     Address, App, Ctx, DeadLetter, Dict, ErrorKind, Hive, Message, RequestError, ResendError, handlers,
     limits,
@@ -150,7 +150,7 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
         let [of_order, of_parcel] = &letters[..] else { panic!("{letters:?}") };
         assert_eq!((of_order.app, of_order.handler), ("workshop", "order"));
         assert!(of_order.message.ends_with("::Order"), "{}", of_order.message);
-        assert_eq!(of_order.words, "{\"test\":7,\"number\":2,\"note\":\"to the archive\"}");
+        assert_eq!(of_order.words, "{\"test\":9,\"number\":2,\"note\":\"to the archive\"}");
         assert_eq!((of_order.error.kind(), of_order.error.text()), (ErrorKind::Panicked, "not mended yet"));
         assert_eq!((of_order.cause.sender, of_order.cause.handler), (io.address(), None));
         assert_eq!((of_order.cause.hops, of_order.cause.origin), (0, hive.id()));
@@ -170,7 +170,7 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
 
 #[test]
 fn a_message_sent_again_is_what_it_was_and_goes_where_it_failed() {
-    for (round, on) in everywhere().into_iter().enumerate() {
+    for (round, on) in EVERYWHERE.into_iter().enumerate() {
         on_workers(2, async {
             let (test, number) = (2 + 2 * round, 1);
             MENDED[test + 1].store(true, Ordering::Release);

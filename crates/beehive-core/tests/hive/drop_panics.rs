@@ -1,7 +1,7 @@
 //! Values and messages whose drop panics: committed changes stay, failed transactions leave nothing, and the
 //! bees and the hive continue.
 
-use crate::load::{credits_are_back, everywhere, on_workers, start, unheard};
+use crate::load::{EVERYWHERE, credits_are_back, on_workers, start, unheard};
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Mapper, Message, Table, handlers};
@@ -244,7 +244,7 @@ impl Unread {
 
 #[test]
 fn an_answer_that_panics_when_it_is_dropped_harms_nobody() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Unread>(), on);
             // The fault, and the expected count afterwards.

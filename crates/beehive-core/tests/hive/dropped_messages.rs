@@ -1,7 +1,7 @@
 //! A message that its map drops although the handler would do something ends with an error. The map of
 //! [`Shop`] is what a faulty derivation would yield.
 
-use crate::load::{On, everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::testing::{Kit, TestJournal};
 use beehive_core::{
     App, Builder, Ctx, Dict, Error, ErrorKind, HandlerReport, Handlers, Handles, Hive, Mapper, Message,
@@ -144,7 +144,7 @@ fn found(hive: &Hive) -> usize {
 
 #[test]
 fn a_wrongly_dropped_message_ends_with_an_error_and_leaves_nothing() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(builder().verify_maps(1), on);
 

@@ -1,6 +1,6 @@
 //! Each kind of failure of a request, told apart by its variant. None shows the text of a panic.
 
-use crate::load::{On, everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{
     App, Ctx, Dict, Error, ErrorKind, Hive, Mapper, Message, MessageError, RequestError, handlers, limits,
 };
@@ -91,7 +91,7 @@ fn says_nothing<E: MessageError>(error: &RequestError<E>) {
 
 #[test]
 fn each_failure_of_a_request_is_a_variant_of_its_own() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(3, async {
             RELEASED[0].store(false, Ordering::Release);
             let (hive, _journal) = start(Hive::builder().app::<Store>(), on);

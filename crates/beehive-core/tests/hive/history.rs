@@ -323,15 +323,9 @@ fn the_history_in_two_logs_matches_a_single_bee() {
     }
 }
 
-/// The same with the bees of both apps spread over the logs, among which they move. Runs only if `BEEHIVE_JOURNALS` is set.
+/// The same with the bees of both apps spread over the logs, among which they move.
 #[test]
 fn the_history_of_bees_that_move_between_logs_matches_a_single_bee() {
-    if journals() == 1 {
-        eprintln!(
-            "SKIPPED the_history_of_bees_that_move_between_logs_matches_a_single_bee: BEEHIVE_JOURNALS=2 runs it"
-        );
-        return;
-    }
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     for seed in 1..=many(2) {
         live_and_die(seed, journals() as usize, |builder, logs| builder.journals(logs))

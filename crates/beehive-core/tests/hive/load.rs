@@ -91,17 +91,13 @@ pub(crate) enum On {
     Journals,
 }
 
-/// Returns every place where a hive may keep its records, for tests of what holds in all of them. Several journals are
-/// among them if `BEEHIVE_JOURNALS` gives their number.
-pub(crate) fn everywhere() -> Vec<On> {
-    let journals = (journals() > 1).then_some(On::Journals);
-    [On::Memory, On::Journal].into_iter().chain(journals).collect()
-}
+/// Every place where a hive may keep its records, for tests of what holds in all of them.
+pub(crate) const EVERYWHERE: [On; 3] = [On::Memory, On::Journal, On::Journals];
 
-/// Returns the number of journals of [`On::Journals`]: what `BEEHIVE_JOURNALS` says, or one.
+/// Returns the number of journals of [`On::Journals`]: what `BEEHIVE_JOURNALS` says, or two.
 pub(crate) fn journals() -> u64 {
     let set = std::env::var("BEEHIVE_JOURNALS").ok();
-    set.map_or(1, |count| count.parse().expect("BEEHIVE_JOURNALS is a number"))
+    set.map_or(2, |count| count.parse().expect("BEEHIVE_JOURNALS is a number"))
 }
 
 /// Starts a hive. The caller must keep the journal alive.

@@ -1,6 +1,6 @@
 //! A message whose map exceeds a limit ends with an error soon, and holds up nobody.
 
-use crate::load::{On, everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{App, Dict, ErrorKind, Hive, Message, RequestError, handlers, limits};
 use std::time::{Duration, Instant};
 
@@ -95,7 +95,7 @@ fn is_limit(answer: Result<u64, RequestError>, what: &str) {
 
 #[test]
 fn a_message_may_have_as_many_cells_as_the_limit_says() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Counts>(), on);
 
@@ -136,7 +136,7 @@ fn a_search_that_takes_too_long_is_ended() {
 #[test]
 #[cfg(debug_assertions)]
 fn a_map_goes_on_behind_a_branch_that_panics_but_not_forever() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Counts>(), on);
             let few: Vec<u64> = [0; 100].into_iter().chain([7]).collect();

@@ -1,7 +1,7 @@
 //! Messages whose cells belong to several bees: the bees merge, each message runs once, and sums are
 //! conserved.
 
-use crate::load::{Ahead, Chance, On, cells_needed, eventually, everywhere, on_workers, start, unheard};
+use crate::load::{Ahead, Chance, EVERYWHERE, On, cells_needed, eventually, on_workers, start, unheard};
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, Time, handlers};
@@ -234,7 +234,7 @@ impl Lists {
 
 #[test]
 fn nothing_overtakes_a_message_that_waits_for_a_merge() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(4, async {
             let (hive, _journal) = start(Hive::builder().app::<Lists>(), on);
             let rounds = if on == On::Memory { 300 } else { 40 };

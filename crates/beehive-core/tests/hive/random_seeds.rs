@@ -1,6 +1,6 @@
 //! Handlers that run for different messages draw different random numbers.
 
-use crate::load::{everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Draws {
 
 #[test]
 fn no_two_messages_of_a_sender_get_the_same_seed() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Draws>(), on);
             let mut io = hive.io();

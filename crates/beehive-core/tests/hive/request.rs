@@ -1,7 +1,7 @@
 //! Requests: each one ends in exactly one way and in time, with a value, the handler's error, no answer, a
 //! timeout, or unavailability.
 
-use crate::load::{On, alone, eventually, everywhere, on_workers, start, unheard};
+use crate::load::{EVERYWHERE, On, alone, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -126,7 +126,7 @@ const FATES: [Fate; 6] =
 
 #[test]
 fn the_first_answer_in_the_order_of_apps_is_the_answer() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let builder = Hive::builder().app::<First>().app::<Observer>().app::<Second>();
             let (hive, _journal) = start(builder, on);
@@ -274,7 +274,7 @@ noting!(NoteTwo, 2,);
 
 #[test]
 fn a_unit_answer_means_that_all_who_handle_it_have_committed() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(3, async {
             let (hive, _journal) = start(Hive::builder().app::<NoteOne>().app::<NoteTwo>(), on);
             for key in 0..20 {
@@ -330,7 +330,7 @@ impl Calling {
 
 #[test]
 fn a_sweep_is_answered_when_every_cell_has_committed() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Calling>(), on);
             // Without any cells, the sweep is complete at once.

@@ -1,7 +1,7 @@
 //! Many concurrent requests with all kinds of handlers, and a hive that stops in the middle: each request
 //! ends once, in time, and correctly.
 
-use crate::load::{Chance, Lateness, On, alone, everywhere, on_workers, start};
+use crate::load::{Chance, EVERYWHERE, Lateness, On, alone, on_workers, start};
 use beehive_core::{App, Builder, Ctx, Dict, Error, Hive, Message, RequestError, handlers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -351,7 +351,7 @@ fn every_question_has_one_end_when_the_hive_stops() {
 
     for seed in 0..hives {
         let ends = on_workers(2, async {
-            let (hive, _journal) = start(apps(), everywhere()[seed as usize % everywhere().len()]);
+            let (hive, _journal) = start(apps(), EVERYWHERE[seed as usize % EVERYWHERE.len()]);
             let first = NUMBERS.load(Ordering::Relaxed);
             let tasks: Vec<_> = (0..askers)
                 .map(|n| tokio::spawn(asker(hive.clone(), seed * 1_000 + n, count, true)))

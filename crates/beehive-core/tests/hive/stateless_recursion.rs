@@ -1,7 +1,7 @@
 //! Stateless handlers nested too deep for one stack: their messages arrive in the order that an unlimited
 //! stack would give, and so do later messages of their sender.
 
-use crate::load::{On, everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers, limits};
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ fn deep_messages_of_a_bee_are_not_overtaken_while_bees_move() {
 /// second.
 #[test]
 fn branches_come_one_after_the_other() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(4, async {
             let (hive, _journal) = start(Hive::builder().app::<Lists>(), on);
             for left in [3, 7, DEEP, 2 * DEEP] {

@@ -1,7 +1,7 @@
 //! Sweeps and timers: each cell is visited once, also while bees merge, in the sender's order. At most one
 //! tick is pending.
 
-use crate::load::{Chance, On, eventually, everywhere, on_workers, start, unheard};
+use crate::load::{Chance, EVERYWHERE, On, eventually, on_workers, start, unheard};
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +65,7 @@ async fn numbers_of(hive: &Hive, key: u64, count: usize) -> Vec<u64> {
 
 #[test]
 fn a_sweep_reaches_every_cell_once_and_creates_none() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Rolls>(), on);
             const KEYS: u64 = 300;
@@ -116,7 +116,7 @@ fn a_sweep_reaches_every_cell_once_and_creates_none() {
 /// Messages of one sender to one cell and to all cells arrive in the order in which they were sent.
 #[test]
 fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(3, async {
             let (hive, _journal) = start(Hive::builder().app::<Rolls>(), on);
             for round in 0..if on == On::Memory { 100 } else { 10 } {
@@ -155,7 +155,7 @@ fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
 
 #[test]
 fn no_cell_is_missed_or_met_twice_while_bees_merge() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(4, async {
             let (hive, _journal) = start(Hive::builder().app::<Rolls>(), on);
             let (rounds, keys) = if on == On::Memory { (12, 128) } else { (3, 64) };
@@ -393,7 +393,7 @@ impl Clock {
 
 #[test]
 fn a_timer_fires_once_not_early_and_never_for_a_failed_transaction() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Clock>(), on);
             let mut io = hive.io();

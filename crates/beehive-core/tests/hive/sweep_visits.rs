@@ -1,7 +1,7 @@
 //! Special visits of a sweep: dropped by the map of the cell, needing cells of other bees, or taking too
 //! long.
 
-use crate::load::{eventually, everywhere, on_workers, start};
+use crate::load::{EVERYWHERE, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -67,7 +67,7 @@ async fn all_is_harvested(hive: &Hive, times: u64, what: &str) {
 /// those that waited until their bee owned all the cells they need.
 #[test]
 fn a_sweep_is_answered_though_turns_are_dropped_or_taken_elsewhere() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(3, async {
             let (hive, _journal) = start(Hive::builder().app::<Farm>(), on);
             for key in 0..FIELDS {
@@ -131,7 +131,7 @@ impl Garden {
 /// While a visit of a paced sweep is pending, the next sweep is skipped, so nothing piles up behind it.
 #[test]
 fn sweeps_do_not_pile_up_behind_a_turn_that_takes_long() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         WATERED.store(false, Ordering::Release);
         WATERING.store(0, Ordering::Release);
         on_workers(2, async {

@@ -1,7 +1,7 @@
 //! Typed errors: a handler may return an error in any form; its transaction leaves nothing, and the
 //! requester gets the error with its type.
 
-use crate::load::{Chance, On, cells_needed, everywhere, on_workers, start};
+use crate::load::{Chance, EVERYWHERE, On, cells_needed, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, RequestError, Table, attempt, handlers};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -402,7 +402,7 @@ fn a_handler_that_returns_an_error_of_any_form_leaves_nothing_behind() {
 /// sweep.
 #[test]
 fn the_typed_error_of_a_visit_rolls_back_and_reaches_the_requester() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Shop>(), on);
             for place in 0..3 {
@@ -429,7 +429,7 @@ fn the_typed_error_of_a_visit_rolls_back_and_reaches_the_requester() {
 
 #[test]
 fn an_error_inside_a_reply_that_commits_errors_is_an_answer() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Shop>(), on);
             let script = |value, end| Script { place: 1, steps: vec![Step::Put(value)], end };
@@ -500,7 +500,7 @@ impl Queue {
 
 #[test]
 fn a_postponed_message_is_answered_with_the_typed_error() {
-    for on in everywhere() {
+    for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Queue>(), on);
             for place in 0..3 {
