@@ -334,7 +334,7 @@ impl Options {
     }
 }
 
-/// Where an option was set, for error messages: the flag, or the key in the file if the value comes from the file.
+/// Names the origin of an option in error messages: its flag, or its key in the configuration file.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     /// The flag, with which error messages begin. Empty if the messages name the flag themselves.

@@ -11,14 +11,14 @@ pub enum StartError {
     SameName {
         /// The name.
         app: &'static str,
-        /// Where the two are declared.
+        /// The source positions of both declarations.
         places: [&'static str; 2],
     },
     /// Two message types have the same name.
     SameMessageName {
         /// The name.
         message: &'static str,
-        /// Where the two are declared.
+        /// The source positions of both declarations.
         places: [&'static str; 2],
     },
     /// The reply of a message is a `Result`, so an `Err` of a handler would keep its changes, and the message does not
@@ -28,7 +28,7 @@ pub enum StartError {
         app: &'static str,
         /// The name of the message.
         message: &'static str,
-        /// Where it is declared.
+        /// The source position of the declaration.
         place: &'static str,
     },
     /// The configuration has a table for an app that the hive does not have.

@@ -5,6 +5,7 @@ use crate::hive::Builder;
 use crate::hive::consensus::journal::Entry;
 use crate::hive::dispatch::inner::{AnyApp, Hive};
 use crate::message::ErrorKind;
+use crate::seams::BoxFuture;
 use crate::state::CellImage;
 use crate::testing::hooks::history::{Event, Events, Given, Left, Moment, Ran, Recorder, Sender};
 use crate::testing::hooks::inspect::{Inspect, Replica};
@@ -582,13 +583,7 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     let (Some(one), Some(other)) = (any(), any()) else { return };
 
     let uniting = app.clone().unite_cells(CellSet::from_slice(&[one, other]), inner);
-    let (merged, done) = oneshot::channel();
-    inner.platform.spawn(Box::pin(async move {
-        uniting.await;
-        let _ = merged.send(());
-    }));
-    // This fails if the hive is gone and the platform has dropped the task.
-    let _ = done.await;
+    completed(hive, uniting).await;
 }
 
 /// Moves the bee of a cell of one app to another log of that app. `chance` selects the cell and the log. Returns whether
@@ -601,10 +596,15 @@ pub async fn move_one(hive: &Hive, chance: u64) -> bool {
     let Some(cell) = owned.get(chance.below(owned.len())).copied() else { return false };
 
     let moving = Inspect::access(app).move_bee_of(cell, chance.below(usize::MAX), inner.clone());
-    let (moved, done) = oneshot::channel();
-    inner.platform.spawn(Box::pin(async move {
-        let _ = moved.send(moving.await);
+    completed(hive, moving).await.unwrap_or(false)
+}
+
+/// Runs `work` as a task of the hive, which completes even if this future is dropped. Returns `None` if the hive is gone
+/// and its platform has dropped the task.
+async fn completed<T: Send + 'static>(hive: &Hive, work: BoxFuture<T>) -> Option<T> {
+    let (send, receive) = oneshot::channel();
+    hive.inner().platform.spawn(Box::pin(async move {
+        let _ = send.send(work.await);
     }));
-    // This fails if the hive is gone and the platform has dropped the task.
-    done.await.unwrap_or(false)
+    receive.await.ok()
 }

@@ -8,7 +8,7 @@ use crate::cell::CellId;
 use beehive_protocol::{LaneId, LogState, MessageId, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is left of one sweep.
+/// The cells of one sweep that have not been visited yet.
 struct OpenSweep {
     /// Whether the cursor has passed all cells.
     has_reached_all: bool,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// of its run has been committed.
 pub(crate) type Effect = Box<dyn FnOnce(&mut RouteContext) + Send>;
 
-/// What routing needs: the sender's queue, the turn, and the sink for effects.
+/// The context of routing: the sender's queue, the turn, and the sink for effects.
 pub(crate) struct RouteContext<'a, 'h> {
     /// The queue in which messages of this sender wait if they cannot be delivered yet.
     pub(crate) queue: &'a mut SenderQueue,

@@ -374,7 +374,7 @@ impl<M: Message> Resend for ResendTo<M> {
 struct Named {
     /// The type.
     id: TypeId,
-    /// Where the source defines the type.
+    /// The source position of the type's definition.
     place: &'static str,
     /// Returns the shape of its encoding.
     shape: fn() -> Shape,

@@ -82,7 +82,7 @@ pub(crate) trait Executing: Send + Sync {
 /// The hive's client of its journal.
 pub(crate) type Link = LogClient<dyn Executing>;
 
-/// What a timer does when it fires.
+/// The action of a timer that fires.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
 
 /// Number of messages that a turn handles between two readings of the clock. In a long turn, this bounds

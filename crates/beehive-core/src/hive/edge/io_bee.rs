@@ -53,7 +53,7 @@ pub struct Io {
     chance: u64,
     /// Number of the causal chain that the next message begins.
     chain: u64,
-    /// Where the bees run that get this IO bee's messages.
+    /// The place (worker or runner) at which this IO bee's messages are handled.
     place: Place,
 }
 

@@ -116,7 +116,11 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
         Box::pin(async move {
             let Some(bee) = self.routes.find(cell) else { return false };
             let Some(to) = self.links.get(pick % self.links.len().max(1)).cloned() else { return false };
-            self.move_bee(&bee, &to, &hive).await
+            let Some(mut body) = bee.freeze().await else { return false };
+            let is_elsewhere = body.pending.as_ref().is_some_and(|pending| !Arc::ptr_eq(pending.link(), &to));
+            let has_moved = is_elsewhere && self.transfer(&bee, &mut body, &to, &hive).await;
+            Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
+            has_moved
         })
     }
 }

@@ -12,28 +12,13 @@ use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{AppId, BeeImage, Emit, Epoch, LaneId, Record, StagePart};
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::dispatch::turn::Link;
 use crate::limits;
 use crate::state::image::{CellImage, EncodedCells};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl<A: App> AppRuntime<A> {
-    /// Moves a bee to another log of its app. Returns whether it has moved: it may be there already, it may have ended, or
-    /// the log may not have committed anything for [`limits::MOVE_STAGED_AFTER_MAX`].
-    pub(crate) async fn move_bee(
-        self: &Arc<Self>,
-        bee: &Arc<Bee<A>>,
-        to: &Arc<Link>,
-        hive: &Arc<HiveInner>,
-    ) -> bool {
-        let Some(mut body) = bee.freeze().await else { return false };
-        let is_elsewhere = body.pending.as_ref().is_some_and(|pending| !Arc::ptr_eq(pending.link(), to));
-        let has_moved = is_elsewhere && self.transfer(bee, &mut body, to, hive).await;
-        Turn::with(hive, Place::Runners, |turn| bee.thaw(body, turn));
-        has_moved
-    }
-
     /// Moves a frozen bee, whose body the caller has. Returns whether it is in the log `to`.
     pub(crate) async fn transfer(
         self: &Arc<Self>,
