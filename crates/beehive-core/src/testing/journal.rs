@@ -75,16 +75,24 @@ impl TestJournal {
             refused: AtomicU64::new(0),
         });
 
-        let committing = journal.clone();
+        // the thread ends with the journal: it would otherwise go on for as long as the test program runs
+        let committing = Arc::downgrade(&journal);
         std::thread::spawn(move || {
-            while !committing.stopped.load(Ordering::Acquire) {
-                let pause = committing.state.lock().below(1_000);
+            while let Some(journal) = committing.upgrade().filter(|journal| !journal.is_stopped()) {
+                let pause = journal.state.lock().below(1_000);
+                drop(journal);
                 std::thread::sleep(Duration::from_micros(pause));
-                committing.commit_some()
+                if let Some(journal) = committing.upgrade() {
+                    journal.commit_some()
+                }
             }
         });
 
         journal
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
     }
 
     fn commit_some(&self) {
@@ -92,7 +100,7 @@ impl TestJournal {
             let mut state = self.state.lock();
             // Check under the lock. `stop` and `stall` set the flags under the same lock, so after they have
             // returned, this thread commits nothing more.
-            if self.stopped.load(Ordering::Acquire) || self.stalled.load(Ordering::Acquire) {
+            if self.is_stopped() || self.stalled.load(Ordering::Acquire) {
                 return;
             }
 
