@@ -46,7 +46,7 @@ impl Hive {
 
         inner.ended.notify_waiters();
         if let Some(logs) = &inner.logs {
-            logs.clients().iter().for_each(|link| link.log_consumed());
+            logs.log_consumed();
             logs.quarantine.end_life()
         }
         report.timers_dropped = inner.timers.clear();

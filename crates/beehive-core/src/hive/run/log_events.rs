@@ -7,21 +7,22 @@ use std::sync::{Arc, Weak};
 
 /// Registers the hive for the reports of the journal behind `link`.
 pub(crate) fn attach(link: &Arc<Link>, hive: &Arc<HiveInner>) {
-    let events = Events { link: link.clone(), hive: Arc::downgrade(hive) };
+    let events = Events { link: Arc::downgrade(link), hive: Arc::downgrade(hive) };
     link.attach(Arc::new(events))
 }
 
-/// Receives the reports. Holds only a weak reference to the hive, because the journal may outlive the hive.
+/// Receives the reports. Both references are weak: the journal may outlive the hive, and the link holds the journal, so a
+/// strong one would keep both in memory for ever.
 struct Events {
-    link: Arc<Link>,
+    link: Weak<Link>,
     hive: Weak<HiveInner>,
 }
 
 impl Events {
     /// Applies a decision of the journal to the log client, and wakes the bees whose entries it concerns.
     fn nudge(&self, decide: impl FnOnce(&Link) -> Vec<Arc<dyn Executing>>) {
-        let Some(hive) = self.hive.upgrade() else { return };
-        let bees = decide(&self.link);
+        let (Some(hive), Some(link)) = (self.hive.upgrade(), self.link.upgrade()) else { return };
+        let bees = decide(&link);
         Turn::with(&hive, Place::Runners, |turn| bees.into_iter().for_each(|bee| bee.nudge(turn)))
     }
 }
