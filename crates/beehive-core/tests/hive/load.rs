@@ -6,7 +6,7 @@ use beehive_core::testing::maps::{Delivered, covers, deliver, describe, record};
 use beehive_core::testing::{TestJournal, move_one};
 use beehive_core::{Builder, Handlers, Handles, Hive, Io, Message, Time, limits};
 use parking_lot::{RwLock, RwLockWriteGuard};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,11 @@ use std::time::{Duration, Instant};
 /// Shared by all tests of this process, or held exclusively by a test that measures time.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-thread_local!(static IS_ALONE: Cell<bool> = const { Cell::new(false) });
+thread_local! {
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+    /// The journals of the test that runs on this thread.
+    static JOURNALS: RefCell<Vec<Arc<TestJournal>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Prevents other tests from running until it is dropped.
 pub(crate) struct Alone {
@@ -41,6 +45,8 @@ pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T 
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
     let result = runtime.block_on(test);
     runtime.shutdown_timeout(Duration::from_millis(200));
+    // each has a thread, and hundreds of them would slow down the tests that come later
+    JOURNALS.take().iter().for_each(|journal| journal.stop());
     result
 }
 
@@ -100,33 +106,44 @@ pub(crate) fn journals() -> u64 {
     set.map_or(2, |count| count.parse().expect("BEEHIVE_JOURNALS is a number"))
 }
 
-/// Starts a hive. The caller must keep the journal alive.
+/// Starts a journal of a hive that runs until the test ends.
+fn journal(seed: u64) -> Arc<TestJournal> {
+    let journal = TestJournal::start(seed, 50, 0);
+    journal.depose(4);
+    JOURNALS.with_borrow_mut(|all| all.push(journal.clone()));
+    journal
+}
+
+/// Starts a hive. Its journals run until the test ends.
 pub(crate) fn start(builder: Builder, on: On) -> (Hive, Option<Arc<TestJournal>>) {
     match on {
         On::Memory => (builder.start().unwrap(), None),
         On::Journal => {
-            let journal = TestJournal::start(0x1234_5678_9abc, 50, 0);
-            journal.depose(4);
+            let journal = journal(0x1234_5678_9abc);
             (builder.journal(journal.clone(), LogState::default()).start().unwrap(), Some(journal))
         }
         On::Journals => {
-            let journal = |number| {
-                let journal = TestJournal::start(0x1234_5678_9abc + 2 * number, 50, 0);
-                journal.depose(4);
-                (journal as Arc<dyn Journal>, LogState::default())
-            };
-            let hive = builder.journals((0..journals()).map(journal)).start().unwrap();
+            let log =
+                |number| (journal(0x1234_5678_9abc + 2 * number) as Arc<dyn Journal>, LogState::default());
+            let hive = builder.journals((0..journals()).map(log)).start().unwrap();
             tokio::spawn(move_bees(hive.clone()));
             (hive, None)
         }
     }
 }
 
-/// Moves one bee after the other, until the runtime ends.
+/// Moves one bee after the other, until the hive stops.
 async fn move_bees(hive: Hive) {
-    for chance in 0.. {
-        move_one(&hive, chance).await;
-        tokio::time::sleep(Duration::from_micros(100)).await
+    let moves = async {
+        for chance in 0.. {
+            move_one(&hive, chance).await;
+            tokio::time::sleep(Duration::from_micros(100)).await
+        }
+    };
+    tokio::select! {
+        biased;
+        () = hive.stopping() => {}
+        () = moves => {}
     }
 }
 
