@@ -211,7 +211,7 @@ pub trait MessagePart<const N: usize> {
     type Part: Encoded;
 }
 
-/// Same as [`Encoded`], for derived code that must not cause a compile error of its own. If a type `T` cannot be
+/// Same as `Encoded`, for derived code that must not cause a compile error of its own. If a type `T` cannot be
 /// encoded, the compiler rejects the bound `T: Encoded` where it is written, but accepts the bound
 /// `for<'a> T: EncodedFor<'a>`.
 pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
