@@ -53,7 +53,7 @@ pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, MessageError, Value};
 pub use report::HandlerReport;
 pub use state::{
-    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, RowEntry, RowKey, Rows,
+    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, Redo, RowEntry, RowKey, Rows,
     Table, WholeDict, WholeTable, nearest_name,
 };
 pub use view::{SharedDict, SharedRows, SharedTable, ViewStatus};

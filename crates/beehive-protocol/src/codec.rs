@@ -23,8 +23,15 @@ impl std::fmt::Display for DecodeError {
 }
 impl std::error::Error for DecodeError {}
 
-fn configuration() -> impl bincode::config::Config {
+/// The encoding of keys, rows, values and messages.
+fn fixed_integers() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
+}
+
+/// The encoding of records and images. Most integers in them are small. An integer takes one byte up to 250, and
+/// otherwise one byte more than the next larger integer type.
+fn variable_integers() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
 }
 
 /// Encodes one key, row, value or message for a log or a peer.
@@ -35,21 +42,19 @@ fn configuration() -> impl bincode::config::Config {
 /// because it takes more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. Like any other panic, this one rolls
 /// the transaction back, so no code continues as if the value had been logged.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    must_encode(value, limits::RECORD_BYTES_MAX)
+    must(value, try_encode(value, limits::RECORD_BYTES_MAX))
 }
 
-/// Same as [`encode`], for a record or the image of a bee. The limit is
+/// Encodes a record or the image of a bee. Integers take fewer bytes than with [`encode`], and the limit is
 /// [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
 ///
 /// # Panics
 ///
 /// See [`encode`].
 pub fn encode_many<T: Serialize + ?Sized>(values: &T) -> Vec<u8> {
-    must_encode(values, limits::ENCODED_BYTES_MAX)
-}
-
-fn must_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Vec<u8> {
-    must(value, try_encode(value, bytes_max))
+    let mut bytes = Vec::new();
+    encode_many_into(values, &mut bytes);
+    bytes
 }
 
 fn must<T: ?Sized, R>(_: &T, result: Result<R, String>) -> R {
@@ -83,7 +88,8 @@ pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
 /// See [`encode`].
 pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) {
     let start = bytes.len();
-    let encoded = write(values, bytes).and_then(|()| check(bytes.len() - start, limits::ENCODED_BYTES_MAX));
+    let encoded = write_with(values, bytes, variable_integers())
+        .and_then(|()| check(bytes.len() - start, limits::ENCODED_BYTES_MAX));
     must(values, encoded)
 }
 
@@ -113,6 +119,52 @@ fn in_buffer<T: Serialize + ?Sized, R>(
     result
 }
 
+/// Appends an integer in the fewest bytes: one byte up to 250.
+pub fn append_integer(integer: u64, bytes: &mut Vec<u8>) {
+    match u8::try_from(integer) {
+        Ok(byte) if byte <= 250 => bytes.push(byte),
+        _ => must(&integer, write_with(&integer, bytes, variable_integers())),
+    }
+}
+
+/// Takes an integer that [`append_integer`] appended off the front of `bytes`. Returns the integer and the other bytes,
+/// or `None` if the bytes do not begin with an integer.
+pub fn split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match bytes.split_first()? {
+        (byte, rest) if *byte <= 250 => Some((u64::from(*byte), rest)),
+        _ => {
+            let (integer, used) = bincode::serde::decode_from_slice(bytes, variable_integers()).ok()?;
+            Some((integer, bytes.get(used..)?))
+        }
+    }
+}
+
+/// Appends the length of an encoded value, and the value as [`encode`] encodes it.
+///
+/// # Panics
+///
+/// See [`encode`]. A part of the value may then be appended.
+pub fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
+    // nearly all values are short enough for a length of one byte; a longer one is moved
+    let start = bytes.len();
+    bytes.push(0);
+    let encoded = write(value, bytes).and_then(|()| check(bytes.len() - start - 1, limits::RECORD_BYTES_MAX));
+    must(value, encoded);
+
+    let length = bytes.len() - start - 1;
+    match bytes.get_mut(start) {
+        Some(byte) if length <= 250 => *byte = length as u8,
+        _ => {
+            let end = bytes.len();
+            append_integer(length as u64, bytes);
+            let width = bytes.len() - end;
+            bytes[start..].rotate_right(width);
+            // the placeholder is the first byte of the value now
+            bytes.remove(start + width);
+        }
+    }
+}
+
 fn check(bytes: usize, bytes_max: usize) -> Result<(), String> {
     match bytes <= bytes_max {
         true => Ok(()),
@@ -121,6 +173,14 @@ fn check(bytes: usize, bytes_max: usize) -> Result<(), String> {
 }
 
 fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
+    write_with(value, bytes, fixed_integers())
+}
+
+fn write_with<T: Serialize + ?Sized>(
+    value: &T,
+    bytes: &mut Vec<u8>,
+    configuration: impl bincode::config::Config,
+) -> Result<(), String> {
     /// Appends the written bytes to a vector.
     struct Append<'a>(&'a mut Vec<u8>);
     impl Writer for Append<'_> {
@@ -130,8 +190,7 @@ fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), St
         }
     }
 
-    bincode::serde::encode_into_writer(value, Append(bytes), configuration())
-        .map_err(|error| error.to_string())
+    bincode::serde::encode_into_writer(value, Append(bytes), configuration).map_err(|error| error.to_string())
 }
 
 /// Decodes a value that [`encode`] encoded. `what` names the kind of value in the error.
@@ -140,7 +199,24 @@ fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), St
 ///
 /// Returns an error if the bytes are not exactly one `T`.
 pub fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, DecodeError> {
-    match bincode::serde::decode_from_slice(bytes, configuration()) {
+    decode_with(what, bytes, fixed_integers())
+}
+
+/// Decodes a value that [`encode_many`] encoded. `what` names the kind of value in the error.
+///
+/// # Errors
+///
+/// Returns an error if the bytes are not exactly one `T`.
+pub fn decode_many<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, DecodeError> {
+    decode_with(what, bytes, variable_integers())
+}
+
+fn decode_with<T: DeserializeOwned>(
+    what: &'static str,
+    bytes: &[u8],
+    configuration: impl bincode::config::Config,
+) -> Result<T, DecodeError> {
+    match bincode::serde::decode_from_slice(bytes, configuration) {
         Ok((value, used)) if used == bytes.len() => Ok(value),
         Ok((_, used)) => {
             Err(DecodeError { what, why: format!("{} bytes are left over", bytes.len() - used) })

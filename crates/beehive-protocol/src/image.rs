@@ -1,20 +1,8 @@
-//! The cells of a bee in encoded form: redo operations, images of cells, and the copy that a follower keeps.
+//! The cells of a bee in encoded form: images of cells, and the copy that a follower keeps.
 
+use crate::Op;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// One change of a committed transaction: an entry of the redo log. A follower applies it without running a handler.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Op {
-    /// Position of the dictionary in its app.
-    pub dict: u32,
-    /// Encoded key of the cell.
-    pub key: Vec<u8>,
-    /// Encoded key of the row. `None` if the dictionary is a `Dict`, whose cells have one value and no rows.
-    pub row: Option<Vec<u8>>,
-    /// Encoded new value. `None` if the row or value was removed.
-    pub value: Option<Vec<u8>>,
-}
 
 /// One cell of one dictionary, encoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,15 +13,6 @@ pub struct CellImage {
     pub key: Vec<u8>,
     /// Encoded key and value of each row. The value of a `Dict` is a single row with an empty key.
     pub rows: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Op {
-    /// Returns an estimate of the bytes that the change takes in a record.
-    pub fn size(&self) -> usize {
-        const FIXED_FIELDS: usize = 64;
-        let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
-        FIXED_FIELDS + self.key.len() + optional(&self.row) + optional(&self.value)
-    }
 }
 
 /// The encoded rows of one cell: values by key.
@@ -49,14 +28,14 @@ pub struct EncodedCells {
 impl EncodedCells {
     /// Applies one change.
     pub fn apply(&mut self, op: Op) {
-        let (cell, row) = ((op.dict, op.key), op.row.unwrap_or_default());
+        let (cell, row) = ((op.dict, op.key.to_vec()), op.row.unwrap_or_default());
         match op.value {
             Some(value) => {
-                self.cells.entry(cell).or_default().insert(row, value);
+                self.cells.entry(cell).or_default().insert(row.to_vec(), value.to_vec());
             }
             None => {
                 if let Some(rows) = self.cells.get_mut(&cell) {
-                    rows.remove(&row);
+                    rows.remove(row);
                     if rows.is_empty() {
                         self.cells.remove(&cell);
                     }

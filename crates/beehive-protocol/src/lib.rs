@@ -60,6 +60,7 @@ pub mod limits;
 mod log_state;
 mod moves;
 mod record;
+mod redo;
 mod registry;
 mod settings;
 mod shape;
@@ -75,13 +76,14 @@ pub use ids::{
     AppId, BeeId, CellId, CellSet, EntryNumber, Epoch, HandlerId, HiveId, LaneId, MessageId, Part, PlaceId,
     Seq,
 };
-pub use image::{CellImage, EncodedCells, Op};
+pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
 pub use record::{
     Acked, Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
 };
+pub use redo::{Op, Ops, Redo, RedoEnd};
 pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;
 pub use shape::Shape;

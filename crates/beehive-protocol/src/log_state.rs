@@ -225,7 +225,7 @@ impl LogState {
         let bee = self.bees.entry((work.app, work.bee)).or_default();
         debug_assert!(!bee.is_frozen, "{} handled messages, although it is about to move", work.bee);
         bee.cells.extend(work.cells.iter().copied());
-        work.ops.iter().for_each(|op| bee.state.apply(op.clone()));
+        work.redo.iter().for_each(|op| bee.state.apply(op));
         bee.next_seq = bee.next_seq.max(work.next_seq);
         bee.now = bee.now.max(work.now);
 
@@ -349,7 +349,7 @@ mod tests {
             cells: vec![CellId(bee)],
             inputs,
             visits: Vec::new(),
-            ops: Vec::new(),
+            redo: Default::default(),
             emits,
             next_seq: Seq(9),
             now: Time::ZERO,

@@ -1,9 +1,9 @@
 //! The records that bees and hives write to a log, and the entries that contain them.
 
-use crate::codec::{DecodeError, decode, encode_many, encode_many_into};
+use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::{
     Address, AppId, BeeId, BeeImage, CellId, CellImage, EntryNumber, Epoch, HandlerId, HiveId, LaneId,
-    LoggedSettings, MessageId, Op, Part, Seq, Shapes, Time,
+    LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -92,8 +92,8 @@ pub struct Work {
     pub inputs: Vec<Input>,
     /// Visits of sweeps that the bee handled.
     pub visits: Vec<Visited>,
-    /// Changes to the bee's cells, in order: its redo log.
-    pub ops: Vec<Op>,
+    /// Changes to the bee's cells, in order.
+    pub redo: Redo,
     /// Messages emitted to journaled apps, in order.
     pub emits: Vec<Emit>,
     /// The next free number of the bee's lane.
@@ -347,6 +347,6 @@ impl Entry {
     ///
     /// Returns an error if the bytes are not exactly one entry.
     pub fn decode(bytes: &[u8]) -> Result<Entry, DecodeError> {
-        decode("a log entry", bytes)
+        decode_many("a log entry", bytes)
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     fn state(shapes: Shapes, dicts: &[u32]) -> LogState {
         let mut bee = BeeImage::default();
         for dict in dicts {
-            bee.state.apply(Op { dict: *dict, key: vec![1], row: None, value: Some(vec![2]) })
+            bee.state.apply(Op { dict: *dict, key: &[1], row: None, value: Some(&[2]) })
         }
         LogState { shapes, bees: BTreeMap::from([((AppId(0), BeeId(1)), bee)]), ..LogState::default() }
     }

@@ -2,11 +2,11 @@
 //!
 //! To change the format on purpose, run the test with `BEEHIVE_WRITE_GOLDEN=1` and review the difference.
 
-use beehive_protocol::codec::{decode, encode_many};
+use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
     Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker,
     Decision, DedupTable, Emit, Entry, EntryNumber, Epoch, HandlerId, HiveId, Input, LaneId, LogState,
-    LoggedSettings, MessageId, Op, Ownership, Part, Proposal, Record, SWEEP_PARTS, Seq, Shape, Shapes,
+    LoggedSettings, MessageId, Op, Ownership, Part, Proposal, Record, Redo, SWEEP_PARTS, Seq, Shape, Shapes,
     StagePart, Staged, Suspect, Sweep, Time, Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
@@ -46,8 +46,8 @@ fn acked() -> Acked {
     Acked { app: APP, lane: LaneId::of_bee(APP, BeeId(7)), seq: Seq(3), count: 4, part: Part::WHOLE }
 }
 
-fn op(value: Option<Vec<u8>>) -> Op {
-    Op { dict: 1, key: vec![0xaa], row: Some(vec![0xbb, 0xcc]), value }
+fn op(value: Option<&[u8]>) -> Op<'_> {
+    Op { dict: 1, key: &[0xaa], row: Some(&[0xbb, 0xcc]), value }
 }
 
 fn image() -> CellImage {
@@ -91,7 +91,7 @@ fn work() -> Work {
         cells: vec![CellId(1)],
         inputs: vec![input()],
         visits: vec![Visited { sweep: id(8), cells: vec![CellId(2)] }],
-        ops: vec![op(Some(vec![1])), op(None)],
+        redo: [op(Some(&[1])), op(None)].into_iter().collect(),
         emits: vec![emit()],
         next_seq: Seq(6),
         now: Time::from_nanoseconds(13),
@@ -157,7 +157,7 @@ fn state() -> LogState {
     seen.insert(LaneId::lasting(6), Seq(7), Part(1));
 
     let mut bee = BeeImage { cells: BTreeSet::from([CellId(1)]), seen: seen.clone(), ..BeeImage::default() };
-    bee.state.apply(op(Some(vec![1])));
+    bee.state.apply(op(Some(&[1])));
     (bee.next_seq, bee.now) = (Seq(6), Time::from_nanoseconds(13));
     bee.heir_of = BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]);
     bee.epoch = Epoch(2);
@@ -217,7 +217,7 @@ fn marker() -> CrashMarker {
 /// Adds a line for a value: its name and its bytes. The bytes decode to the value again.
 fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, name: &str, value: &T) {
     let bytes = encode_many(value);
-    assert_eq!(decode::<T>("a golden value", &bytes).as_ref(), Ok(value), "{name}");
+    assert_eq!(decode_many::<T>("a golden value", &bytes).as_ref(), Ok(value), "{name}");
 
     let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -229,12 +229,12 @@ fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, n
 /// Checks that `values` are all variants of an enumeration, in their order. The encoding of a variant begins
 /// with its number, and the number after the last one must decode to nothing.
 fn are_all_variants<T: Serialize + DeserializeOwned + Debug>(values: &[T]) {
-    for (number, value) in (0u32..).zip(values) {
-        assert!(encode_many(value).starts_with(&number.to_le_bytes()), "{value:?} is not variant {number}");
+    for (number, value) in (0u8..).zip(values) {
+        assert!(encode_many(value).starts_with(&[number]), "{value:?} is not variant {number}");
     }
 
-    let next = values.len() as u32;
-    let error = decode::<T>("a variant", &next.to_le_bytes()).unwrap_err();
+    let next = u8::try_from(values.len()).expect("fewer than 251 variants");
+    let error = decode_many::<T>("a variant", &[next]).unwrap_err();
     let name = std::any::type_name::<T>();
     assert!(error.why.contains("variant"), "variant {next} of {name} has no golden value: {error:?}");
 }
@@ -296,7 +296,7 @@ fn equal_registries_have_equal_bytes() {
     for cell in 100..1_000 {
         grown.apply(&Proposal::Claim { cells: CellSet::from_slice(&[CellId(cell)]) });
     }
-    let copy: Ownership = decode("a registry", &encode_many(&grown)).unwrap();
+    let copy: Ownership = decode_many("a registry", &encode_many(&grown)).unwrap();
     assert_eq!(encode_many(&copy), encode_many(&grown));
 }
 
@@ -308,8 +308,9 @@ fn a_registry_that_breaks_an_invariant_is_not_decoded() {
         BTreeMap::from([1, 2, 3].map(|bee| (BeeId(bee), vec![CellId(cells[bee as usize - 1])])))
     };
     let aims = |pairs: &[(u64, u64)]| pairs.iter().map(|(bee, aim)| (BeeId(*bee), BeeId(*aim))).collect();
-    let decoded =
-        |image: Image| decode::<Ownership>("a registry", &encode_many(&image)).map_err(|error| error.why);
+    let decoded = |image: Image| {
+        decode_many::<Ownership>("a registry", &encode_many(&image)).map_err(|error| error.why)
+    };
 
     assert!(decoded((1, 3, bees([1, 2, 3]), aims(&[(1, 2), (2, 3)]))).is_ok());
     let refused = [
@@ -361,9 +362,15 @@ fn any_input() -> impl Strategy<Value = Input> {
     })
 }
 
-fn any_op() -> impl Strategy<Value = Op> {
-    (any::<u32>(), any::<Vec<u8>>(), any::<Option<Vec<u8>>>(), any::<Option<Vec<u8>>>())
-        .prop_map(|(dict, key, row, value)| Op { dict, key, row, value })
+fn any_redo() -> impl Strategy<Value = Redo> {
+    let op = (any::<u32>(), any::<Vec<u8>>(), any::<Option<Vec<u8>>>(), any::<Option<Vec<u8>>>());
+    prop::collection::vec(op, 0..4).prop_map(|ops| {
+        let mut redo = Redo::default();
+        for (dict, key, row, value) in &ops {
+            redo.push(Op { dict: *dict, key, row: row.as_deref(), value: value.as_deref() })
+        }
+        redo
+    })
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
@@ -409,14 +416,14 @@ fn any_record() -> impl Strategy<Value = Record> {
     let work = (
         (any::<u16>(), any::<u64>(), any_cells(), prop::collection::vec(any_input(), 0..3)),
         prop::collection::vec((any_id(), any_cells()), 0..3),
-        prop::collection::vec(any_op(), 0..3),
+        any_redo(),
         prop::collection::vec(any_emit(), 0..3),
         (any::<u64>(), any::<u64>()),
     );
-    let work = work.prop_map(|((app, bee, cells, inputs), visits, ops, emits, (next_seq, now))| {
+    let work = work.prop_map(|((app, bee, cells, inputs), visits, redo, emits, (next_seq, now))| {
         let visits = visits.into_iter().map(|(sweep, cells)| Visited { sweep, cells }).collect();
         let (next_seq, now) = (Seq(next_seq), Time::from_nanoseconds(now));
-        Arc::new(Work { app: AppId(app), bee: BeeId(bee), cells, inputs, visits, ops, emits, next_seq, now })
+        Arc::new(Work { app: AppId(app), bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now })
     });
     let turn = prop::collection::vec(work, 0..3).prop_map(Record::Turn);
     let admit = (any::<u16>(), any::<u16>(), any_input(), prop::collection::vec(any_emit(), 0..3));
@@ -469,13 +476,13 @@ fn any_record() -> impl Strategy<Value = Record> {
 /// Decodes bytes as everything that can be in a log or come from another hive.
 fn decode_as_all(bytes: &[u8]) {
     let _ = Entry::decode(bytes);
-    let _ = decode::<LogState>("a state", bytes);
-    let _ = decode::<BeeImage>("a bee", bytes);
-    let _ = decode::<CrashMarker>("a marker", bytes);
-    let _ = decode::<Ownership>("a registry", bytes);
-    let _ = decode::<Proposal>("a proposal", bytes);
-    let _ = decode::<Decision>("a decision", bytes);
-    let _ = decode::<Shape>("a shape", bytes);
+    let _ = decode_many::<LogState>("a state", bytes);
+    let _ = decode_many::<BeeImage>("a bee", bytes);
+    let _ = decode_many::<CrashMarker>("a marker", bytes);
+    let _ = decode_many::<Ownership>("a registry", bytes);
+    let _ = decode_many::<Proposal>("a proposal", bytes);
+    let _ = decode_many::<Decision>("a decision", bytes);
+    let _ = decode_many::<Shape>("a shape", bytes);
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use beehive_protocol::{
     Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Entry, EntryNumber, HandlerId, HiveId, Input,
-    LaneId, LogState, MessageId, Op, Part, Record, Seq, Time, Visited, Work,
+    LaneId, LogState, MessageId, Op, Part, Record, Redo, Seq, Time, Visited, Work,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -110,8 +110,8 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Bee {
     cells: BTreeSet<CellId>,
-    /// All changes, oldest first.
-    ops: Vec<Op>,
+    /// All changes of keys to values, oldest first.
+    ops: Vec<(u8, Option<u8>)>,
     seen: HashSet<(LaneId, Seq)>,
     floors: BTreeMap<LaneId, Seq>,
     /// All bees that ever merged into it, directly or through others.
@@ -196,7 +196,7 @@ impl Run {
             cells: vec![CellId(bee)],
             inputs: Vec::new(),
             visits: Vec::new(),
-            ops: Vec::new(),
+            redo: Redo::default(),
             emits: Vec::new(),
             next_seq,
             now: Time::ZERO,
@@ -222,12 +222,13 @@ impl Run {
                     return;
                 }
                 let ids: Vec<_> = (0..emits).map(|_| self.next_id(bee)).collect();
-                let value = (!self.entries.len().is_multiple_of(3)).then(|| vec![self.entries.len() as u8]);
-                let op = Op { dict: 0, key: vec![bee as u8], row: None, value };
+                let value = (!self.entries.len().is_multiple_of(3)).then_some(self.entries.len() as u8);
+                let (key, encoded) = (bee as u8, value.map(|value| [value]));
+                let value_of = encoded.as_ref().map(<[u8; 1]>::as_slice);
                 let mut work = self.work(bee);
                 work.emits = ids.iter().map(|id| emit_of(*id, false)).collect();
-                work.ops = vec![op.clone()];
-                self.bee(bee).unwrap().ops.push(op);
+                work.redo.push(Op { dict: 0, key: &[key], row: None, value: value_of });
+                self.bee(bee).unwrap().ops.push((key, value));
                 self.model.emitted.extend(ids.into_iter().map(|id| (id, false)));
                 // two bees that ran between two entries share one
                 let mut turn = vec![Arc::new(work)];
@@ -454,7 +455,13 @@ impl Run {
             assert_eq!(image.cells, bee.cells);
             for key in 0..BEES as u8 {
                 // the last change of each key
-                let want = bee.ops.iter().rev().find(|op| op.key == [key]).and_then(|op| op.value.clone());
+                let want = bee
+                    .ops
+                    .iter()
+                    .rev()
+                    .find(|(of, _)| *of == key)
+                    .and_then(|(_, value)| *value)
+                    .map(|v| vec![v]);
                 let is = image
                     .state
                     .images()

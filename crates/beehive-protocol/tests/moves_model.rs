@@ -6,7 +6,7 @@
 
 use beehive_protocol::{
     Acked, Address, AppId, BeeId, BeeImage, CellId, Emit, EncodedCells, Entry, HiveId, Input, LaneId,
-    LogState, MessageId, Op, Part, Record, Seq, StagePart, Time, Work, unfinished_moves,
+    LogState, MessageId, Op, Part, Record, Redo, Seq, StagePart, Time, Work, unfinished_moves,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -182,17 +182,12 @@ impl Run {
             self.sent.insert(id, to);
             emits.push(emit_of(id))
         }
-        let mut ops = Vec::new();
+        let mut redo = Redo::default();
         for (id, _) in &inputs {
             let row = format!("{id:?}").into_bytes();
             let count = state.rows.entry(row.clone()).or_insert_with(|| vec![0]);
             count[0] += 1;
-            ops.push(Op {
-                dict: 0,
-                key: bee.0.to_be_bytes().to_vec(),
-                row: Some(row),
-                value: Some(count.clone()),
-            });
+            redo.push(Op { dict: 0, key: &bee.0.to_be_bytes(), row: Some(&row), value: Some(count) });
         }
         let (log, next_seq) = (state.log, state.next);
         let inputs = inputs.into_iter().map(|(_, input)| input).collect();
@@ -202,7 +197,7 @@ impl Run {
             cells: vec![CellId(bee.0)],
             inputs,
             visits: Vec::new(),
-            ops,
+            redo,
             emits,
             next_seq,
             now: Time::ZERO,

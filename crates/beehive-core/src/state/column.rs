@@ -5,7 +5,7 @@ use crate::cell::CellId;
 use crate::mapper::DictInfo;
 use crate::shape::Shape;
 use crate::state::config::{ConfigError, ConfigSource};
-use crate::state::image::{CellImage, DecodeError, Op};
+use crate::state::image::{CellImage, DecodeError, Op, Redo};
 use crate::view::Mirror;
 use std::any::Any;
 
@@ -22,7 +22,7 @@ pub trait Column: Send + Sync {
     /// Undoes the changes of the transaction.
     fn rollback(&mut self);
     /// Appends the changes of the transaction as redo operations. Called before [`Column::commit`].
-    fn redo(&self, out: &mut Vec<Op>);
+    fn redo(&self, out: &mut Redo);
     /// Appends the changes of the transaction for the dictionary's views. Called before [`Column::commit`].
     fn changes(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
     /// Appends the whole content for the dictionary's views.
@@ -195,10 +195,10 @@ pub(crate) trait Columns: State {
         self.visit(&mut Settle { marks: marks.into_iter(), keep })
     }
 
-    fn redo(&mut self, out: &mut Vec<Op>) {
-        struct Redo<'a>(&'a mut Vec<Op>);
+    fn redo(&mut self, out: &mut Redo) {
+        struct Append<'a>(&'a mut Redo);
 
-        impl Visitor for Redo<'_> {
+        impl Visitor for Append<'_> {
             fn column<C: Column>(&mut self, _: u32, column: &mut C) {
                 if !column.info().volatile {
                     column.redo(self.0)
@@ -206,7 +206,7 @@ pub(crate) trait Columns: State {
             }
         }
 
-        self.visit(&mut Redo(out))
+        self.visit(&mut Append(out))
     }
 
     #[inline]

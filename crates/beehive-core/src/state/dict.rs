@@ -7,7 +7,7 @@ use crate::message::Value;
 use crate::shape::Shape;
 use crate::state::column::Column;
 use crate::state::guard;
-use crate::state::image::{CellImage, DecodeError, Op, decode, encode, encodes_as, words};
+use crate::state::image::{CellImage, DecodeError, Op, Redo, decode, encode, words};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::{LentLog, Mark};
 use crate::view;
@@ -400,8 +400,8 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
     }
 
     fn change_of(&self, seed: u64, op: &Op) -> Result<DictChange<K, V>, DecodeError> {
-        let key: K = decode("a key", &op.key)?;
-        let value = op.value.as_ref().map(|value| decode("a value", value).map(Arc::new)).transpose()?;
+        let key: K = decode("a key", op.key)?;
+        let value = op.value.map(|value| decode("a value", value).map(Arc::new)).transpose()?;
         Ok(DictChange { id: self.meta.cell(seed, &key), key, value })
     }
 
@@ -431,7 +431,7 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
         self.undo.release(&mark)
     }
 
-    fn redo(&self, out: &mut Vec<Op>) {
+    fn redo(&self, out: &mut Redo) {
         let undo = self.undo.entries();
         // Almost every transaction changes one cell once, and so needs no set.
         let mut known = BTreeSet::new();
@@ -440,15 +440,9 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
                 continue;
             }
 
-            let value = self.cells.find(entry.id, &entry.key).map(|s| encode(&s.content));
             // The first entry of a cell contains the value from before the transaction.
-            let is_as_before = match (&value, &entry.old) {
-                (Some(value), Some(old)) => encodes_as(old, value),
-                (value, old) => value.is_none() && old.is_none(),
-            };
-            if !is_as_before {
-                out.push(Op { dict: self.meta.index, key: encode(&entry.key), row: None, value });
-            }
+            let (value, old) = (self.cells.find(entry.id, &entry.key).map(|s| &s.content), &entry.old);
+            out.encode_change(self.meta.index, &entry.key, None::<&()>, value, old.as_ref())
         }
     }
 

@@ -1,10 +1,10 @@
 //! Encoded state (see `beehive_protocol`), and values as text.
 
-pub use beehive_protocol::{CellImage, DecodeError, EncodedCells, Op};
+pub use beehive_protocol::{CellImage, DecodeError, EncodedCells, Op, Redo};
 
+pub(crate) use beehive_protocol::codec::{decode, encode};
 #[cfg(feature = "testing")]
-pub(crate) use beehive_protocol::codec::encode_many;
-pub(crate) use beehive_protocol::codec::{decode, encode, encodes_as};
+pub(crate) use beehive_protocol::codec::{decode_many, encode_many};
 
 use crate::limits;
 use beehive_protocol::codec::try_encode;

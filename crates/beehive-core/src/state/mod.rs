@@ -15,7 +15,7 @@ pub(crate) mod undo;
 pub use column::{Column, PairVisitor, State, Visitor};
 pub use config::{Config, ConfigError, ConfigSource};
 pub use dict::{Dict, Entry, WholeDict};
-pub use image::{CellImage, DecodeError, EncodedCells, Op};
+pub use image::{CellImage, DecodeError, EncodedCells, Op, Redo};
 pub use names::nearest_name;
 pub use rows::{RowEntry, RowKey, Rows};
 pub use table::{Table, WholeTable};

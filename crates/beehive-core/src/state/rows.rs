@@ -1,7 +1,7 @@
 //! `Rows`: the content of one cell of a `Table`. Rows are ordered, and each row is undone separately.
 
 use crate::message::Value;
-use crate::state::image::{encode, encodes_as};
+use crate::state::image::encode;
 use crate::state::ordered::Ordered;
 use crate::state::undo::{Mark, UndoLog};
 use serde::Serialize;
@@ -212,22 +212,16 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.undo.release(mark)
     }
 
-    /// Iterates over the changed rows. Yields the encoded key and, if the row still exists, the encoded value.
-    /// Omits rows whose value is the same as before the transaction.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> {
+    /// Iterates over the rows that the transaction may have changed. Yields the key, the current value and the value
+    /// from before the transaction.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (&R, Option<&V>, Option<&V>)> {
         let undo = self.undo.entries();
         // A row occurs more than once in the undo log if it changed again after a savepoint.
         #[expect(clippy::disallowed_types, reason = "seeded, because rows come from outside; never iterated")]
-        let mut known = hashbrown::HashSet::<_>::with_capacity(undo.len());
-        let first = undo.iter().filter(move |(row, _)| known.insert(row));
-        first.filter_map(|(row, old)| {
-            let value = self.rows.get(row).map(encode);
-            let is_as_before = match (&value, old) {
-                (Some(value), Some(old)) => encodes_as(old, value),
-                (value, old) => value.is_none() && old.is_none(),
-            };
-            (!is_as_before).then(|| (encode(row), value))
-        })
+        let mut known = hashbrown::HashSet::<_>::new();
+        // Most transactions change one row once, and so need no set.
+        let first = undo.iter().filter(move |(row, _)| undo.len() == 1 || known.insert(row));
+        first.map(|(row, old)| (row, self.rows.get(row), old.as_ref()))
     }
 
     /// Iterates over the changed rows with their current values. A row may occur more than once.
@@ -306,6 +300,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::image::{Op, Redo};
 
     #[test]
     fn undoes_by_row_and_in_reverse() {
@@ -335,8 +330,8 @@ mod tests {
         rows.remove(&0);
         let changes: Vec<_> = rows.changes().collect();
         assert_eq!(changes.len(), 20);
-        assert_eq!(changes[0], (encode(&0u32), None));
-        assert_eq!(changes[19], (encode(&19u32), Some(encode(&39u32))));
+        assert_eq!(changes[0], (&0, None, Some(&7)));
+        assert_eq!(changes[19], (&19, Some(&39), None));
     }
 
     #[test]
@@ -350,6 +345,13 @@ mod tests {
         *rows.entry(2).or_default() += 1;
         rows.insert(9, 9);
         rows.remove(&9);
-        assert_eq!(rows.changes().collect::<Vec<_>>(), [(encode(&2u32), Some(encode(&3u32)))]);
+
+        let mut redo = Redo::default();
+        for (row, value, old) in rows.changes() {
+            redo.encode_change(0, "key", Some(row), value, old)
+        }
+        let (key, row, value) = (encode("key"), encode(&2u32), encode(&3u32));
+        let change = Op { dict: 0, key: &key, row: Some(&row), value: Some(&value) };
+        assert!(redo.iter().eq([change]), "{redo:?}");
     }
 }

@@ -7,7 +7,7 @@ use crate::message::Value;
 use crate::shape::Shape;
 use crate::state::column::Column;
 use crate::state::guard;
-use crate::state::image::{CellImage, DecodeError, Op, decode, encode, words};
+use crate::state::image::{CellImage, DecodeError, Op, Redo, decode, encode, words};
 use crate::state::rows::{RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::Mark;
@@ -199,9 +199,9 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     }
 
     fn change_of(&self, seed: u64, op: &Op) -> Result<TableChange<K, R, V>, DecodeError> {
-        let key: K = decode("a key", &op.key)?;
-        let row = decode("a row's key", op.row.as_deref().unwrap_or_default())?;
-        let value = op.value.as_ref().map(|value| decode("a row", value).map(Arc::new)).transpose()?;
+        let key: K = decode("a key", op.key)?;
+        let row = decode("a row's key", op.row.unwrap_or_default())?;
+        let value = op.value.map(|value| decode("a row", value).map(Arc::new)).transpose()?;
         Ok(TableChange { id: self.meta.cell(seed, &key), key, row, value })
     }
 
@@ -265,16 +265,10 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
         self.for_touched(|slot| slot.content.rollback())
     }
 
-    fn redo(&self, out: &mut Vec<Op>) {
+    fn redo(&self, out: &mut Redo) {
         let mut add = |slot: &Slot<K, Rows<R, V>>| {
-            if slot.content.is_dirty() {
-                let key = encode(&slot.key);
-                out.extend(slot.content.changes().map(|(row, value)| Op {
-                    dict: self.meta.index,
-                    key: key.clone(),
-                    row: Some(row),
-                    value,
-                }));
+            for (row, value, old) in slot.content.changes() {
+                out.encode_change(self.meta.index, &slot.key, Some(row), value, old)
             }
         };
 

@@ -28,7 +28,7 @@ pub use shared::{SharedDict, SharedRows, SharedTable};
 use crate::app::Handlers;
 use crate::mapper::DictInfo;
 use crate::state::column::{Column, State, Visitor};
-use crate::state::image::Op;
+use crate::state::image::{Op, Redo};
 use crate::time::Time;
 use crate::view::copies::{Column as Copy, Copies};
 use crate::view::pair::{Bounds, Log, Pair};
@@ -153,10 +153,10 @@ impl Views {
     }
 
     /// Hands over the committed changes of a log record. `state` is any instance of the app.
-    pub(crate) fn committed<S: State>(&self, state: &mut S, ops: &[Op], now: Time) {
+    pub(crate) fn committed<S: State>(&self, state: &mut S, redo: &Redo, now: Time) {
         struct Read<'a> {
             seed: u64,
-            op: &'a Op,
+            op: Op<'a>,
             changes: &'a mut Changes,
         }
 
@@ -167,7 +167,7 @@ impl Views {
                 }
 
                 // Decoding should not fail, because this process encoded the record.
-                match (column.change_of(self.seed, self.op), self.changes.of::<C::Mirror>(index)) {
+                match (column.change_of(self.seed, &self.op), self.changes.of::<C::Mirror>(index)) {
                     (Ok(change), Some(changes)) => changes.push(change),
                     (Err(error), _) => tracing::error!(%error, "cannot apply a committed change to a view"),
                     (Ok(_), None) => {}
@@ -176,7 +176,7 @@ impl Views {
         }
 
         let mut changes = Changes::default();
-        for op in ops.iter().filter(|op| self.mask & (1 << op.dict) != 0) {
+        for op in redo.iter().filter(|op| self.mask & (1 << op.dict) != 0) {
             let read = AssertUnwindSafe(|| {
                 state.visit(&mut Read { seed: self.seed, op, changes: &mut changes });
                 changes.keep()

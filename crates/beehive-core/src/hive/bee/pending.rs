@@ -205,13 +205,9 @@ impl<A: App> PendingRuns<A> {
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
             self.link.lanes.bees.sent(self.link.position(), tracked);
             if let Some(views) = &bee.app.views {
-                views.committed(state, &work.ops, cx.turn.moment())
+                views.committed(state, &work.redo, cx.turn.moment())
             }
-            // a journal that has encoded the entry has dropped it
-            match Arc::try_unwrap(work) {
-                Ok(work) => work.ops.into_iter().for_each(|op| self.base.apply(op)),
-                Err(kept) => kept.ops.iter().for_each(|op| self.base.apply(op.clone())),
-            }
+            work.redo.iter().for_each(|op| self.base.apply(op))
         }
 
         self.cells_logged = self.cells_logged.max(done.cells_end);
@@ -290,7 +286,7 @@ impl<A: App> PendingRuns<A> {
     pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         let mut executed = self.base.clone();
         let works = self.entries.iter().filter_map(Executed::work);
-        works.flat_map(|work| &work.ops).for_each(|op| executed.apply(op.clone()));
+        works.flat_map(|work| &work.redo).for_each(|op| executed.apply(op));
         restore(app, state, &executed)
     }
 

@@ -579,8 +579,8 @@ mod tests {
         bytes: usize,
     ) -> Option<EntryNumber> {
         let (app, now, next_seq) = (AppId(0), Time::ZERO, Seq(0));
-        let (cells, inputs, visits, ops, emits) = Default::default();
-        let work = Work { app, bee: BeeId(bee), cells, inputs, visits, ops, emits, next_seq, now };
+        let (cells, inputs, visits, redo, emits) = Default::default();
+        let work = Work { app, bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now };
         client.append(Arc::new(bee), newest, work, bytes).ok().map(|appended| appended.number)
     }
 

@@ -4,7 +4,7 @@ use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::mapper::DictInfo;
 use crate::seams::BoxFuture;
-use crate::state::image::{CellImage, DecodeError, Op};
+use crate::state::image::{CellImage, DecodeError, Redo};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) trait AnyState: Send {
     /// Returns the name and content of every cell as readable text.
     fn in_words(&mut self) -> Vec<(String, String)>;
     /// Returns the changes of the transaction.
-    fn changes(&mut self) -> Vec<Op>;
+    fn changes(&mut self) -> Redo;
     /// Keeps the changes of the transaction.
     fn commit(&mut self);
     /// Undoes the changes of the transaction.

@@ -19,7 +19,7 @@ use crate::hive::message::dead_letters::DeadLetter;
 use crate::message::{Error, Reply};
 use crate::panics;
 use crate::state::column::Columns;
-use crate::state::image::Op;
+use crate::state::image::Redo;
 use crate::time::Time;
 use std::any::Any;
 use std::ops::Range;
@@ -135,7 +135,7 @@ pub(crate) struct Transaction<'a> {
 pub(crate) trait Uncommitted {
     /// Returns the changed rows of all dictionaries that are not volatile. If a row cannot be encoded,
     /// returns only the rows before it.
-    fn changes(&mut self) -> Vec<Op>;
+    fn changes(&mut self) -> Redo;
     /// Returns the encoded answer: `None` if the handler gave none, empty if it cannot be encoded.
     fn answer(&self) -> Option<Vec<u8>>;
 }
@@ -147,8 +147,8 @@ pub(crate) struct Finished<'a, A, R> {
 }
 
 impl<A: Columns, R: Reply> Uncommitted for Finished<'_, A, R> {
-    fn changes(&mut self) -> Vec<Op> {
-        let mut changes = Vec::new();
+    fn changes(&mut self) -> Redo {
+        let mut changes = Redo::default();
         let _ = panics::catch(AssertUnwindSafe(|| self.state.redo(&mut changes)));
         changes
     }

@@ -13,7 +13,7 @@ use crate::hive::dispatch::turn::{Place, Turn};
 use crate::panics;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;
-use crate::state::image::{CellImage, DecodeError, Op, decode, encode_many};
+use crate::state::image::{CellImage, DecodeError, Redo, decode_many, encode_many};
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl<A: Handlers> AnyState for A {
         Columns::in_words(self)
     }
 
-    fn changes(&mut self) -> Vec<Op> {
-        let mut changes = Vec::new();
+    fn changes(&mut self) -> Redo {
+        let mut changes = Redo::default();
         let _ = panics::catch(AssertUnwindSafe(|| Columns::redo(self, &mut changes)));
         changes
     }
@@ -130,7 +130,7 @@ fn again<A: Handlers>(app: &AppRuntime<A>, state: &mut A) -> Result<A, DecodeErr
     let encoded = panics::catch(AssertUnwindSafe(|| encode_many(&Columns::export(state, true))));
     let images = encoded.map_err(|panic| DecodeError { what: "a bee", why: panics::text(&*panic) })?;
     let mut decoded = app.fresh();
-    for image in decode::<Vec<CellImage>>("a bee", &images)? {
+    for image in decode_many::<Vec<CellImage>>("a bee", &images)? {
         Columns::import(&mut decoded, app.seed, &image)?;
     }
     Ok(decoded)

@@ -20,7 +20,7 @@ use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release};
 use crate::message::{Error, ErrorKind, Message};
-use crate::state::image::Op;
+use crate::state::image::Redo;
 use crate::time::Time;
 use crate::{limits, panics};
 use std::ops::Range;
@@ -34,19 +34,13 @@ pub(crate) struct Draft {
     /// The cells that sweeps have visited.
     pub(crate) visits: Vec<Visited>,
     /// The changes of state.
-    pub(crate) ops: Vec<Op>,
-    /// Size of the first `added_up` operations, in bytes.
-    bytes: usize,
-    /// Number of operations that are included in `bytes`.
-    added_up: usize,
+    pub(crate) redo: Redo,
 }
 
 impl Draft {
     /// Checks whether the changes so far exceed the size limit of a record.
-    fn is_too_large(&mut self) -> bool {
-        self.bytes += self.ops.iter().skip(self.added_up).map(Op::size).sum::<usize>();
-        self.added_up = self.ops.len();
-        self.bytes > limits::RECORD_BYTES_MAX
+    fn is_too_large(&self) -> bool {
+        self.redo.size() > limits::RECORD_BYTES_MAX
     }
 }
 
@@ -57,7 +51,7 @@ trait Transactions<A: App> {
         &mut self,
         range: Range<u32>,
         state: &mut A,
-        ops: &mut Vec<Op>,
+        redo: &mut Redo,
         run: &Run<A>,
         cx: &mut RouteContext,
     );
@@ -80,11 +74,11 @@ impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M
         &mut self,
         range: Range<u32>,
         state: &mut A,
-        ops: &mut Vec<Op>,
+        redo: &mut Redo,
         run: &Run<A>,
         cx: &mut RouteContext,
     ) {
-        self.done.extend(execute::<A, M>(run, state, (self.batch, range), Some(ops), cx))
+        self.done.extend(execute::<A, M>(run, state, (self.batch, range), Some(redo), cx))
     }
 
     fn release(&mut self, run: &Run<A>, cx: &mut RouteContext) {
@@ -183,7 +177,7 @@ fn run_all<A: Handlers>(
                 continue;
             }
 
-            transactions.execute(index..index + 1, state, &mut draft.ops, run, cx);
+            transactions.execute(index..index + 1, state, &mut draft.redo, run, cx);
             if quarantine.is_some() {
                 // this also runs the stateless handlers that get the message's outputs. A crash of one of
                 // them is attributed to this message
@@ -257,7 +251,7 @@ pub(crate) fn record<A: App>(
     }
 
     let failed = match ran {
-        Ok(()) if draft.is_too_large() || draft.bytes + effects.size() > limits::RECORD_BYTES_MAX => {
+        Ok(()) if draft.redo.size() + effects.size() > limits::RECORD_BYTES_MAX => {
             Some(Error::of(ErrorKind::Limit, TOO_LARGE))
         }
         Ok(()) => None,
@@ -292,7 +286,7 @@ pub(crate) fn record<A: App>(
         cx.run_deferred()
     }
 
-    if draft.ops.is_empty() && effects.only_reports() {
+    if draft.redo.is_empty() && effects.only_reports() {
         // if a message from a resumable lane is resent after a restart, it reaches this bee only if the log
         // knows that the bee owns the message's cells
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
@@ -311,12 +305,12 @@ pub(crate) fn record<A: App>(
         }
     }
 
-    let bytes = draft.bytes + effects.size();
+    let bytes = draft.redo.size() + effects.size();
     let next_seq = effects.numbers.seq();
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
     let steps = effects.into_steps();
-    let Draft { mut visits, ops, .. } = draft;
+    let Draft { mut visits, redo } = draft;
 
     let (own_inputs, mut inputs) = (inputs.len(), inputs);
     let (consumed, visited) = pending.unsaid();
@@ -325,7 +319,7 @@ pub(crate) fn record<A: App>(
 
     let bytes = bytes + size_of_val(&*inputs) + size_of::<Work>();
     let (cells, cells_end) = bee.cells_after(pending.cells_logged);
-    let work = Work { app: AppId(app.index), bee: bee.id, cells, inputs, visits, ops, emits, next_seq, now };
+    let work = Work { app: AppId(app.index), bee: bee.id, cells, inputs, visits, redo, emits, next_seq, now };
 
     match pending.link().append(bee.clone(), pending.newest(), work, bytes) {
         Ok(Appended { number, work, consumed: says }) => {

@@ -26,7 +26,7 @@ use crate::message::{Error, ErrorKind, Message};
 use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
 use crate::state::guard::Held;
-use crate::state::image::{Op, decode, encode};
+use crate::state::image::{Redo, decode, encode};
 use crate::time::Time;
 use crate::view::{Changes, Collected, Published};
 use crate::{limits, panics, view};
@@ -119,7 +119,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     state: &mut A,
     (batch, range): (&Arc<Batch<M>>, Range<u32>),
-    mut redo: Option<&mut Vec<Op>>,
+    mut redo: Option<&mut Redo>,
     cx: &mut RouteContext,
 ) -> Executed<M> {
     let Run { app, bee, cells, position, now } = *run;
@@ -196,7 +196,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         };
 
         let result = match redo.as_deref_mut() {
-            Some(ops) => result.and_then(|answer| kept(answer, written_down(state, ops))),
+            Some(redo) => result.and_then(|answer| kept(answer, written_down(state, redo))),
             None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),
             None => result,
         };
@@ -420,12 +420,12 @@ fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
     ended(state, message, ctx, held)
 }
 
-/// Appends the changes of a transaction to `ops`. If a change cannot be encoded, the transaction fails,
+/// Appends the changes of a transaction to `redo`. If a change cannot be encoded, the transaction fails,
 /// because the log has to contain every change.
-fn written_down<A: Columns>(state: &mut A, ops: &mut Vec<Op>) -> Result<(), Error> {
-    let before = ops.len();
-    panics::catch(AssertUnwindSafe(|| state.redo(ops))).map_err(|panic| {
-        ops.truncate(before);
+fn written_down<A: Columns>(state: &mut A, redo: &mut Redo) -> Result<(), Error> {
+    let before = redo.end();
+    panics::catch(AssertUnwindSafe(|| state.redo(redo))).map_err(|panic| {
+        redo.cut(before);
         panicked(panic)
     })
 }

@@ -525,7 +525,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                     continue;
                 }
                 let run = &Run { app, bee: Some(bee.id), cells: mapper.cells(), position: None, now };
-                let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.ops), cx);
+                let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.redo), cx);
                 release(run, &batch, done, cx)
             } else {
                 // the handler needs cells of other bees as well

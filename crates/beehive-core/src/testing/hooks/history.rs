@@ -14,7 +14,7 @@ use crate::hive::dispatch::probe::{LoggedIn, Note, Probe, Rerun, Transaction, Un
 use crate::hive::message::batch::{Address, Messages, Source};
 use crate::message::Error;
 use crate::panics;
-use crate::state::image::Op;
+use crate::state::image::Redo;
 use crate::testing::hooks::inspect::Replica;
 use crate::time::Time;
 use parking_lot::Mutex;
@@ -74,7 +74,7 @@ pub(crate) enum Left {
         /// The messages that it sent, in order.
         sent: Vec<Sent>,
         /// The rows that it changed, except those of volatile dictionaries, ordered by dictionary, cell and row.
-        changed: Vec<Op>,
+        changed: Redo,
         /// The time until which the message is postponed.
         postponed: Option<Time>,
     },
@@ -82,8 +82,10 @@ pub(crate) enum Left {
 }
 
 impl Left {
-    fn committed(answer: Option<Vec<u8>>, mut changed: Vec<Op>, ctx: &Ctx, mark: Savepoint) -> Left {
-        changed.sort_by(|a, b| (a.dict, &a.key, &a.row).cmp(&(b.dict, &b.key, &b.row)));
+    fn committed(answer: Option<Vec<u8>>, changed: Redo, ctx: &Ctx, mark: Savepoint) -> Left {
+        let mut ops: Vec<_> = changed.iter().collect();
+        ops.sort_by_key(|op| (op.dict, op.key, op.row));
+        let changed = ops.into_iter().collect();
         Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, postponed: ctx.postponed }
     }
 }

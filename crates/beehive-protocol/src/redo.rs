@@ -1,0 +1,345 @@
+//! The redo log of a run: its changes to cells, encoded one after the other in one buffer.
+//!
+//! A change takes no allocation of its own. It is encoded where the record will have it, and a follower reads it there.
+//!
+//! ```text
+//! change := head, key, [row], [value]
+//! head   := dictionary * 4 + (1 if there is a row) + (2 if there is a value)
+//! key, row, value := length, bytes
+//! ```
+//!
+//! `head` and the lengths are integers of variable length (see [`codec::append_integer`](crate::codec::append_integer)).
+
+use crate::codec::{append_integer, append_with_length, encodes_as, split_integer};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::{Debug, Formatter};
+
+/// One change of a committed transaction. A follower applies it without running a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Op<'a> {
+    /// Position of the dictionary in its app.
+    pub dict: u32,
+    /// Encoded key of the cell.
+    pub key: &'a [u8],
+    /// Encoded key of the row. `None` if the dictionary is a `Dict`, whose cells have one value and no rows.
+    pub row: Option<&'a [u8]>,
+    /// Encoded new value. `None` if the row or value was removed.
+    pub value: Option<&'a [u8]>,
+}
+
+/// Changes in the order in which they were committed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Redo {
+    /// Complete, well-formed changes.
+    bytes: Vec<u8>,
+}
+
+/// A position in a [`Redo`], to which it can be cut back.
+#[derive(Clone, Copy, Debug)]
+pub struct RedoEnd(usize);
+
+const HAS_ROW: u64 = 1;
+const HAS_VALUE: u64 = 2;
+
+impl Redo {
+    /// Returns the size of the encoded changes in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Checks whether there are no changes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Returns the changes in order.
+    pub fn iter(&self) -> Ops<'_> {
+        Ops { rest: &self.bytes }
+    }
+
+    /// Returns the position after the last change.
+    pub fn end(&self) -> RedoEnd {
+        RedoEnd(self.bytes.len())
+    }
+
+    /// Removes the changes from `end` on.
+    pub fn cut(&mut self, end: RedoEnd) {
+        self.bytes.truncate(end.0)
+    }
+
+    /// Returns the changes from `start` on.
+    pub fn since(&self, start: RedoEnd) -> Ops<'_> {
+        Ops { rest: self.bytes.get(start.0..).unwrap_or_default() }
+    }
+
+    /// Appends a change whose parts are already encoded.
+    pub fn push(&mut self, op: Op) {
+        append_head(op.dict, op.row.is_some(), op.value.is_some(), &mut self.bytes);
+        for part in [Some(op.key), op.row, op.value].into_iter().flatten() {
+            append_integer(part.len() as u64, &mut self.bytes);
+            self.bytes.extend_from_slice(part)
+        }
+    }
+
+    /// Encodes the change of a row or value from `old` to `value`, and appends it. Appends nothing if both have the same
+    /// encoding.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a key or a value cannot be encoded (see [`encode`](crate::codec::encode)). Nothing is then appended.
+    pub fn encode_change<K, R, V>(
+        &mut self,
+        dict: u32,
+        key: &K,
+        row: Option<&R>,
+        value: Option<&V>,
+        old: Option<&V>,
+    ) where
+        K: Serialize + ?Sized,
+        R: Serialize + ?Sized,
+        V: Serialize + ?Sized,
+    {
+        if value.is_none() && old.is_none() {
+            return;
+        }
+
+        let start = self.end();
+        self.encode(dict, key, row, value);
+        let encoded = self.since(start).next().and_then(|op| op.value);
+        if let (Some(old), Some(encoded)) = (old, encoded)
+            && encodes_as(old, encoded)
+        {
+            self.cut(start)
+        }
+    }
+
+    fn encode<K, R, V>(&mut self, dict: u32, key: &K, row: Option<&R>, value: Option<&V>)
+    where
+        K: Serialize + ?Sized,
+        R: Serialize + ?Sized,
+        V: Serialize + ?Sized,
+    {
+        // if a value panics, this removes the parts before it
+        let mut unfinished = Unfinished { end: self.end(), redo: self };
+        let bytes = &mut unfinished.redo.bytes;
+        append_head(dict, row.is_some(), value.is_some(), bytes);
+        append_with_length(key, bytes);
+        row.into_iter().for_each(|row| append_with_length(row, bytes));
+        value.into_iter().for_each(|value| append_with_length(value, bytes));
+        unfinished.end = unfinished.redo.end()
+    }
+}
+
+fn append_head(dict: u32, has_row: bool, has_value: bool, bytes: &mut Vec<u8>) {
+    let flags = u64::from(has_row) * HAS_ROW + u64::from(has_value) * HAS_VALUE;
+    append_integer(u64::from(dict) * 4 + flags, bytes)
+}
+
+/// Cuts a redo log back to `end` when it is dropped.
+struct Unfinished<'a> {
+    redo: &'a mut Redo,
+    end: RedoEnd,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.redo.cut(self.end)
+    }
+}
+
+impl<'a> FromIterator<Op<'a>> for Redo {
+    fn from_iter<I: IntoIterator<Item = Op<'a>>>(ops: I) -> Redo {
+        let mut redo = Redo::default();
+        ops.into_iter().for_each(|op| redo.push(op));
+        redo
+    }
+}
+
+impl<'a> IntoIterator for &'a Redo {
+    type Item = Op<'a>;
+    type IntoIter = Ops<'a>;
+
+    fn into_iter(self) -> Ops<'a> {
+        self.iter()
+    }
+}
+
+impl Debug for Redo {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+/// The changes of a [`Redo`].
+#[derive(Clone, Debug)]
+pub struct Ops<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Ops<'a> {
+    /// Takes the first change off. `None` if the bytes do not begin with a change.
+    fn split(&mut self) -> Option<Op<'a>> {
+        let head = self.integer()?;
+        let dict = u32::try_from(head / 4).ok()?;
+        let key = self.part()?;
+        let row = if head & HAS_ROW != 0 { Some(self.part()?) } else { None };
+        let value = if head & HAS_VALUE != 0 { Some(self.part()?) } else { None };
+        Some(Op { dict, key, row, value })
+    }
+
+    fn integer(&mut self) -> Option<u64> {
+        let (integer, rest) = split_integer(self.rest)?;
+        self.rest = rest;
+        Some(integer)
+    }
+
+    fn part(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.integer()?).ok()?;
+        let (part, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(part)
+    }
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = Op<'a>;
+
+    fn next(&mut self) -> Option<Op<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let op = self.split();
+        debug_assert!(op.is_some(), "a redo log contains only complete changes");
+        op
+    }
+}
+
+impl Serialize for Redo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for Redo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Redo, D::Error> {
+        deserializer.deserialize_byte_buf(Checked)
+    }
+}
+
+/// Accepts bytes only if they are complete changes.
+struct Checked;
+
+impl<'de> Visitor<'de> for Checked {
+    type Value = Redo;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a redo log")
+    }
+
+    fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Redo, E> {
+        let mut ops = Ops { rest: &bytes };
+        while !ops.rest.is_empty() {
+            let at = bytes.len() - ops.rest.len();
+            if ops.split().is_none() {
+                return Err(E::custom(format_args!(
+                    "byte {at} of a redo log does not begin a complete change"
+                )));
+            }
+        }
+        Ok(Redo { bytes })
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Redo, E> {
+        self.visit_byte_buf(bytes.to_vec())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Redo, A::Error> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = seq.next_element()? {
+            bytes.push(byte)
+        }
+        self.visit_byte_buf(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{decode, encode};
+    use proptest::prelude::*;
+
+    type Parts = (u32, Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>);
+
+    fn op((dict, key, row, value): &Parts) -> Op<'_> {
+        Op { dict: *dict, key, row: row.as_deref(), value: value.as_deref() }
+    }
+
+    fn parts() -> impl Strategy<Value = Parts> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..400);
+        (any::<u32>(), bytes(), prop::option::of(bytes()), prop::option::of(bytes()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn changes_are_read_as_they_were_written(all in prop::collection::vec(parts(), 0..6)) {
+            let redo: Redo = all.iter().map(op).collect();
+            prop_assert!(redo.iter().eq(all.iter().map(op)));
+            prop_assert_eq!(decode::<Redo>("a redo log", &encode(&redo)), Ok(redo));
+        }
+
+        /// Whatever the bytes are, they are refused or read to the end.
+        #[test]
+        fn bytes_that_are_not_changes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(redo) = Checked.visit_byte_buf::<serde::de::value::Error>(bytes.clone()) {
+                let again: Redo = redo.iter().collect();
+                prop_assert!(again.iter().eq(redo.iter()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_in_place_is_what_is_encoded_apart() {
+        for length in [0, 1, 100, 250, 251, 252, 300, 70_000] {
+            let value = vec![7u8; length];
+            let mut in_place = Redo::default();
+            in_place.encode(3, "key", Some(&5u64), Some(&value));
+            in_place.encode(4, "key", None::<&()>, None::<&()>);
+            let (key, row, value) = (encode("key"), encode(&5u64), encode(&value));
+            let first = Op { dict: 3, key: &key, row: Some(&row), value: Some(&value) };
+            let second = Op { dict: 4, key: &key, row: None, value: None };
+            assert_eq!(in_place, [first, second].into_iter().collect());
+        }
+    }
+
+    #[test]
+    fn a_change_that_is_cut_off_is_refused_with_its_place() {
+        let mut redo = Redo::default();
+        redo.encode(0, &1u8, None::<&()>, Some(&2u8));
+        let first = redo.size();
+        redo.encode(0, &1u8, None::<&()>, Some(&2u8));
+        for cut in first + 1..redo.size() {
+            let bytes = redo.bytes[..cut].to_vec();
+            let error = Checked.visit_byte_buf::<serde::de::value::Error>(bytes).unwrap_err().to_string();
+            assert_eq!(error, format!("byte {first} of a redo log does not begin a complete change"));
+        }
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_encoded_leaves_nothing() {
+        struct Refused;
+        impl Serialize for Refused {
+            fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("no"))
+            }
+        }
+
+        let mut redo = Redo::default();
+        redo.encode(0, &1u8, None::<&()>, Some(&2u8));
+        let before = redo.clone();
+        let encode = std::panic::AssertUnwindSafe(|| redo.encode(1, "key", None::<&()>, Some(&Refused)));
+        assert!(std::panic::catch_unwind(encode).is_err());
+        assert_eq!(redo, before);
+    }
+}
