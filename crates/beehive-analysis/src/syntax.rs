@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::visit::{self, Visit};
 use syn::{Expr, ImplItemFn, Member, Pat, Type};
 
 /// Strips parentheses.
@@ -236,4 +237,20 @@ pub(crate) fn pattern_name(p: &Pat) -> Option<&Ident> {
         Pat::Paren(t) => pattern_name(&t.pat),
         _ => None,
     }
+}
+
+/// Returns the names that an expression itself binds: parameters of its closures, and names in its patterns.
+pub(crate) fn bound_inside(e: &Expr) -> Vec<String> {
+    struct Bound(Vec<String>);
+
+    impl<'ast> Visit<'ast> for Bound {
+        fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+            self.0.push(p.ident.to_string());
+            visit::visit_pat_ident(self, p)
+        }
+    }
+
+    let mut bound = Bound(vec![]);
+    bound.visit_expr(e);
+    bound.0
 }

@@ -64,6 +64,9 @@ pub(crate) enum Why {
     MutableBorrow(String),
     /// The local with this name is assigned under a condition that depends on state.
     Assigned(String),
+    /// The local with this name is moved where state decides, and may hold a `&mut` or something else that cannot be
+    /// cloned.
+    Moved(String),
     /// Computed in the same expression as an access.
     Together,
     /// The local with this name is changed by an expression that the map does not run.
@@ -112,6 +115,9 @@ impl Why {
             Why::Assigned(v) => {
                 format!("`{v}` is assigned at line {line} under a condition that depends on state")
             }
+            Why::Moved(v) => format!(
+                "`{v}` is moved at line {line} under a condition that depends on state, and the map, which runs all branches, cannot clone it"
+            ),
             Why::Together => format!(
                 "it is computed together with a state access (line {line}); compute it in a `let` of its own first"
             ),

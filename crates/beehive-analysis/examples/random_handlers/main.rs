@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = match arguments[..] {
         ["faults"] => faults::module(),
+        ["try", path] => tried(path),
         [seed, count] => numbers(seed, count).map(|(seed, count)| random(seed, count)),
         ["bodies", seed, count] => numbers(seed, count).and_then(|(seed, count)| bodies(seed, count)),
         ["check", seed, count] => {
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
                 Fault::named(fault).ok_or(format!("`{fault}` is no fault of beehive_analysis::Fault"))?;
             check(seed, count, Faults::only(fault))
         }),
-        _ => Err("usage: random_handlers SEED COUNT | bodies SEED COUNT | check SEED COUNT [FAULT] | faults"
+        _ => Err("usage: random_handlers SEED COUNT | bodies SEED COUNT | check SEED COUNT [FAULT] | try FILE | faults"
             .into()),
     };
 
@@ -121,6 +122,28 @@ fn check(seed: u64, count: usize, faults: Faults) -> Result<String, String> {
         true => Ok(out),
         false => Err(format!("{out}{}", wrong.join("\n"))),
     }
+}
+
+/// Judges the bodies in a file, one a line, and runs those that the analysis accepts.
+fn tried(path: &str) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    let lines = text.lines().filter(|l| !l.is_empty() && !l.starts_with("//"));
+    let bodies: Vec<(usize, Body)> = (1..).zip(lines).map(|(n, line)| (n, Body::of(n, line))).collect();
+    let numbers: Vec<usize> = bodies.iter().map(|b| b.0).collect();
+    let compiled = that_compile(bodies)?;
+    let mut out = String::new();
+    for n in numbers.iter().filter(|n| compiled.iter().all(|b| b.0 != **n)) {
+        let _ = writeln!(out, "{n} does not compile without a map");
+    }
+
+    let judged = judge(compiled, Faults::default())?;
+    for (error, text) in &judged.refused {
+        let _ = writeln!(out, "REFUSED {error}\n{text}");
+    }
+    for line in run(&judged.accepted)? {
+        let _ = writeln!(out, "{line}");
+    }
+    Ok(out)
 }
 
 /// Writes a test module of bodies that the analysis accepts.

@@ -7,8 +7,8 @@
 use crate::faults::{Fault, Faults};
 use crate::known::{MacroKind, macro_kind, passes_on};
 use crate::methods::takes_itself;
-use crate::syntax::{is_error, is_quiet, peel};
-use proc_macro2::{Ident, Span, TokenStream};
+use crate::syntax::{bound_inside, is_error, is_quiet, peel};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
@@ -71,22 +71,46 @@ pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
     quote!(break #label)
 }
 
+/// What a map does with a local where its handler moves the local.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Keeping {
+    /// The map moves the local, too.
+    Moved,
+    /// The map moves a clone, because other branches of the map may move the local as well.
+    Cloned,
+    /// Like [`Keeping::Cloned`], for a `&mut`, which cannot be cloned.
+    Reborrowed,
+    /// The local may hold a `&mut`, so that the map can neither clone nor reborrow it.
+    Impossible,
+}
+
 /// The properties of locals, by name, that printing depends on.
 pub(crate) struct Locals<'l> {
-    /// Whether a local is cloned where an expression would move it.
-    pub shared: &'l dyn Fn(&Ident) -> bool,
+    /// What the map does with a local where an expression would move it.
+    pub keeping: &'l dyn Fn(&Ident) -> Keeping,
     /// Whether a local is the context, whose calls as statements are left out.
     pub context: &'l dyn Fn(&Ident) -> bool,
 }
 
-/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
-pub(crate) fn moved(e: &Expr, control: &[Control], locals: &Locals<'_>, faults: Faults) -> TokenStream {
-    if stands(e) {
+/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map. `owned` is set
+/// where the value of the expression is moved.
+pub(crate) fn moved(
+    e: &Expr,
+    owned: bool,
+    control: &[Control],
+    locals: &Locals<'_>,
+    faults: Faults,
+) -> TokenStream {
+    if stands(e) && !(owned && matches!(peel(e), Expr::Path(_))) {
         return e.to_token_stream();
     }
 
+    let mut moving = Moving { control, locals, faults, bound: bound_inside(e) };
     let mut e = e.clone();
-    Moving { control, locals, faults }.visit_expr_mut(&mut e);
+    moving.visit_expr_mut(&mut e);
+    if owned {
+        moving.keep(&mut e);
+    }
     e.into_token_stream()
 }
 
@@ -99,16 +123,48 @@ fn stands(e: &Expr) -> bool {
         Expr::Reference(r) => stands(&r.expr),
         Expr::Paren(p) => stands(&p.expr),
         Expr::Unary(u) => stands(&u.expr),
-        Expr::Binary(b) => stands(&b.left) && stands(&b.right),
+        Expr::Binary(b) => stands(&b.left) && stands(&b.right) && !appends(b),
         Expr::Index(i) => stands(&i.expr) && stands(&i.index),
         _ => false,
     }
+}
+
+/// Checks for `text + &more`, which moves its left side.
+pub(crate) fn appends(b: &syn::ExprBinary) -> bool {
+    let text = |l: &syn::ExprLit| matches!(l.lit, syn::Lit::Str(_));
+    matches!(b.op, syn::BinOp::Add(_))
+        && match peel(&b.right) {
+            Expr::Reference(_) => true,
+            Expr::Lit(l) => text(l),
+            _ => false,
+        }
+}
+
+/// Returns the names that a `move` closure may capture, each once.
+pub(crate) fn captured(c: &syn::ExprClosure) -> Vec<Ident> {
+    fn collect(tokens: TokenStream, out: &mut Vec<Ident>) {
+        for t in tokens {
+            match t {
+                TokenTree::Ident(i) if !out.contains(&i) => out.push(i),
+                TokenTree::Group(g) => collect(g.stream(), out),
+                _ => {}
+            }
+        }
+    }
+
+    let mut found = vec![];
+    if c.capture.is_some() {
+        collect(c.body.to_token_stream(), &mut found);
+    }
+    found
 }
 
 struct Moving<'c> {
     control: &'c [Control],
     locals: &'c Locals<'c>,
     faults: Faults,
+    /// The names that the expression itself binds.
+    bound: Vec<String>,
 }
 
 impl Moving<'_> {
@@ -116,12 +172,52 @@ impl Moving<'_> {
         leave(quiet, self.control, self.faults)
     }
 
-    /// Clones a shared local instead of moving it.
+    /// Clones or reborrows a local instead of moving it, where several branches may do so.
     fn keep(&self, e: &mut Expr) {
-        if let Expr::Path(p) = peel(e)
-            && p.path.get_ident().is_some_and(|name| (self.locals.shared)(name))
-        {
-            *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p)))
+        match e {
+            Expr::Paren(p) => self.keep(&mut p.expr),
+            Expr::Group(p) => self.keep(&mut p.expr),
+            Expr::Path(p) => {
+                let Some(name) = p.path.get_ident().filter(|name| self.bound.iter().all(|b| *name != b))
+                else {
+                    return;
+                };
+                match (self.locals.keeping)(name) {
+                    Keeping::Moved | Keeping::Impossible => {}
+                    Keeping::Cloned => *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p))),
+                    Keeping::Reborrowed => *e = Expr::Verbatim(quote!((&mut *#p))),
+                }
+            }
+            // what a block or a branch yields
+            Expr::Block(b) => self.keep_last(&mut b.block),
+            Expr::Unsafe(b) => self.keep_last(&mut b.block),
+            Expr::If(i) => {
+                self.keep_last(&mut i.then_branch);
+                if let Some((_, otherwise)) = &mut i.else_branch {
+                    self.keep(otherwise)
+                }
+            }
+            Expr::Match(m) => m.arms.iter_mut().for_each(|a| self.keep(&mut a.body)),
+            _ => {}
+        }
+    }
+
+    /// Lets a `move` closure capture a clone of each local that several branches may move.
+    fn kept_by(&self, c: &syn::ExprClosure) -> Option<Expr> {
+        let locals = captured(c).into_iter().filter(|name| self.bound.iter().all(|b| name != b));
+        let kept: Vec<_> = locals
+            .filter_map(|name| match (self.locals.keeping)(&name) {
+                Keeping::Moved | Keeping::Impossible => None,
+                Keeping::Cloned => Some(quote!(let #name = ::core::clone::Clone::clone(&#name);)),
+                Keeping::Reborrowed => Some(quote!(let #name = &mut *#name;)),
+            })
+            .collect();
+        (!kept.is_empty()).then(|| Expr::Verbatim(quote!({ #(#kept)* #c })))
+    }
+
+    fn keep_last(&self, b: &mut Block) {
+        if let Some(Stmt::Expr(e, None)) = b.stmts.last_mut() {
+            self.keep(e)
         }
     }
 }
@@ -139,7 +235,13 @@ fn count(body: &mut Block) {
 impl VisitMut for Moving<'_> {
     fn visit_expr_mut(&mut self, e: &mut Expr) {
         // `?` and `return` inside a closure or an async block do not leave the function
-        if matches!(e, Expr::Closure(_) | Expr::Async(_)) {
+        if let Expr::Closure(c) = e {
+            if let Some(kept) = self.kept_by(c) {
+                *e = kept
+            }
+            return;
+        }
+        if matches!(e, Expr::Async(_)) {
             return;
         }
 
@@ -162,6 +264,10 @@ impl VisitMut for Moving<'_> {
             }
             Expr::Let(l) => self.keep(&mut l.expr),
             Expr::Match(m) => self.keep(&mut m.expr),
+            Expr::Assign(a) => self.keep(&mut a.right),
+            Expr::Repeat(r) => self.keep(&mut r.expr),
+            Expr::Binary(b) if appends(b) => self.keep(&mut b.left),
+            Expr::Break(b) => b.expr.iter_mut().for_each(|e| self.keep(e)),
             // `Err(..)?` has no success value whose type could be inferred
             Expr::Try(t) if is_error(&t.expr) => *e = Expr::Verbatim(self.leave(false)),
             Expr::Try(t) => {
@@ -190,7 +296,10 @@ impl VisitMut for Moving<'_> {
                 let comma = (inner.len() > 1).then(|| quote!(,));
                 *e = Expr::Verbatim(quote!((#inner #comma)));
             }
-            Expr::ForLoop(l) => count(&mut l.body),
+            Expr::ForLoop(l) => {
+                self.keep(&mut l.expr);
+                count(&mut l.body)
+            }
             Expr::While(l) => count(&mut l.body),
             Expr::Loop(l) => count(&mut l.body),
             _ => {}
@@ -220,6 +329,13 @@ impl VisitMut for Moving<'_> {
             return;
         }
         visit_mut::visit_stmt_mut(self, s)
+    }
+
+    fn visit_local_mut(&mut self, l: &mut syn::Local) {
+        visit_mut::visit_local_mut(self, l);
+        if let Some(init) = &mut l.init {
+            self.keep(&mut init.expr)
+        }
     }
 
     fn visit_item_mut(&mut self, _: &mut Item) {}

@@ -256,6 +256,9 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
         Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
             "help: compute the key from the message alone, before touching state".into()
         }
+        Why::Moved(name) => format!(
+            "help: compute the key before the condition, or lend the value instead of moving it: `&{name}`"
+        ),
         // do not propose a message that carries the time: its sender would have to read the context as well
         Why::Context => format!(
             "help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)`\n\

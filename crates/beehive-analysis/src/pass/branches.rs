@@ -143,7 +143,10 @@ impl Pass<'_, '_> {
                 c => c,
             };
 
-            let value = self.expression(operand, &mut nodes);
+            let mut value = self.expression(operand, &mut nodes);
+            if matches!(c, Expr::Let(_)) {
+                self.moves(operand, &mut value);
+            }
             let kind = if Self::is_clean(&value, &nodes) {
                 let kind = Kind::Known(Known {
                     sources: value.sources.clone(),

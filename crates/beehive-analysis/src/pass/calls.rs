@@ -147,7 +147,8 @@ impl Pass<'_, '_> {
             }
 
             let mut nodes = vec![];
-            let value = self.expression(a, &mut nodes);
+            let mut value = self.expression(a, &mut nodes);
+            self.moves(a, &mut value);
             let clean = Self::is_clean(&value, &nodes);
 
             // the map evaluates an argument only if the helper's keys need it

@@ -33,6 +33,7 @@ impl Pass<'_, '_> {
         let open = std::mem::take(&mut self.order_open);
         self.order_open = open && passes_order_on(e);
         let mut value = self.value(e, out);
+        self.moves_operands(e, &mut value);
         self.order_open = false;
         if !open {
             Self::decide(&mut value);

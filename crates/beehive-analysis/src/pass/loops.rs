@@ -171,6 +171,7 @@ impl Pass<'_, '_> {
             }
             None => {
                 let mut value = self.lent(&f.expr, &mut head);
+                self.moves(&f.expr, &mut value);
                 Self::decide(&mut value);
                 value
             }
@@ -291,7 +292,8 @@ impl Pass<'_, '_> {
         }
 
         let mut head = vec![];
-        let value = self.expression(&c.receiver, &mut head);
+        let mut value = self.expression(&c.receiver, &mut head);
+        self.moves(&c.receiver, &mut value);
         if !Self::is_clean(&value, &head) {
             return false;
         }
@@ -318,7 +320,10 @@ impl Pass<'_, '_> {
             };
 
             let mut head = vec![];
-            let value = self.expression(operand, &mut head);
+            let mut value = self.expression(operand, &mut head);
+            if matches!(c, Expr::Let(_)) {
+                self.moves(operand, &mut value);
+            }
             let clean = Self::is_clean(&value, &head);
 
             if undecided || !clean {

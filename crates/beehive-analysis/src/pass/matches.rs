@@ -2,9 +2,11 @@
 
 use super::Pass;
 use super::scope::{Kind, Known};
+use crate::emit::leave::Keeping;
 use crate::node::{Node, is_pure};
 use crate::syntax::{conjuncts, peel};
 use crate::value::{Site, Value};
+use proc_macro2::Ident;
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprMatch, Pat};
@@ -12,9 +14,13 @@ use syn::{Expr, ExprMatch, Pat};
 impl Pass<'_, '_> {
     pub(super) fn match_(&mut self, m: &ExprMatch, out: &mut Vec<Node>, statement: bool) -> Value {
         let mut head = vec![];
-        let scrutinee = self.expression(&m.expr, &mut head);
+        let mut scrutinee = self.expression(&m.expr, &mut head);
         let site = Site::of(m);
         let state_guard = self.is_undecided(site);
+        match state_guard {
+            true => self.moves_for_each_arm(&m.expr, &mut scrutinee),
+            false => self.moves(&m.expr, &mut scrutinee),
+        }
 
         // with a guard on state the map evaluates the scrutinee once per arm, so the scrutinee must not
         // change anything
@@ -86,6 +92,23 @@ impl Pass<'_, '_> {
         all
     }
 
+    /// Says how the map keeps a local that it matches once for each arm.
+    fn kept_for_each_arm(&self, name: &Ident) -> Keeping {
+        match self.find(name) {
+            Some(id) if matches!(self.variable(id).kind, Kind::Known(_)) => self.kept(id),
+            _ => Keeping::Moved,
+        }
+    }
+
+    /// Taints a scrutinee that the map cannot match once for each arm.
+    fn moves_for_each_arm(&self, e: &Expr, value: &mut Value) {
+        let keeping = |name: &Ident| self.kept_for_each_arm(name);
+        match peel(e) {
+            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.moves_by(e, value, &keeping)),
+            e => self.moves_by(e, value, &keeping),
+        }
+    }
+
     fn match_on_message(
         &mut self,
         m: &ExprMatch,
@@ -150,12 +173,10 @@ impl Pass<'_, '_> {
         value.sources.and(&guards.sources);
         let mut all = scrutinee;
         all.and(guards);
-        let scrutinee = match peel(&m.expr) {
+        let scrutinee = match state_guard {
             // the map matches it once for each arm, which may move it
-            Expr::Path(p) if state_guard && p.path.get_ident().is_some_and(|i| self.find(i).is_some()) => {
-                quote!(::core::clone::Clone::clone(&#p))
-            }
-            e => self.printed(e),
+            true => self.printed_keeping(&m.expr, true, &|name| self.kept_for_each_arm(name)),
+            false => self.printed_owned(&m.expr),
         };
 
         if state_guard {

@@ -15,7 +15,7 @@ mod scope;
 mod statements;
 mod views;
 
-use crate::emit::leave::{Control, Locals, moved};
+use crate::emit::leave::{Control, Keeping, Locals, moved};
 use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::{is_context, names};
@@ -24,7 +24,7 @@ use crate::value::{Site, Sources, Taint, Value, Why};
 use crate::words::placeholder;
 use access::KeyError;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident};
 use scope::{Alias, Kind, Known, Scopes};
 use std::cell::OnceCell;
 use syn::visit::{self, Visit};
@@ -155,7 +155,8 @@ impl<'u, 'a> Pass<'u, 'a> {
             };
 
             let views = if handler { views::Views::new() } else { views::of_parameter(&typed.ty, item) };
-            parameters.push(self.bind_views(&typed.pat, views, &kind, false));
+            let owner = views::owner_of_parameter(&typed.ty, item);
+            parameters.push(self.with_owner(owner, |pass| pass.bind_views(&typed.pat, views, &kind, false)));
         }
 
         let mut nodes = vec![];
@@ -218,15 +219,17 @@ impl<'u, 'a> Pass<'u, 'a> {
 
     /// Returns an expression as it is printed into the map at this point.
     fn printed(&self, e: &Expr) -> TokenStream {
-        let locals = Locals { shared: &|name| self.is_shared(name), context: &|name| self.is_envelope(name) };
-        moved(e, &self.control, &locals, self.unit.faults)
+        self.printed_keeping(e, false, &|name| self.keeping(name))
     }
 
-    /// Checks whether several branches between which state decides may move a local. The map runs all of
-    /// them, so it clones the local instead. A local that is used once is not cloned: its type need not be
-    /// `Clone`.
-    fn is_shared(&self, name: &Ident) -> bool {
-        self.is_outside(name) && self.mentions().iter().filter(|n| *name == **n).count() > 2
+    /// Like [`Self::printed`], for a place that takes ownership.
+    fn printed_owned(&self, e: &Expr) -> TokenStream {
+        self.printed_keeping(e, true, &|name| self.keeping(name))
+    }
+
+    fn printed_keeping(&self, e: &Expr, owned: bool, keeping: &dyn Fn(&Ident) -> Keeping) -> TokenStream {
+        let locals = Locals { keeping, context: &|name| self.is_envelope(name) };
+        moved(e, owned, &self.control, &locals, self.unit.faults)
     }
 
     fn mentions(&self) -> &[String] {
@@ -235,19 +238,6 @@ impl<'u, 'a> Pass<'u, 'a> {
             names(self.item.to_token_stream(), &mut mentioned);
             mentioned
         })
-    }
-
-    /// Like [`Self::printed`], for a place that takes ownership.
-    fn printed_owned(&self, e: &Expr) -> TokenStream {
-        let tokens = self.printed(e);
-        match crate::syntax::peel(e) {
-            Expr::Path(p)
-                if !self.control.is_empty() && p.path.get_ident().is_some_and(|i| self.find(i).is_some()) =>
-            {
-                quote!(::core::clone::Clone::clone(&#tokens))
-            }
-            _ => tokens,
-        }
     }
 
     /// Enters a condition on state.

@@ -9,15 +9,17 @@
 
 use super::Pass;
 use super::views::{EXCLUSIVE, GLOBAL, INTERIOR, Views, pseudo_variables};
+use crate::emit::leave::{Keeping, captured};
 use crate::faults::Fault;
+use crate::methods::takes_itself;
 use crate::similar::similar;
-use crate::syntax::{peel, peel_copies};
+use crate::syntax::{bound_inside, peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
 use crate::words::words;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use syn::visit::{self, Visit};
 use syn::{Expr, Pat};
 
 /// The expression that an immutable local stands for in reports.
@@ -63,6 +65,8 @@ impl Variable {
             yields_values: false,
             late: false,
             is_option: false,
+            owner: Owner::Unknown,
+            first_moved: OnceCell::new(),
         }
     }
 }
@@ -102,6 +106,23 @@ pub(super) struct Variable {
     pub late: bool,
     /// Whether it is certainly an `Option`.
     pub is_option: bool,
+    /// What is known about its type where it is moved.
+    pub owner: Owner,
+    /// Where the map would first have to keep it and cannot, so that all such places are one error.
+    first_moved: OnceCell<Span>,
+}
+
+/// What is known about the type of a local where it is moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Owner {
+    /// Only what its views say.
+    Unknown,
+    /// It is a `&mut`.
+    Reference,
+    /// Its type is `Clone`.
+    Cloneable,
+    /// Its type is a parameter or `dyn`, which need not be `Clone`.
+    Opaque,
 }
 
 #[derive(Debug)]
@@ -110,11 +131,18 @@ pub(super) struct Scopes {
     pub names: Vec<BTreeMap<String, VariableId>>,
     /// The locals that the bindings being declared may be views into.
     pub views: Views,
+    /// What is known about the type of the binding being declared.
+    pub owner: Owner,
 }
 
 impl Default for Scopes {
     fn default() -> Self {
-        Scopes { variables: pseudo_variables(), names: vec![BTreeMap::new()], views: Views::new() }
+        Scopes {
+            variables: pseudo_variables(),
+            names: vec![BTreeMap::new()],
+            views: Views::new(),
+            owner: Owner::Unknown,
+        }
     }
 }
 
@@ -179,6 +207,101 @@ impl Pass<'_, '_> {
             })
     }
 
+    /// Says what the map does with a local where the handler moves it. Where state decides between several branches
+    /// that may move the local, the map runs all of them, so it keeps the local. A local that is used once is moved,
+    /// because its type need not be `Clone`.
+    pub(super) fn keeping(&self, name: &Ident) -> Keeping {
+        let again = || self.mentions().iter().filter(|n| *name == **n).count() > 2;
+        match self.find(name).filter(|_| self.is_outside(name)) {
+            Some(id) if again() || self.is_in_loop_of(id) => self.kept(id),
+            _ => Keeping::Moved,
+        }
+    }
+
+    /// Says how the map can keep a local that it also uses by value.
+    pub(super) fn kept(&self, id: VariableId) -> Keeping {
+        let v = self.variable(id);
+        match v.owner {
+            Owner::Reference => Keeping::Reborrowed,
+            Owner::Cloneable => Keeping::Cloned,
+            Owner::Opaque => Keeping::Impossible,
+            Owner::Unknown if v.views.iter().any(|view| self.is_exclusive(*view)) => Keeping::Impossible,
+            Owner::Unknown => Keeping::Cloned,
+        }
+    }
+
+    /// Checks whether the current point is in a loop in which a local of the code around that loop is used.
+    fn is_in_loop_of(&self, id: VariableId) -> bool {
+        self.enclosing.iter().skip(self.variable(id).nesting).any(|l| l.is_loop)
+    }
+
+    /// Taints a value that an expression gets by moving a local which the map cannot keep.
+    pub(super) fn moves(&self, e: &Expr, value: &mut Value) {
+        // a closure is printed as it stands
+        if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
+            return;
+        }
+        self.moves_by(e, value, &|name| self.keeping(name));
+    }
+
+    /// Like [`Self::moves`], given what the map does with each local.
+    pub(super) fn moves_by(&self, e: &Expr, value: &mut Value, keeping: &dyn Fn(&Ident) -> Keeping) {
+        match peel(e) {
+            Expr::Path(p) => {
+                let Some(name) = p.path.get_ident() else { return };
+                if keeping(name) == Keeping::Impossible {
+                    value.taint.get_or_insert(self.cannot_keep(name));
+                }
+            }
+            // a name that the branch itself declares is no longer in scope
+            Expr::If(i) => {
+                let otherwise = i.else_branch.iter().map(|(_, e)| &**e);
+                let then = yielded(&i.then_branch).into_iter();
+                then.chain(otherwise).for_each(|e| self.moves_by(e, value, keeping))
+            }
+            Expr::Block(b) => yielded(&b.block).into_iter().for_each(|e| self.moves_by(e, value, keeping)),
+            Expr::Match(m) => m.arms.iter().for_each(|a| self.moves_by(&a.body, value, keeping)),
+            _ => {}
+        }
+    }
+
+    fn cannot_keep(&self, name: &Ident) -> Taint {
+        let first = self.find(name).map(|id| *self.variable(id).first_moved.get_or_init(|| name.span()));
+        Taint::new(Why::Moved(name.to_string()), first.unwrap_or(name.span()))
+    }
+
+    /// Taints the value of an expression one of whose operands moves a local which the map cannot keep.
+    pub(super) fn moves_operands(&self, e: &Expr, value: &mut Value) {
+        if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
+            return;
+        }
+
+        match e {
+            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.moves(e, value)),
+            Expr::Array(t) => t.elems.iter().for_each(|e| self.moves(e, value)),
+            Expr::Struct(s) => s.fields.iter().for_each(|f| self.moves(&f.expr, value)),
+            Expr::Call(c) => c.args.iter().for_each(|e| self.moves(e, value)),
+            Expr::MethodCall(c) => {
+                if takes_itself(&c.method.to_string()) {
+                    self.moves(&c.receiver, value)
+                }
+                c.args.iter().for_each(|e| self.moves(e, value))
+            }
+            Expr::Let(l) => self.moves(&l.expr, value),
+            Expr::Match(m) => self.moves(&m.expr, value),
+            Expr::Assign(a) => self.moves(&a.right, value),
+            Expr::Repeat(r) => self.moves(&r.expr, value),
+            Expr::Break(b) => b.expr.iter().for_each(|e| self.moves(e, value)),
+            Expr::Closure(c) => {
+                let lost = |name: &Ident| self.keeping(name) == Keeping::Impossible;
+                if let Some(name) = captured(c).into_iter().find(lost) {
+                    value.taint = Some(self.cannot_keep(&name));
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Declares a local; `site` identifies its declaration.
     pub(super) fn declare(
         &mut self,
@@ -217,6 +340,8 @@ impl Pass<'_, '_> {
             yields_values: false,
             late: false,
             is_option: false,
+            owner: self.scopes.owner,
+            first_moved: OnceCell::new(),
         });
 
         self.add_stored(id, site);
@@ -286,7 +411,11 @@ impl Pass<'_, '_> {
             Pat::Ident(i) => {
                 let bare = i.by_ref.is_none() && i.mutability.is_none() && i.subpat.is_none();
                 if !(refutable && bare && i.ident.to_string().starts_with(char::is_uppercase)) {
-                    self.declare(&i.ident, Site::of(i), kind, i.mutability.is_some(), defines);
+                    let by_reference = i.by_ref.is_some() && i.mutability.is_some();
+                    let owner = if by_reference { Owner::Reference } else { self.scopes.owner };
+                    self.with_owner(owner, |pass| {
+                        pass.declare(&i.ident, Site::of(i), kind, i.mutability.is_some(), defines)
+                    });
                 }
 
                 if let Some((_, inner)) = &i.subpat {
@@ -512,23 +641,15 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the names that an expression itself binds: parameters of its closures, and names in its patterns.
-fn bound_inside(e: &Expr) -> Vec<String> {
-    struct Bound(Vec<String>);
-
-    impl<'ast> Visit<'ast> for Bound {
-        fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-            self.0.push(p.ident.to_string());
-            visit::visit_pat_ident(self, p)
-        }
-    }
-
-    let mut bound = Bound(vec![]);
-    bound.visit_expr(e);
-    bound.0
-}
-
 /// Returns a name without the mark of a raw identifier. A format string captures `r#type` as `{type}`.
 fn unraw(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
+}
+
+/// Returns the expression whose value a block yields.
+fn yielded(b: &syn::Block) -> Option<&Expr> {
+    match b.stmts.last() {
+        Some(syn::Stmt::Expr(e, None)) => Some(e),
+        _ => None,
+    }
 }

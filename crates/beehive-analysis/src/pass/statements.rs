@@ -2,7 +2,7 @@
 
 use super::Pass;
 use super::closures::yields_values;
-use super::scope::{Kind, Known};
+use super::scope::{Kind, Known, Owner};
 use crate::known::{MacroKind, macro_kind};
 use crate::node::{Node, is_pure, touches_state};
 use crate::syntax::{
@@ -292,7 +292,11 @@ impl Pass<'_, '_> {
                 let mut nodes = vec![];
                 let value = match Self::is_field_name(p, e) {
                     true => Value { taint: Some(Self::together(e)), ..Value::default() },
-                    false => self.expression(e, &mut nodes),
+                    false => {
+                        let mut value = self.expression(e, &mut nodes);
+                        self.moves(e, &mut value);
+                        value
+                    }
                 };
                 (nodes, value)
             })
@@ -309,7 +313,7 @@ impl Pass<'_, '_> {
                 right.push(quote!(()));
             } else if Self::is_clean(&value, &nodes) {
                 left.push(p.to_token_stream());
-                right.push(self.printed(e));
+                right.push(self.printed_owned(e));
                 let alias = if matches!(p, Pat::Ident(i) if i.mutability.is_none()) {
                     self.alias(e, &value)
                 } else {
@@ -363,6 +367,7 @@ impl Pass<'_, '_> {
             _ if one => self.unordered(initial, &mut nodes),
             _ => self.expression(initial, &mut nodes),
         };
+        self.moves(initial, &mut value);
         self.declared_order(declared, initial, &mut value);
         if !one {
             Self::decide(&mut value);
@@ -424,7 +429,8 @@ impl Pass<'_, '_> {
         let printed_initial = self.printed_owned(initial);
 
         let views = self.bound_views(declared, initial);
-        let defines = self.bind_views(declared, views, &known, refutable);
+        let owner = if refutable { Owner::Unknown } else { self.owner(declared, initial) };
+        let defines = self.with_owner(owner, |pass| pass.bind_views(declared, views, &known, refutable));
         if let Expr::Closure(closure) = peel(initial)
             && yields_values(closure)
         {

@@ -8,7 +8,7 @@
 //! not.
 
 use super::Pass;
-use super::scope::{Kind, Variable};
+use super::scope::{Kind, Owner, Variable};
 use crate::borrows::{borrowed_mutably, takes_mutable_references};
 use crate::faults::Fault;
 use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
@@ -57,6 +57,31 @@ impl Pass<'_, '_> {
         let out = run(self);
         self.scopes.views = before;
         out
+    }
+
+    /// Calls `run`, which declares a local of whose type this is known.
+    pub(super) fn with_owner<T>(&mut self, owner: Owner, run: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.scopes.owner, owner);
+        let out = run(self);
+        self.scopes.owner = before;
+        out
+    }
+
+    /// Says what is known about the type of a local with this declaration and value.
+    pub(super) fn owner(&self, declared: &Pat, initial: &Expr) -> Owner {
+        let of = match declared {
+            Pat::Type(t) => return owner_of_type(&t.ty),
+            Pat::Ident(i) if i.by_ref.is_none() => peel(initial),
+            _ => return Owner::Unknown,
+        };
+        match of {
+            Expr::Reference(r) if r.mutability.is_some() => Owner::Reference,
+            Expr::Path(p) => match p.path.get_ident().and_then(|i| self.find(i)) {
+                Some(id) => self.variable(id).owner,
+                None => Owner::Unknown,
+            },
+            _ => Owner::Unknown,
+        }
     }
 
     /// Returns the locals that the bindings of a pattern may be mutable views into.
@@ -369,4 +394,48 @@ pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
         ty => mentions_mutable_views(ty.to_token_stream()),
     };
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
+}
+
+/// Says what is known about the type of a parameter. A type parameter is `Clone` only if it is declared so.
+pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
+    let copies = |tokens: proc_macro2::TokenStream| {
+        let mut mentioned = vec![];
+        names(tokens, &mut mentioned);
+        mentioned.iter().any(|name| name == "Clone" || name == "Copy")
+    };
+    let of_bounds = |clone: bool| if clone { Owner::Cloneable } else { Owner::Opaque };
+    match ty {
+        Type::ImplTrait(t) => of_bounds(copies(t.to_token_stream())),
+        Type::Path(p) => match p.path.get_ident() {
+            Some(name) => {
+                let parameter = item.sig.generics.type_params().find(|g| g.ident == *name);
+                let clauses = item.sig.generics.where_clause.iter().flat_map(|w| &w.predicates);
+                parameter.map_or(owner_of_type(ty), |g| {
+                    of_bounds(
+                        copies(g.bounds.to_token_stream())
+                            || clauses.map(|c| c.to_token_stream()).any(copies),
+                    )
+                })
+            }
+            None => owner_of_type(ty),
+        },
+        ty => owner_of_type(ty),
+    }
+}
+
+fn owner_of_type(ty: &Type) -> Owner {
+    match ty {
+        Type::Reference(r) if r.mutability.is_some() => Owner::Reference,
+        Type::Reference(_) => Owner::Cloneable,
+        ty => {
+            let mut mentioned = vec![];
+            names(ty.to_token_stream(), &mut mentioned);
+            // `Rc<dyn Fn()>` is `Clone`, and so is `fn(&mut u64)`
+            let shared = mentioned.iter().any(|name| matches!(name.as_str(), "Rc" | "Arc" | "fn"));
+            match !shared && mentioned.iter().any(|name| matches!(name.as_str(), "dyn" | "mut")) {
+                true => Owner::Opaque,
+                false => Owner::Unknown,
+            }
+        }
+    }
 }

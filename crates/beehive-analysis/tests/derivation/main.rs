@@ -13,6 +13,7 @@ mod kept_items;
 mod lent;
 mod macros;
 mod mistakes;
+mod moves;
 mod panics;
 mod refused;
 mod seeded;

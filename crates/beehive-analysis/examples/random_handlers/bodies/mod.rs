@@ -68,6 +68,13 @@ pub(crate) struct Body {
     pub(crate) mistaken: Option<String>,
 }
 
+impl Body {
+    /// Returns the handler `g<n>` with this body.
+    pub(crate) fn of(n: usize, body: &str) -> Body {
+        Body { text: with_helpers(n, body), forms: vec![], derivable: true, mistaken: None }
+    }
+}
+
 impl Bodies {
     pub(crate) fn new(seed: u64) -> Bodies {
         Bodies {

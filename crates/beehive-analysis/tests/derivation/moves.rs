@@ -1,0 +1,158 @@
+//! Locals that a handler moves where state decides. The map runs all branches: it moves what only one of them can
+//! move, clones what several move, reborrows a `&mut`, and refuses what it can do neither with.
+
+use crate::{errors, handler};
+
+fn map(body: &str) -> String {
+    let d = handler(body);
+    assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
+    d.handlers[0].map.to_string().replace(' ', "")
+}
+
+/// Asserts that the maps contain a text, and that they clone only if that text does.
+fn prints(cases: &[(&str, &str)]) {
+    let mut wrong = vec![];
+    for (body, text) in cases {
+        let map = map(body);
+        if !map.contains(text) || map.contains("Clone::clone") && !text.contains("Clone::clone") {
+            wrong.push(format!("{body}\n    {map}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_local_that_the_branch_itself_declares_is_moved() {
+    prints(&[
+        (
+            "if self.e.contains(&m.b) { let mut l = m.items.clone(); let mut views = vec![]; views.push(&mut l); for r in views { r.push(1); } self.d.put(l.len(), 1); }",
+            "forrinviews{",
+        ),
+        (
+            "if self.e.contains(&m.b) { let mut n = m.a; let r = &mut n; let q = r; *q ^= 1; self.d.put(n, 1); }",
+            "letq=r;",
+        ),
+        (
+            "if self.e.contains(&m.b) { let mut n = m.a; let slot = Some(&mut n); if let Some(r) = slot { *r ^= 1; } self.d.put(n, 1); }",
+            "ifletSome(r)=slot{",
+        ),
+        (
+            "match self.e.get(&m.b) { Some(_) => { let mut n = m.a; let slot = Ok(&mut n); match slot { Ok(r) => *r ^= 1, Err(()) => {} } self.d.put(n, 1); } None => {} }",
+            "matchslot{",
+        ),
+        (
+            "if self.e.contains(&m.b) { let mut n = m.a; let r = &mut n; let pair = (r, 1); *pair.0 ^= 1; self.d.put(n, 1); }",
+            "letpair=(r,1);",
+        ),
+        (
+            "for x in &m.items { if self.e.contains(x) { let mut n = *x; let all = [&mut n]; for r in all { *r ^= 1; } self.d.put(n, 1); } }",
+            "forrinall{",
+        ),
+        (
+            "if self.e.contains(&m.b) { let mut n = m.a; let r = &mut n; Self::bump(r); self.d.put(n, 1); } } fn bump(r: &mut u64) { *r ^= 1;",
+            "Self::bump(r)",
+        ),
+        (
+            "if self.e.contains(&m.b) { let mut n = m.a; let mut change: Box<dyn FnMut()> = Box::new(|| n ^= 1); let mut run = change; run(); self.d.put(n, 1); }",
+            "letmutrun=change;",
+        ),
+    ]);
+}
+
+#[test]
+fn a_reference_that_several_branches_move_is_reborrowed() {
+    prints(&[
+        (
+            "let mut n = m.a; let r = &mut n; if self.e.contains(&m.b) { let q = r; self.d.put(*q, 1); } else { self.e.put(*r, 1); }",
+            "letq=(&mut*r);",
+        ),
+        (
+            "let mut n = m.a; let r = &mut n; if self.e.contains(&m.b) { let q = (r, 1); self.d.put(*q.0, 1); } else { self.e.put(*r, 1); }",
+            "((&mut*r),1)",
+        ),
+        (
+            "let mut n = m.a; let r: &mut u64 = &mut n; if self.e.contains(&m.b) { let q = Some(r); if let Some(q) = q { self.d.put(*q, 1); } } else { self.e.put(*r, 1); }",
+            "Some((&mut*r))",
+        ),
+        (
+            "let mut n = m.a; let ref mut r = n; if self.e.contains(&m.b) { let q = r; self.d.put(*q, 1); } else { self.e.put(*r, 1); }",
+            "letq=(&mut*r);",
+        ),
+        (
+            "let mut n = m.a; let r = &mut n; match r { q if self.e.contains(&m.b) => { self.d.put(*q, 1); } q => { self.e.put(*q, 1); } }",
+            "ifletq=(&mut*r){",
+        ),
+        (
+            "let mut n = m.a; let r = &mut n; let s = r; for x in &m.items { if self.e.contains(x) { let q = s; self.d.put(*q, 1); break; } }",
+            "letq=(&mut*s);",
+        ),
+        (
+            "let mut n = m.a; self.lend(&mut n); } fn lend(&mut self, r: &mut u64) { let n = 1; if self.e.contains(&n) { let q = r; self.d.put(n, *q); } else { let q = r; self.e.put(n, *q); }",
+            "__bh_map_lend",
+        ),
+    ]);
+}
+
+#[test]
+fn a_value_that_several_branches_move_is_cloned_wherever_it_stands() {
+    let other = "else { self.e.put(v.len(), 1); }";
+    for (moves, text) in [
+        (
+            "let mut w = vec![]; w.push(1); w = v; self.d.put(w.len(), 1);",
+            "w=::core::clone::Clone::clone(&v)",
+        ),
+        (
+            "let w = if m.flag { v } else { vec![m.a] }; self.d.put(w.len(), 1);",
+            "{::core::clone::Clone::clone(&v)}",
+        ),
+        ("let w = { v }; self.d.put(w.len(), 1);", "{::core::clone::Clone::clone(&v)}"),
+        ("let w = loop { break v; }; self.d.put(w.len(), 1);", "break::core::clone::Clone::clone(&v)"),
+        (
+            "let w = move || v.len(); self.d.put(w(), 1);",
+            "{letv=::core::clone::Clone::clone(&v);move||v.len()}",
+        ),
+        ("let w = v + \"1\"; self.d.put(w.len(), 1);", "::core::clone::Clone::clone(&v)+\"1\""),
+        ("let (w, x) = (v, self.e.get(&m.b)); self.d.put(w.len(), x);", "::core::clone::Clone::clone(&v)"),
+        ("let w = { let u = v; u.len() }; self.d.put(w, 1);", "letu=::core::clone::Clone::clone(&v)"),
+        ("let w = v.rev().count(); self.d.put(w, 1);", "::core::clone::Clone::clone(&v).rev()"),
+    ] {
+        let body = format!("let v = m.items.clone(); if self.e.contains(&m.b) {{ {moves} }} {other}");
+        let map = map(&body);
+        assert!(map.contains(text), "{body}\n    {map}");
+    }
+
+    // a loop may come back to it
+    let body = "let v = m.items.clone(); for q in &m.items { if self.e.contains(q) { let w = v; self.d.put(w.len(), 1); break; } }";
+    assert!(map(body).contains("letw=::core::clone::Clone::clone(&v);"), "{}", map(body));
+    // the name of a local in the branch is not the local outside of it
+    let body = "let r = m.items.clone(); if self.e.contains(&m.b) { let k = { let mut n = m.a; let r = &mut n; let q = r; *q ^= 1; n }; self.d.put(k, 1); } self.e.put(r.len(), 1);";
+    assert!(map(body).contains("letq=r;"), "{}", map(body));
+}
+
+#[test]
+fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
+    let cases = [
+        "let slot = Some(&mut n); if self.e.contains(&m.b) { if let Some(q) = slot { self.d.put(*q, 1); } } else if let Some(q) = slot { self.e.put(*q, 1); }",
+        "let slot = Some(&mut n); if self.e.contains(&m.b) { let q = slot.unwrap(); self.d.put(*q, 1); } else if let Some(q) = slot { self.e.put(*q, 1); }",
+        "let views = vec![&mut n]; if self.e.contains(&m.b) { for q in views { self.d.put(*q, 1); } } else { for q in views { self.e.put(*q, 1); } }",
+        "let slot = Some(&mut n); match slot { Some(q) if self.e.contains(&m.b) => { self.d.put(*q, 1); } Some(q) => { self.e.put(*q, 1); } None => {} }",
+        "let run: Box<dyn Fn(u64) -> u64> = Box::new(|q| q ^ 1); if self.e.contains(&m.b) { let f = run; self.d.put(f(m.a), 1); } else { self.e.put(run(m.b), 1); }",
+        "let mut v = m.items.clone(); let it = v.iter_mut(); if self.e.contains(&m.b) { for q in it { self.d.put(*q, 1); } } else { for q in it { self.e.put(*q, 1); } }",
+        "let mut v = m.items.clone(); let it = v.drain(..); if self.e.contains(&m.b) { let w = (it, 1); for q in w.0 { self.d.put(q, 1); } } else { for q in it { self.e.put(q, 1); } }",
+    ];
+    for body in cases.map(|body| format!("let mut n = m.a; {body}")) {
+        let found = errors(&handler(&body));
+        assert!(
+            found.len() == 1 && found[0].contains("the map, which runs all branches, cannot clone it"),
+            "{body}\n{found:?}"
+        );
+    }
+
+    // keys that do not depend on it, and the way out
+    for body in [
+        "let mut n = m.a; let views = vec![&mut n]; if self.e.contains(&m.b) { for q in views { self.d.put(m.a, *q); } } else { for q in views { self.e.put(m.b, *q); } }",
+        "let mut n = m.a; let slot = Some(&mut n); if self.e.contains(&m.b) { if let Some(q) = &slot { self.d.put(**q, 1); } } else if let Some(q) = &slot { self.e.put(**q, 1); }",
+    ] {
+        assert!(!map(body).contains("Clone::clone"), "{body}\n{}", map(body));
+    }
+}
