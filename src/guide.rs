@@ -83,6 +83,7 @@ pub mod errors {
         recursion = "guide/errors/recursion.md";
         endless_loop = "guide/errors/endless_loop.md";
         syntax = "guide/errors/syntax.md";
+        integer_type = "guide/errors/integer_type.md";
         handler_shape = "guide/errors/handler_shape.md";
         handler_waits = "guide/errors/handler_waits.md";
         answers = "guide/errors/answers.md";

@@ -32,6 +32,7 @@ const PAGES: &[(&str, &str)] = &[
     ("so that Beehive can follow it", "helpers"),
     ("is recursive", "recursion"),
     ("only state ends this loop", "endless_loop"),
+    ("follows from code that the map leaves out", "integer_type"),
     ("does not know this syntax", "syntax"),
     ("a macro in a pattern", "syntax"),
     ("whether this is compiled", "syntax"),

@@ -3,6 +3,7 @@
 
 pub(crate) mod effects;
 pub(crate) mod helper;
+pub(crate) mod integers;
 pub(crate) mod leave;
 pub(crate) mod needed;
 pub(crate) mod panics;

@@ -9,7 +9,7 @@ mod signature;
 
 use crate::attempts;
 use crate::diagnostics::Diagnostics;
-use crate::emit::{effects, needed, print};
+use crate::emit::{effects, integers, needed, print};
 use crate::faults::Faults;
 use crate::missing::Missing;
 use crate::node::FunctionMap;
@@ -270,7 +270,11 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         plain.extend(map.plain.iter().cloned());
         whole.extend(summary_of(&map).whole.iter().cloned());
         if let Some(item) = unit.versions(&map.name).get(map.version) {
-            helpers.extend(crate::emit::helper::helper_function(&map, item));
+            let printed = crate::emit::helper::helper_function(&map, item);
+            if map.errors.is_empty() {
+                diagnostics.extend(integers::undetermined_in_helper(&printed, &item.block));
+            }
+            helpers.extend(printed);
         }
     }
 
@@ -436,6 +440,7 @@ fn derive_map(
     diagnostics: &mut Diagnostics,
     plain: &mut Vec<Ident>,
 ) -> (TokenStream, Summary) {
+    let failed = !map.errors.is_empty();
     diagnostics.extend(map.errors);
     plain.extend(map.plain);
 
@@ -457,7 +462,11 @@ fn derive_map(
 
     let nodes = effects::remove_settled(map.nodes);
     let summary = summarize(&nodes, start);
-    (print::print(&nodes, &needed::needed(&nodes)), summary)
+    let printed = print::print(&nodes, &needed::needed(&nodes));
+    if !failed {
+        diagnostics.extend(integers::undetermined(&printed, &h.item.block));
+    }
+    (printed, summary)
 }
 
 /// Checks the assertions in the handler's attribute, and warns about results that are probably not intended.
