@@ -115,13 +115,13 @@ pub(super) struct Variable {
 /// What is known about the type of a local where it is moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
-    /// Only what its views say.
+    /// It is not known to be something that cannot be cloned.
     Unknown,
     /// It is a `&mut`.
     Reference,
     /// Its type is `Clone`.
     Cloneable,
-    /// Its type is a parameter or `dyn`, which need not be `Clone`.
+    /// It holds a `&mut`, or its type is a parameter or `dyn`, which need not be `Clone`.
     Opaque,
 }
 
@@ -225,9 +225,15 @@ impl Pass<'_, '_> {
             Owner::Reference => Keeping::Reborrowed,
             Owner::Cloneable => Keeping::Cloned,
             Owner::Opaque => Keeping::Impossible,
-            Owner::Unknown if v.views.iter().any(|view| self.is_exclusive(*view)) => Keeping::Impossible,
+            Owner::Unknown if self.has_stored(id) => Keeping::Impossible,
             Owner::Unknown => Keeping::Cloned,
         }
+    }
+
+    /// Checks whether a view is stored in a local after its declaration.
+    pub(super) fn has_stored(&self, id: VariableId) -> bool {
+        let site = &self.variable(id).site;
+        self.facts.stored.contains_key(site) || self.learned.stored.contains_key(site)
     }
 
     /// Checks whether the current point is in a loop in which a local of the code around that loop is used.

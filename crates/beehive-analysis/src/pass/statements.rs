@@ -2,7 +2,7 @@
 
 use super::Pass;
 use super::closures::yields_values;
-use super::scope::{Kind, Known, Owner};
+use super::scope::{Kind, Known};
 use crate::known::{MacroKind, macro_kind};
 use crate::node::{Node, is_pure, touches_state};
 use crate::syntax::{
@@ -429,7 +429,7 @@ impl Pass<'_, '_> {
         let printed_initial = self.printed_owned(initial);
 
         let views = self.bound_views(declared, initial);
-        let owner = if refutable { Owner::Unknown } else { self.owner(declared, initial) };
+        let owner = self.owner(declared, initial);
         let defines = self.with_owner(owner, |pass| pass.bind_views(declared, views, &known, refutable));
         if let Expr::Closure(closure) = peel(initial)
             && yields_values(closure)

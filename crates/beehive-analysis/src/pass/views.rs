@@ -41,7 +41,8 @@ impl Pass<'_, '_> {
     /// Like [`Self::bind`], for bindings that may be views into the locals that `of` names.
     pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
         let views = self.bound_views(p, of);
-        self.bind_views(p, views, kind, refutable)
+        let owner = self.owner(p, of);
+        self.with_owner(owner, |pass| pass.bind_views(p, views, kind, refutable))
     }
 
     pub(super) fn bind_views(&mut self, p: &Pat, views: Views, kind: &Kind, refutable: bool) -> Variables {
@@ -67,20 +68,71 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Says what is known about the type of a local with this declaration and value.
-    pub(super) fn owner(&self, declared: &Pat, initial: &Expr) -> Owner {
-        let of = match declared {
+    /// Says what is known about the type of the locals that a pattern binds to an expression or to parts of it.
+    pub(super) fn owner(&self, declared: &Pat, of: &Expr) -> Owner {
+        let whole = match declared {
             Pat::Type(t) => return owner_of_type(&t.ty),
-            Pat::Ident(i) if i.by_ref.is_none() => peel(initial),
-            _ => return Owner::Unknown,
+            Pat::Ident(i) => i.by_ref.is_none() && i.subpat.is_none(),
+            _ => false,
         };
-        match of {
-            Expr::Reference(r) if r.mutability.is_some() => Owner::Reference,
-            Expr::Path(p) => match p.path.get_ident().and_then(|i| self.find(i)) {
-                Some(id) => self.variable(id).owner,
-                None => Owner::Unknown,
-            },
+        let of_place = |p: &syn::ExprPath| p.path.get_ident().and_then(|i| self.find(i));
+        match peel(of) {
+            Expr::Reference(r) if r.mutability.is_some() && whole => Owner::Reference,
+            Expr::Path(p) if whole => of_place(p).map_or(Owner::Unknown, |id| self.variable(id).owner),
+            e if self.holds(e) => Owner::Opaque,
             _ => Owner::Unknown,
+        }
+    }
+
+    /// Checks whether the value of an expression visibly holds a `&mut`, or something else that is not `Clone`.
+    /// Unlike [`Self::views`], this overlooks what only a type would tell.
+    fn holds(&self, e: &Expr) -> bool {
+        let yields = |b: &syn::Block| match b.stmts.last() {
+            Some(syn::Stmt::Expr(e, None)) => self.holds(e),
+            _ => false,
+        };
+        match peel(e) {
+            Expr::Reference(r) => r.mutability.is_some() || self.holds(&r.expr),
+            Expr::Path(p) => match p.path.get_ident().and_then(|i| self.find(i)) {
+                Some(id) => {
+                    matches!(self.variable(id).owner, Owner::Reference | Owner::Opaque) || self.has_stored(id)
+                }
+                None => false,
+            },
+            Expr::Field(f) => self.holds(&f.base),
+            Expr::Index(i) => self.holds(&i.expr),
+            Expr::Try(t) => self.holds(&t.expr),
+            Expr::Tuple(t) => t.elems.iter().any(|e| self.holds(e)),
+            Expr::Array(t) => t.elems.iter().any(|e| self.holds(e)),
+            Expr::Struct(s) => s.fields.iter().any(|f| self.holds(&f.expr)),
+            Expr::MethodCall(c) => {
+                let method = c.method.to_string();
+                let drains = matches!(method.as_str(), "drain" | "splice" | "extract_if");
+                let passes_on = !owns_its_result(&method) && !call_only_reads(&method, c.args.len());
+                drains || returns_mutable_view(&method) || passes_on && self.holds(&c.receiver)
+            }
+            Expr::Call(c) => {
+                let name = match peel(&c.func) {
+                    Expr::Path(p) => last_name(&p.path),
+                    _ => return true,
+                };
+                let returned = self.unit.versions(&name).iter().any(|item| {
+                    matches!(&item.sig.output, syn::ReturnType::Type(_, ty) if mentions_mutable_views(ty.to_token_stream()))
+                });
+                // a function that takes a `&mut` may be one of this block that returns something else
+                let passes_on = is_upper(&name) || self.unit.versions(&name).is_empty();
+                returned || returns_mutable_view(&name) || passes_on && c.args.iter().any(|a| self.holds(a))
+            }
+            Expr::Closure(_) => !self.views(e).is_empty(),
+            Expr::Macro(m) => mentions_mutable_views(m.mac.tokens.clone()),
+            Expr::Block(b) => yields(&b.block),
+            Expr::If(i) => {
+                yields(&i.then_branch) || i.else_branch.as_ref().is_some_and(|(_, e)| self.holds(e))
+            }
+            Expr::Match(m) => m.arms.iter().any(|a| self.holds(&a.body)),
+            // what `break` gives a loop
+            Expr::Loop(l) => l.body.to_token_stream().to_string().contains("& mut"),
+            _ => false,
         }
     }
 

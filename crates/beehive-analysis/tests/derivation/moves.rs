@@ -121,6 +121,15 @@ fn a_value_that_several_branches_move_is_cloned_wherever_it_stands() {
         assert!(map.contains(text), "{body}\n    {map}");
     }
 
+    // it is computed by a change of something else, and holds no view of that
+    for body in [
+        "let mut k = 0; let n = loop { k += 1; if k > m.a { break k; } }; if self.e.contains(&m.b) { self.t.put((n, 1), 1); } else { self.d.put(n, 1); }",
+        "let n = { let mut v = m.items.clone(); v.sort(); v }; if self.e.contains(&m.b) { self.q.put((n, 1), 1); } else { self.d.put(n.len(), 1); }",
+        "let mut it = m.items.iter(); let n = it.next().copied(); if self.e.contains(&m.b) { self.q.put((n, 1), 1); } else { self.q.put((n, 2), 1); }",
+    ] {
+        assert!(map(body).contains("::core::clone::Clone::clone(&n),1"), "{}", map(body));
+    }
+
     // a loop may come back to it
     let body = "let v = m.items.clone(); for q in &m.items { if self.e.contains(q) { let w = v; self.d.put(w.len(), 1); break; } }";
     assert!(map(body).contains("letw=::core::clone::Clone::clone(&v);"), "{}", map(body));
@@ -139,6 +148,12 @@ fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
         "let run: Box<dyn Fn(u64) -> u64> = Box::new(|q| q ^ 1); if self.e.contains(&m.b) { let f = run; self.d.put(f(m.a), 1); } else { self.e.put(run(m.b), 1); }",
         "let mut v = m.items.clone(); let it = v.iter_mut(); if self.e.contains(&m.b) { for q in it { self.d.put(*q, 1); } } else { for q in it { self.e.put(*q, 1); } }",
         "let mut v = m.items.clone(); let it = v.drain(..); if self.e.contains(&m.b) { let w = (it, 1); for q in w.0 { self.d.put(q, 1); } } else { for q in it { self.e.put(q, 1); } }",
+        "let mut change = || { n ^= 1; n }; if self.e.contains(&m.b) { let mut run = change; self.d.put(run(), 1); } else { let mut run = change; self.e.put(run(), 1); }",
+        "let mut views = vec![]; views.push(&mut n); if self.e.contains(&m.b) { for q in views { self.d.put(*q, 1); } } else { for q in views { self.e.put(*q, 1); } }",
+        "let mut slot = None; slot = Some(&mut n); if self.e.contains(&m.b) { if let Some(q) = slot { self.d.put(*q, 1); } } else if let Some(q) = slot { self.e.put(*q, 1); }",
+        "let mut v = m.items.clone(); for q in v.iter_mut() { if self.e.contains(&m.b) { let r = q; self.d.put(*r, 1); } else { let r = q; self.e.put(*r, 1); } }",
+        "let mut o = m.opt; if let Some(q) = &mut o { if self.e.contains(&m.b) { let r = q; self.d.put(*r, 1); } else { let r = q; self.e.put(*r, 1); } }",
+        "let r = std::convert::identity(&mut n); if self.e.contains(&m.b) { let q = r; self.d.put(*q, 1); } else { self.e.put(*r, 1); }",
     ];
     for body in cases.map(|body| format!("let mut n = m.a; {body}")) {
         let found = errors(&handler(&body));

@@ -384,6 +384,11 @@ pub(super) const DECLARED_BY_CHANGE: &[(Of, &str)] = &[
     (Of::Number, "let {v} = loop { let q = {n}; if q > 1 { break q; } break 4; };"),
     (Of::Number, "let mut k = 0; let {v} = loop { k += 1; if k > {n} % 3 { break k; } };"),
     (Of::Number, "let {v} = m.items.iter().copied().map(|q| { let r = q ^ 1; r }).max().unwrap_or({n});"),
+    // integers without a written type
+    (Of::Number, "let mut {v} = 0; for q in &m.items { {v} += 1; if *q > {n} { {v} ^= 1; } }"),
+    (Of::Number, "let mut k = 1; for q in &m.items { k = k * 2 % 7; } let {v} = k ^ {n};"),
+    (Of::Number, "let {v} = if m.flag { 3 } else { 4 };"),
+    (Of::Number, "let mut {v} = 9; for k in [1, 2] { {v} ^= k; if k > {n} { {v} = 2; } }"),
     (Of::List, "let mut {v} = vec![]; for q in &m.items { if *q > {n} { {v}.push(*q); } }"),
     (
         Of::List,
@@ -504,6 +509,20 @@ pub(super) const MOVES: &[&str] = &[
     "let moved = (|q: {T}| q)({v}); self.touch{i}(moved.len() as u64);",
     "match m.kind { Kind::A(_) => { let moved = {v}; self.touch{i}(moved.len() as u64); } _ => drop({v}) }",
     "let moved = move || {v}.len() as u64; self.touch{i}(moved());",
+    // in branches between which state decides
+    "if self.e.contains(&m.b) { let moved = {v}; self.touch{i}(moved.len() as u64); } else { let other = ({v}, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
+    "if self.e.contains(&m.b) { let moved = if m.flag { {v} } else { Default::default() }; self.touch{i}(moved.len() as u64); } else { let other = { let inner = {v}; inner }; self.touch{i}(other.len() as u64 + 1); }",
+    "if self.e.contains(&m.b) { let moved = loop { break {v}; }; self.touch{i}(moved.len() as u64); } else { let other: {T}; other = {v}; self.touch{i}(other.len() as u64 + 1); }",
+    "if self.e.contains(&m.b) { let moved = move || {v}.len() as u64; self.touch{i}(moved()); } else { drop({v}); }",
+    "match self.e.get(&m.b).copied() { Some(1..) => { let moved = Some({v}); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } _ => { for q in [{v}] { self.touch{i}(q.len() as u64 + 1); } } }",
+    "for q in &m.items { if self.e.contains(q) { let moved = {v}; self.touch{i}(moved.len() as u64); break; } }",
+    "match ({v}, m.flag) { (moved, true) if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } (other, _) => { self.touch{i}(other.len() as u64 + 1); } }",
+    // a `&mut`, or what holds one
+    "let mut own = {v}; let r = &mut own; if self.e.contains(&m.b) { let moved = r; self.touch{i}(moved.len() as u64); } else { let other = (r, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
+    "let mut own = {v}; let r: &mut {T} = &mut own; match r { moved if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } other => { self.touch{i}(other.len() as u64 + 1); } }",
+    "let mut own = {v}; let ref mut r = own; if self.e.contains(&m.b) { let moved = Some(r); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } else { let other = r; self.touch{i}(other.len() as u64 + 1); }",
+    "let mut own = {v}; let slot = Some(&mut own); if self.e.contains(&m.b) { if let Some(q) = &slot { self.touch{i}(q.len() as u64); } } else if let Some(q) = slot { self.e.put(m.a, q.len() as u64); }",
+    "if self.e.contains(&m.b) { let mut own = {v}; { let views = vec![&mut own]; for r in views { let q = r; self.touch{i}(q.len() as u64); } } }",
 ];
 
 /// Bodies that are refused, most because state decides a key. `{i}` is the number of the handler.
