@@ -36,6 +36,71 @@ pub(crate) fn builds_any_type(method: &str) -> bool {
     matches!(method, "into" | "try_into" | "unwrap_or_default" | "default")
 }
 
+/// Checks for a method that yields items of an iterator or of a collection, or values computed from them, and not
+/// the iterator or a part of the collection.
+pub(crate) fn yields_items(method: &str) -> bool {
+    matches!(
+        method,
+        "next"
+            | "next_back"
+            | "next_if"
+            | "next_if_eq"
+            | "nth"
+            | "nth_back"
+            | "last"
+            | "fold"
+            | "rfold"
+            | "try_fold"
+            | "reduce"
+            | "find"
+            | "rfind"
+            | "find_map"
+            | "min"
+            | "min_by"
+            | "min_by_key"
+            | "max"
+            | "max_by"
+            | "max_by_key"
+            | "collect"
+            | "partition"
+            | "unzip"
+            | "pop"
+            | "pop_back"
+            | "pop_first"
+            | "pop_front"
+            | "pop_last"
+            | "remove"
+            | "swap_remove"
+            | "split_off"
+    )
+}
+
+/// Checks for a method that makes an iterator from an iterator.
+pub(crate) fn adapts(method: &str) -> bool {
+    matches!(
+        method,
+        "chain"
+            | "enumerate"
+            | "filter"
+            | "filter_map"
+            | "flat_map"
+            | "flatten"
+            | "fuse"
+            | "inspect"
+            | "map"
+            | "map_while"
+            | "peekable"
+            | "rev"
+            | "scan"
+            | "skip"
+            | "skip_while"
+            | "step_by"
+            | "take"
+            | "take_while"
+            | "zip"
+    )
+}
+
 /// Checks whether a method copies a value in a way that keeps what the value shares (`Rc`, `&Cell`).
 pub(crate) fn keeps_sharing(method: &str) -> bool {
     matches!(method, "clone" | "cloned" | "copied" | "to_owned" | "to_vec")

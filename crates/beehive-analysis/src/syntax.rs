@@ -241,16 +241,23 @@ pub(crate) fn pattern_name(p: &Pat) -> Option<&Ident> {
 
 /// Returns the names that an expression itself binds: parameters of its closures, and names in its patterns.
 pub(crate) fn bound_inside(e: &Expr) -> Vec<String> {
-    struct Bound(Vec<String>);
-
-    impl<'ast> Visit<'ast> for Bound {
-        fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-            self.0.push(p.ident.to_string());
-            visit::visit_pat_ident(self, p)
-        }
-    }
-
     let mut bound = Bound(vec![]);
     bound.visit_expr(e);
     bound.0
+}
+
+/// Returns the names that a pattern binds.
+pub(crate) fn bound_by(p: &Pat) -> Vec<String> {
+    let mut bound = Bound(vec![]);
+    bound.visit_pat(p);
+    bound.0
+}
+
+struct Bound(Vec<String>);
+
+impl<'ast> Visit<'ast> for Bound {
+    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+        self.0.push(p.ident.to_string());
+        visit::visit_pat_ident(self, p)
+    }
 }

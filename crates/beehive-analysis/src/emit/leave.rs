@@ -7,12 +7,12 @@
 use crate::faults::{Fault, Faults};
 use crate::known::{MacroKind, macro_kind, passes_on};
 use crate::methods::takes_itself;
-use crate::syntax::{bound_inside, is_error, is_quiet, peel};
+use crate::syntax::{bound_by, is_error, is_quiet, pattern_name, peel};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, Item, Stmt, Token};
+use syn::{Block, Expr, Item, Pat, Stmt, Token};
 
 /// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
@@ -88,28 +88,43 @@ pub(crate) enum Keeping {
 pub(crate) struct Locals<'l> {
     /// What the map does with a local where an expression would move it.
     pub keeping: &'l dyn Fn(&Ident) -> Keeping,
+    /// Whether the map clones a field of a local where an expression would move it out of the local, given whether
+    /// it does so by a pattern.
+    pub parts: &'l dyn Fn(&Ident, &syn::Member, bool) -> bool,
     /// Whether a local is the context, whose calls as statements are left out.
     pub context: &'l dyn Fn(&Ident) -> bool,
 }
 
-/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map. `owned` is set
-/// where the value of the expression is moved.
+/// What the code around an expression does with its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    /// It reads or borrows it.
+    Read,
+    /// It takes it apart by a pattern, which moves only what the pattern binds.
+    Matched,
+    /// It moves it.
+    Taken,
+}
+
+/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
 pub(crate) fn moved(
     e: &Expr,
-    owned: bool,
+    used: Use,
     control: &[Control],
     locals: &Locals<'_>,
     faults: Faults,
 ) -> TokenStream {
-    if stands(e) && !(owned && matches!(peel(e), Expr::Path(_))) {
+    if stands(e) && !(used != Use::Read && matches!(peel(e), Expr::Path(_) | Expr::Field(_))) {
         return e.to_token_stream();
     }
 
-    let mut moving = Moving { control, locals, faults, bound: bound_inside(e) };
+    let mut moving = Moving { control, locals, faults, bound: vec![] };
     let mut e = e.clone();
     moving.visit_expr_mut(&mut e);
-    if owned {
-        moving.keep(&mut e);
+    match used {
+        Use::Read => {}
+        Use::Matched => moving.keep_matched(&mut e),
+        Use::Taken => moving.keep(&mut e),
     }
     e.into_token_stream()
 }
@@ -163,7 +178,7 @@ struct Moving<'c> {
     control: &'c [Control],
     locals: &'c Locals<'c>,
     faults: Faults,
-    /// The names that the expression itself binds.
+    /// The names that the expression itself binds around the current point. They are not those of locals.
     bound: Vec<String>,
 }
 
@@ -173,38 +188,101 @@ impl Moving<'_> {
     }
 
     /// Clones or reborrows a local instead of moving it, where several branches may do so.
-    fn keep(&self, e: &mut Expr) {
+    fn keep(&mut self, e: &mut Expr) {
         match e {
             Expr::Paren(p) => self.keep(&mut p.expr),
             Expr::Group(p) => self.keep(&mut p.expr),
-            Expr::Path(p) => {
-                let Some(name) = p.path.get_ident().filter(|name| self.bound.iter().all(|b| *name != b))
-                else {
-                    return;
-                };
-                match (self.locals.keeping)(name) {
-                    Keeping::Moved | Keeping::Impossible => {}
-                    Keeping::Cloned => *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p))),
-                    Keeping::Reborrowed => *e = Expr::Verbatim(quote!((&mut *#p))),
-                }
+            Expr::Path(p) => match self.keeping(&p.path) {
+                Keeping::Moved | Keeping::Impossible => {}
+                Keeping::Cloned => *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p))),
+                Keeping::Reborrowed => *e = Expr::Verbatim(quote!((&mut *#p))),
+            },
+            // a part of a local that is moved out of it
+            Expr::Field(f) if self.keeps_part(f, false) => {
+                *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#f)))
             }
             // what a block or a branch yields
             Expr::Block(b) => self.keep_last(&mut b.block),
             Expr::Unsafe(b) => self.keep_last(&mut b.block),
             Expr::If(i) => {
-                self.keep_last(&mut i.then_branch);
+                self.within(|moving| {
+                    moving.bind_tests(&i.cond);
+                    moving.keep_last(&mut i.then_branch)
+                });
                 if let Some((_, otherwise)) = &mut i.else_branch {
                     self.keep(otherwise)
                 }
             }
-            Expr::Match(m) => m.arms.iter_mut().for_each(|a| self.keep(&mut a.body)),
+            Expr::Match(m) => {
+                for a in &mut m.arms {
+                    self.within(|moving| {
+                        moving.bind(&a.pat);
+                        moving.keep(&mut a.body)
+                    })
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Like [`Self::keep`], for an expression that a pattern takes apart. The pattern may move nothing out of a field.
+    fn keep_matched(&mut self, e: &mut Expr) {
+        match e {
+            Expr::Paren(p) => self.keep_matched(&mut p.expr),
+            Expr::Field(f) if !self.keeps_part(f, true) => {}
+            e => self.keep(e),
+        }
+    }
+
+    fn keeps_part(&self, f: &syn::ExprField, matched: bool) -> bool {
+        part(f)
+            .is_some_and(|(name, member)| self.is_local(name) && (self.locals.parts)(name, member, matched))
+    }
+
+    /// Says what the map does with a local that is moved at the current point.
+    fn keeping(&self, path: &syn::Path) -> Keeping {
+        match path.get_ident().filter(|name| self.is_local(name)) {
+            Some(name) => (self.locals.keeping)(name),
+            None => Keeping::Moved,
+        }
+    }
+
+    /// Checks whether a name is not bound by the expression itself.
+    fn is_local(&self, name: &Ident) -> bool {
+        self.bound.iter().all(|b| name != b)
+    }
+
+    /// Calls `run` in a scope of its own.
+    fn within(&mut self, run: impl FnOnce(&mut Self)) {
+        let outside = self.bound.len();
+        run(self);
+        self.bound.truncate(outside);
+    }
+
+    fn bind(&mut self, p: &Pat) {
+        self.bound.extend(bound_by(p))
+    }
+
+    /// Binds the names of the `let`s in a condition.
+    fn bind_tests(&mut self, condition: &Expr) {
+        match condition {
+            Expr::Let(l) => self.bind(&l.pat),
+            Expr::Binary(b) => {
+                self.bind_tests(&b.left);
+                self.bind_tests(&b.right)
+            }
+            Expr::Paren(p) => self.bind_tests(&p.expr),
+            Expr::Group(p) => self.bind_tests(&p.expr),
             _ => {}
         }
     }
 
     /// Lets a `move` closure capture a clone of each local that several branches may move.
     fn kept_by(&self, c: &syn::ExprClosure) -> Option<Expr> {
-        let locals = captured(c).into_iter().filter(|name| self.bound.iter().all(|b| name != b));
+        let inputs: Vec<String> = c.inputs.iter().flat_map(bound_by).collect();
+        let locals = captured(c)
+            .into_iter()
+            .filter(|name| self.is_local(name) && inputs.iter().all(|input| name != input));
         let kept: Vec<_> = locals
             .filter_map(|name| match (self.locals.keeping)(&name) {
                 Keeping::Moved | Keeping::Impossible => None,
@@ -215,10 +293,111 @@ impl Moving<'_> {
         (!kept.is_empty()).then(|| Expr::Verbatim(quote!({ #(#kept)* #c })))
     }
 
-    fn keep_last(&self, b: &mut Block) {
-        if let Some(Stmt::Expr(e, None)) = b.stmts.last_mut() {
-            self.keep(e)
+    fn keep_last(&mut self, b: &mut Block) {
+        self.within(|moving| {
+            for s in &b.stmts {
+                if let Stmt::Local(l) = s {
+                    moving.bind(&l.pat)
+                }
+            }
+            if let Some(Stmt::Expr(e, None)) = b.stmts.last_mut() {
+                moving.keep(e)
+            }
+        })
+    }
+}
+
+/// Returns the local that a field belongs to and the outermost of the fields, `a` in `local.a.b`.
+fn part(f: &syn::ExprField) -> Option<(&Ident, &syn::Member)> {
+    match peel(&f.base) {
+        Expr::Path(p) => Some((p.path.get_ident()?, &f.member)),
+        Expr::Field(base) => part(base),
+        _ => None,
+    }
+}
+
+impl Moving<'_> {
+    /// Visits the parts of an expression, each in the scope of the names that are bound around it. The value that
+    /// a pattern takes apart is outside of the scope of that pattern: `if let Some(name) = name`.
+    fn visit_inside(&mut self, e: &mut Expr) {
+        match e {
+            Expr::If(i) => {
+                self.within(|moving| {
+                    moving.visit_test(&mut i.cond);
+                    moving.visit_block_mut(&mut i.then_branch)
+                });
+                if let Some((_, otherwise)) = &mut i.else_branch {
+                    self.visit_expr_mut(otherwise)
+                }
+            }
+            Expr::While(w) => self.within(|moving| {
+                moving.visit_test(&mut w.cond);
+                moving.visit_block_mut(&mut w.body)
+            }),
+            Expr::Match(m) => {
+                self.visit_expr_mut(&mut m.expr);
+                for a in &mut m.arms {
+                    self.within(|moving| {
+                        moving.bind(&a.pat);
+                        moving.visit_arm_mut(a)
+                    })
+                }
+            }
+            Expr::ForLoop(l) => {
+                self.visit_expr_mut(&mut l.expr);
+                self.within(|moving| {
+                    moving.bind(&l.pat);
+                    moving.visit_block_mut(&mut l.body)
+                })
+            }
+            Expr::Let(_) => self.visit_test(e),
+            e => visit_mut::visit_expr_mut(self, e),
         }
+    }
+
+    /// Visits the arguments of a macro that evaluates each of them once.
+    fn visit_arguments(&mut self, m: &mut syn::Macro) {
+        let repeat = |input: syn::parse::ParseStream<'_>| {
+            let value: Expr = input.parse()?;
+            let semicolon: Token![;] = input.parse()?;
+            input.parse::<TokenStream>().map(|count| (value, semicolon, count))
+        };
+        if let Ok((mut value, semicolon, count)) = m.parse_body_with(repeat) {
+            self.visit_expr_mut(&mut value);
+            self.keep(&mut value);
+            m.tokens = quote!(#value #semicolon #count);
+        } else if let Ok(mut values) = m.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated) {
+            for value in &mut values {
+                self.visit_expr_mut(value);
+                self.keep(value);
+            }
+            m.tokens = values.into_token_stream();
+        }
+    }
+
+    /// Visits a condition, whose later operands are in the scope of its earlier `let`s.
+    fn visit_test(&mut self, condition: &mut Expr) {
+        match condition {
+            Expr::Binary(b) if matches!(b.op, syn::BinOp::And(_)) => {
+                self.visit_test(&mut b.left);
+                self.visit_test(&mut b.right)
+            }
+            Expr::Let(l) => {
+                self.visit_expr_mut(&mut l.expr);
+                self.keep_matched(&mut l.expr);
+                self.bind(&l.pat)
+            }
+            e => self.visit_expr_mut(e),
+        }
+    }
+}
+
+/// Checks for a macro whose arguments are moved: `vec!` and `pure!`.
+fn keeps_arguments(m: &syn::Macro) -> bool {
+    let vec = m.path.segments.last().is_some_and(|s| s.ident == "vec");
+    match macro_kind(&m.path) {
+        MacroKind::Trust => true,
+        kind => vec && kind == MacroKind::Pure,
     }
 }
 
@@ -245,7 +424,7 @@ impl VisitMut for Moving<'_> {
             return;
         }
 
-        visit_mut::visit_expr_mut(self, e);
+        self.visit_inside(e);
         match e {
             Expr::Tuple(t) => t.elems.iter_mut().for_each(|e| self.keep(e)),
             Expr::Array(t) => t.elems.iter_mut().for_each(|e| self.keep(e)),
@@ -262,8 +441,7 @@ impl VisitMut for Moving<'_> {
                 }
                 c.args.iter_mut().for_each(|e| self.keep(e))
             }
-            Expr::Let(l) => self.keep(&mut l.expr),
-            Expr::Match(m) => self.keep(&mut m.expr),
+            Expr::Match(m) => self.keep_matched(&mut m.expr),
             Expr::Assign(a) => self.keep(&mut a.right),
             Expr::Repeat(r) => self.keep(&mut r.expr),
             Expr::Binary(b) if appends(b) => self.keep(&mut b.left),
@@ -287,6 +465,7 @@ impl VisitMut for Moving<'_> {
                 let leave = self.leave(false);
                 *e = Expr::Verbatim(leave);
             }
+            Expr::Macro(m) if keeps_arguments(&m.mac) => self.visit_arguments(&mut m.mac),
             Expr::Macro(m) if passes_on(&m.mac) => {
                 // logging is left out
                 let inner = m.mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
@@ -331,11 +510,19 @@ impl VisitMut for Moving<'_> {
         visit_mut::visit_stmt_mut(self, s)
     }
 
+    fn visit_block_mut(&mut self, b: &mut Block) {
+        self.within(|moving| visit_mut::visit_block_mut(moving, b))
+    }
+
     fn visit_local_mut(&mut self, l: &mut syn::Local) {
         visit_mut::visit_local_mut(self, l);
         if let Some(init) = &mut l.init {
-            self.keep(&mut init.expr)
+            match pattern_name(&l.pat) {
+                Some(_) => self.keep(&mut init.expr),
+                None => self.keep_matched(&mut init.expr),
+            }
         }
+        self.bind(&l.pat)
     }
 
     fn visit_item_mut(&mut self, _: &mut Item) {}

@@ -311,6 +311,8 @@ impl Pass<'_, '_> {
 
         // the condition is evaluated in every iteration, so it is part of the loop
         self.enter(site, w.label.as_ref(), true, depth);
+        // printed before its patterns bind names, which may be those of the locals that they take apart
+        let printed = self.printed(&w.cond);
         let (mut all, mut first, mut later) = (Value::default(), vec![], vec![]);
 
         for c in conjuncts(&w.cond) {
@@ -398,7 +400,7 @@ impl Pass<'_, '_> {
                 self.error_at(w.while_token.span(), ONLY_STATE_ENDS)
             }
             let label = w.label.as_ref().map(|l| l.to_token_stream());
-            out.push(Node::While { label, condition: self.printed(&w.cond), value: all, body });
+            out.push(Node::While { label, condition: printed, value: all, body });
         }
 
         self.close_scope();

@@ -2,7 +2,7 @@
 
 use super::Pass;
 use super::scope::{Kind, Known};
-use crate::emit::leave::Keeping;
+use crate::emit::leave::{Keeping, Use};
 use crate::node::{Node, is_pure};
 use crate::syntax::{conjuncts, peel};
 use crate::value::{Site, Value};
@@ -175,8 +175,8 @@ impl Pass<'_, '_> {
         all.and(guards);
         let scrutinee = match state_guard {
             // the map matches it once for each arm, which may move it
-            true => self.printed_keeping(&m.expr, true, &|name| self.kept_for_each_arm(name)),
-            false => self.printed_owned(&m.expr),
+            true => self.printed_keeping(&m.expr, Use::Matched, &|name| self.kept_for_each_arm(name)),
+            false => self.printed_matched(&m.expr),
         };
 
         if state_guard {

@@ -15,7 +15,7 @@ mod scope;
 mod statements;
 mod views;
 
-use crate::emit::leave::{Control, Keeping, Locals, moved};
+use crate::emit::leave::{Control, Keeping, Locals, Use, moved};
 use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::{is_context, names};
@@ -93,6 +93,8 @@ pub(crate) struct Pass<'u, 'a> {
     once: &'u Once,
     /// Types and traits that the function itself declares.
     own_types: Vec<Ident>,
+    /// Those of its types for which it neither derives nor implements `Clone`.
+    uncloned_types: Vec<Ident>,
     /// Names of macros that the function itself declares or imports.
     own_macros: Vec<String>,
 }
@@ -127,6 +129,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             item,
             once,
             own_types: vec![],
+            uncloned_types: vec![],
             own_macros: vec![],
         }
     }
@@ -219,17 +222,23 @@ impl<'u, 'a> Pass<'u, 'a> {
 
     /// Returns an expression as it is printed into the map at this point.
     fn printed(&self, e: &Expr) -> TokenStream {
-        self.printed_keeping(e, false, &|name| self.keeping(name))
+        self.printed_keeping(e, Use::Read, &|name| self.keeping(name))
     }
 
-    /// Like [`Self::printed`], for a place that takes ownership.
+    /// Like [`Self::printed`], for an expression whose value is moved.
     fn printed_owned(&self, e: &Expr) -> TokenStream {
-        self.printed_keeping(e, true, &|name| self.keeping(name))
+        self.printed_keeping(e, Use::Taken, &|name| self.keeping(name))
     }
 
-    fn printed_keeping(&self, e: &Expr, owned: bool, keeping: &dyn Fn(&Ident) -> Keeping) -> TokenStream {
-        let locals = Locals { keeping, context: &|name| self.is_envelope(name) };
-        moved(e, owned, &self.control, &locals, self.unit.faults)
+    /// Like [`Self::printed`], for an expression that a pattern takes apart.
+    fn printed_matched(&self, e: &Expr) -> TokenStream {
+        self.printed_keeping(e, Use::Matched, &|name| self.keeping(name))
+    }
+
+    fn printed_keeping(&self, e: &Expr, used: Use, keeping: &dyn Fn(&Ident) -> Keeping) -> TokenStream {
+        let parts = |name: &Ident, member: &syn::Member, matched| self.keeps_part(name, member, matched);
+        let locals = Locals { keeping, parts: &parts, context: &|name| self.is_envelope(name) };
+        moved(e, used, &self.control, &locals, self.unit.faults)
     }
 
     fn mentions(&self) -> &[String] {

@@ -13,10 +13,10 @@ use crate::emit::leave::{Keeping, captured};
 use crate::faults::Fault;
 use crate::methods::takes_itself;
 use crate::similar::similar;
-use crate::syntax::{bound_inside, peel, peel_copies};
+use crate::syntax::{bound_inside, names, peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
 use crate::words::words;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,10 +117,14 @@ pub(super) struct Variable {
 pub(super) enum Owner {
     /// It is not known to be something that cannot be cloned.
     Unknown,
-    /// It is a `&mut`.
-    Reference,
+    /// It is a `&mut`. `holds` says whether what it refers to may hold a `&mut` itself.
+    Reference { holds: bool },
+    /// It is a `&`, which is `Copy`.
+    Shared,
     /// Its type is `Clone`.
     Cloneable,
+    /// It is a tuple or a struct, and not a reference to one. `cloned` says whether it may be `Clone` as a whole.
+    Built { cloned: bool },
     /// It holds a `&mut`, or its type is a parameter or `dyn`, which need not be `Clone`.
     Opaque,
 }
@@ -218,15 +222,32 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Checks whether the map clones a field of a local where the handler moves the field out of it.
+    /// What is only matched by a pattern may stay where it is, unless the local certainly owns it.
+    pub(super) fn keeps_part(&self, name: &Ident, member: &syn::Member, matched: bool) -> bool {
+        let Some(id) = self.find(name).filter(|_| self.is_outside(name)) else { return false };
+        let built = matches!(self.variable(id).owner, Owner::Built { .. }) && !self.has_stored(id);
+        (built || !matched && self.kept(id) == Keeping::Cloned)
+            && (self.is_in_loop_of(id) || self.is_used_again(name, member))
+    }
+
+    /// Checks whether a field of a local, or the whole local, is mentioned elsewhere.
+    fn is_used_again(&self, name: &Ident, member: &syn::Member) -> bool {
+        let member = member.to_token_stream().to_string();
+        // the declaration of the local is one of the mentions
+        mentions_of(self.item.to_token_stream(), name, &member) > 2
+    }
+
     /// Says how the map can keep a local that it also uses by value.
     pub(super) fn kept(&self, id: VariableId) -> Keeping {
         let v = self.variable(id);
         match v.owner {
-            Owner::Reference => Keeping::Reborrowed,
+            Owner::Reference { .. } => Keeping::Reborrowed,
+            Owner::Shared => Keeping::Moved,
             Owner::Cloneable => Keeping::Cloned,
-            Owner::Opaque => Keeping::Impossible,
-            Owner::Unknown if self.has_stored(id) => Keeping::Impossible,
-            Owner::Unknown => Keeping::Cloned,
+            Owner::Opaque | Owner::Built { cloned: false } => Keeping::Impossible,
+            Owner::Unknown | Owner::Built { .. } if self.has_stored(id) => Keeping::Impossible,
+            Owner::Unknown | Owner::Built { .. } => Keeping::Cloned,
         }
     }
 
@@ -418,7 +439,8 @@ impl Pass<'_, '_> {
                 let bare = i.by_ref.is_none() && i.mutability.is_none() && i.subpat.is_none();
                 if !(refutable && bare && i.ident.to_string().starts_with(char::is_uppercase)) {
                     let by_reference = i.by_ref.is_some() && i.mutability.is_some();
-                    let owner = if by_reference { Owner::Reference } else { self.scopes.owner };
+                    let holds = matches!(self.scopes.owner, Owner::Reference { .. } | Owner::Opaque);
+                    let owner = if by_reference { Owner::Reference { holds } } else { self.scopes.owner };
                     self.with_owner(owner, |pass| {
                         pass.declare(&i.ident, Site::of(i), kind, i.mutability.is_some(), defines)
                     });
@@ -650,6 +672,32 @@ impl Pass<'_, '_> {
 /// Returns a name without the mark of a raw identifier. A format string captures `r#type` as `{type}`.
 fn unraw(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
+}
+
+/// Returns how often tokens mention a name, other than for a field that is not `member`.
+fn mentions_of(tokens: TokenStream, name: &Ident, member: &str) -> usize {
+    let mut found = 0;
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(t) = tokens.next() {
+        match t {
+            TokenTree::Ident(i) if i == *name => {
+                let dot = tokens.next_if(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == '.'));
+                // `local.0.1` has one token, `0.1`, for both fields
+                let other = dot.and(tokens.peek()).is_some_and(|t| {
+                    let field = t.to_string();
+                    field.split('.').next() != Some(member)
+                });
+                found += usize::from(!other);
+            }
+            TokenTree::Group(g) => found += mentions_of(g.stream(), name, member),
+            literal => {
+                let mut captured = vec![];
+                names(literal.into(), &mut captured);
+                found += captured.iter().filter(|n| name == *n).count()
+            }
+        }
+    }
+    found
 }
 
 /// Returns the expression whose value a block yields.

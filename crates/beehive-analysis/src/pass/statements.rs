@@ -114,9 +114,24 @@ impl Pass<'_, '_> {
                     _ => return,
                 };
                 self.own_types.push(name.clone());
+                let attributes = match item {
+                    Item::Struct(i) => &i.attrs[..],
+                    Item::Enum(i) => &i.attrs[..],
+                    Item::Union(i) => &i.attrs[..],
+                    _ => &[],
+                };
+                if !attributes.iter().any(derives_clone) {
+                    self.uncloned_types.push(name.clone());
+                }
                 out.push(Node::Item(item.to_token_stream()))
             }
-            Item::Impl(i) if self.is_own_type(&i.self_ty) => out.push(Node::Item(item.to_token_stream())),
+            Item::Impl(i) if self.is_own_type(&i.self_ty) => {
+                if i.trait_.as_ref().is_some_and(|t| last_name(&t.0) == "Clone") {
+                    let of = i.self_ty.to_token_stream().to_string();
+                    self.uncloned_types.retain(|name| *name != of);
+                }
+                out.push(Node::Item(item.to_token_stream()))
+            }
             Item::Const(_) | Item::Static(_) | Item::Type(_) => out.push(Node::Item(item.to_token_stream())),
             // a copy of the impl of a type outside of the function would conflict with it
             _ => {}
@@ -426,7 +441,10 @@ impl Pass<'_, '_> {
             alias,
             unordered: value.unordered.clone(),
         });
-        let printed_initial = self.printed_owned(initial);
+        let printed_initial = match pattern_name(declared) {
+            Some(_) => self.printed_owned(initial),
+            None => self.printed_matched(initial),
+        };
 
         let views = self.bound_views(declared, initial);
         let owner = self.owner(declared, initial);
@@ -536,4 +554,12 @@ fn jumps(e: &Expr) -> bool {
 fn ends_in_macro(e: &Expr) -> bool {
     matches!(peel(e), Expr::Block(b)
         if matches!(b.block.stmts.last(), Some(Stmt::Macro(_) | Stmt::Expr(Expr::Macro(_), _))))
+}
+
+fn derives_clone(a: &syn::Attribute) -> bool {
+    let mut derived = vec![];
+    if a.path().is_ident("derive") {
+        names(a.meta.to_token_stream(), &mut derived);
+    }
+    derived.iter().any(|name| name == "Clone")
 }

@@ -13,8 +13,10 @@ use crate::borrows::{borrowed_mutably, takes_mutable_references};
 use crate::faults::Fault;
 use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
 use crate::methods::{
-    builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
+    adapts, builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
+    yields_items,
 };
+use crate::pass::closures::yields_values;
 use crate::syntax::{last_name, names, peel};
 use crate::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
 use crate::value::{Taint, VariableId, Variables, Why};
@@ -71,17 +73,37 @@ impl Pass<'_, '_> {
     /// Says what is known about the type of the locals that a pattern binds to an expression or to parts of it.
     pub(super) fn owner(&self, declared: &Pat, of: &Expr) -> Owner {
         let whole = match declared {
+            Pat::Type(t) if self.is_uncloned(t.ty.to_token_stream()) => {
+                return Owner::Built { cloned: false };
+            }
             Pat::Type(t) => return owner_of_type(&t.ty),
             Pat::Ident(i) => i.by_ref.is_none() && i.subpat.is_none(),
             _ => false,
         };
         let of_place = |p: &syn::ExprPath| p.path.get_ident().and_then(|i| self.find(i));
         match peel(of) {
-            Expr::Reference(r) if r.mutability.is_some() && whole => Owner::Reference,
+            Expr::Reference(r) if r.mutability.is_some() && whole => {
+                Owner::Reference { holds: self.holds(&r.expr) }
+            }
+            Expr::Reference(r) if whole && !self.holds(&r.expr) => Owner::Shared,
             Expr::Path(p) if whole => of_place(p).map_or(Owner::Unknown, |id| self.variable(id).owner),
             e if self.holds(e) => Owner::Opaque,
+            Expr::Struct(_) | Expr::Tuple(_) if whole => {
+                Owner::Built { cloned: !self.is_uncloned(of.to_token_stream()) }
+            }
+            Expr::Call(c) if self.is_uncloned(c.func.to_token_stream()) => Owner::Built { cloned: false },
             _ => Owner::Unknown,
         }
+    }
+
+    /// Checks whether tokens name a type that the function itself declares without `Clone`.
+    fn is_uncloned(&self, tokens: proc_macro2::TokenStream) -> bool {
+        if self.uncloned_types.is_empty() {
+            return false;
+        }
+        let mut mentioned = vec![];
+        names(tokens, &mut mentioned);
+        mentioned.iter().any(|name| self.uncloned_types.iter().any(|of| of == name))
     }
 
     /// Checks whether the value of an expression visibly holds a `&mut`, or something else that is not `Clone`.
@@ -95,7 +117,8 @@ impl Pass<'_, '_> {
             Expr::Reference(r) => r.mutability.is_some() || self.holds(&r.expr),
             Expr::Path(p) => match p.path.get_ident().and_then(|i| self.find(i)) {
                 Some(id) => {
-                    matches!(self.variable(id).owner, Owner::Reference | Owner::Opaque) || self.has_stored(id)
+                    matches!(self.variable(id).owner, Owner::Reference { .. } | Owner::Opaque)
+                        || self.has_stored(id)
                 }
                 None => false,
             },
@@ -108,6 +131,9 @@ impl Pass<'_, '_> {
             Expr::MethodCall(c) => {
                 let method = c.method.to_string();
                 let drains = matches!(method.as_str(), "drain" | "splice" | "extract_if");
+                if yields_items(&method) || method == "take" && c.args.is_empty() {
+                    return self.holds_items(e);
+                }
                 let passes_on = !owns_its_result(&method) && !call_only_reads(&method, c.args.len());
                 drains || returns_mutable_view(&method) || passes_on && self.holds(&c.receiver)
             }
@@ -133,6 +159,46 @@ impl Pass<'_, '_> {
             // what `break` gives a loop
             Expr::Loop(l) => l.body.to_token_stream().to_string().contains("& mut"),
             _ => false,
+        }
+    }
+
+    /// Checks whether the items of an iterator visibly hold a `&mut`. A `&mut` to the iterator is not one.
+    fn holds_items(&self, e: &Expr) -> bool {
+        match peel(e) {
+            Expr::Reference(r) => self.holds(&r.expr),
+            Expr::Path(p) => {
+                match p.path.get_ident().and_then(|i| self.find(i)).map(|id| self.variable(id)) {
+                    Some(Variable { owner: Owner::Reference { holds }, .. }) => *holds,
+                    _ => self.holds(e),
+                }
+            }
+            Expr::MethodCall(c) => {
+                let method = c.method.to_string();
+                let closure = c.args.last().and_then(|a| match peel(a) {
+                    Expr::Closure(closure) => Some(closure),
+                    _ => None,
+                });
+                // the first value of a `fold` is one of its results
+                let given = || c.args.iter().any(|a| !matches!(peel(a), Expr::Closure(_)) && self.holds(a));
+                match (method.as_str(), closure) {
+                    (
+                        "map" | "filter_map" | "flat_map" | "map_while" | "scan" | "find_map",
+                        Some(closure),
+                    )
+                    | ("fold" | "rfold" | "try_fold", Some(closure))
+                        if yields_values(closure) =>
+                    {
+                        given()
+                    }
+                    // they yield what they take out of the collection
+                    ("by_ref" | "drain" | "splice" | "extract_if", _) => self.holds_items(&c.receiver),
+                    (method, _) if adapts(method) || yields_items(method) => {
+                        self.holds_items(&c.receiver) || given()
+                    }
+                    _ => self.holds(e),
+                }
+            }
+            e => self.holds(e),
         }
     }
 
@@ -477,8 +543,10 @@ pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
 
 fn owner_of_type(ty: &Type) -> Owner {
     match ty {
-        Type::Reference(r) if r.mutability.is_some() => Owner::Reference,
-        Type::Reference(_) => Owner::Cloneable,
+        Type::Reference(r) if r.mutability.is_some() => {
+            Owner::Reference { holds: owner_of_type(&r.elem) == Owner::Opaque || holds_references(&r.elem) }
+        }
+        Type::Reference(_) => Owner::Shared,
         ty => {
             let mut mentioned = vec![];
             names(ty.to_token_stream(), &mut mentioned);
@@ -489,5 +557,14 @@ fn owner_of_type(ty: &Type) -> Owner {
                 false => Owner::Unknown,
             }
         }
+    }
+}
+
+/// Checks whether a type is a `&mut`, or visibly an iterator over them.
+fn holds_references(ty: &Type) -> bool {
+    matches!(ty, Type::Reference(r) if r.mutability.is_some()) || {
+        let mut mentioned = vec![];
+        names(ty.to_token_stream(), &mut mentioned);
+        mentioned.iter().any(|name| name.ends_with("Mut") || name == "Drain")
     }
 }

@@ -139,6 +139,84 @@ fn a_value_that_several_branches_move_is_cloned_wherever_it_stands() {
 }
 
 #[test]
+fn a_value_is_kept_where_a_pattern_binds_its_name_again() {
+    let kept = "::core::clone::Clone::clone(&o)";
+    for branches in [
+        "if self.e.contains(&m.b) { if let Some(o) = o { self.d.put(o, 1); } } else if let Some(o) = o { self.e.put(o, 1); }",
+        "if self.e.contains(&m.b) { match o { Some(o) => { self.d.put(o, 1); } None => {} } } else { match o { Some(o) => { self.e.put(o, 1); } None => {} } }",
+        "if self.e.contains(&m.b) { let Some(o) = o else { return }; self.d.put(o, 1); } else { let Some(o) = o else { return }; self.e.put(o, 1); }",
+        "if self.e.contains(&m.b) { for o in o { self.d.put(o, 1); } } else { for o in o { self.e.put(o, 1); } }",
+        "if self.e.contains(&m.b) { let k = { let o = o; o.unwrap_or(m.a) }; self.d.put(k, 1); } else { let k = { let (o, _) = (o, 1); o.unwrap_or(m.a) }; self.e.put(k, 1); }",
+        "if self.e.contains(&m.b) { let k = if let Some(o) = o && o > 1 { o } else { 1 }; self.d.put(k, 1); } else { let k = match o { Some(o) if o > 1 => o, _ => 2 }; self.e.put(k, 1); }",
+        "if self.e.contains(&m.b) { let k = (|o: Option<u64>| o.unwrap_or(1))(o); self.d.put(k, 1); } else { let k = (move |o: Option<u64>| o.unwrap_or(2))(o); self.e.put(k, 1); }",
+        "match self.e.get(&m.b) { Some(1) => { while let Some(o) = o { self.d.put(o, 1); break; } } _ => { if let Some(o @ 1..) = o { self.e.put(o, 1); } } }",
+    ] {
+        let map = map(&format!("let o = Some(m.a); {branches}"));
+        assert_eq!(map.matches(kept).count(), 2, "{branches}\n    {map}");
+    }
+
+    // inside of the pattern's scope, the name is not that of the local
+    let body = "let o = Some(m.a); if self.e.contains(&m.b) { let k = match o { Some(o) => { let q = o; q } None => 1 }; self.d.put(k, 1); } else { self.e.put(o.unwrap_or(2), 1); }";
+    assert!(map(body).contains("Some(o)=>{letq=o;q}"), "{}", map(body));
+}
+
+#[test]
+fn a_part_that_several_branches_move_is_cloned() {
+    for (moves, text) in [
+        ("let w = p.0; self.d.put(w.len(), 1);", "letw=::core::clone::Clone::clone(&p.0);"),
+        ("let w = Some(p.0); self.q.put((w, 1), 1);", "Some(::core::clone::Clone::clone(&p.0))"),
+        ("for k in p.0 { self.d.put(k, 1); }", "forkin::core::clone::Clone::clone(&p.0){"),
+        (
+            "let w = p.0.into_iter().max(); self.q.put((w, 1), 1);",
+            "::core::clone::Clone::clone(&p.0).into_iter()",
+        ),
+        ("let w = vec![p.0]; self.d.put(w.len(), 1);", "vec![::core::clone::Clone::clone(&p.0)]"),
+        ("if let [k, ..] = p.0[..] { self.d.put(k, 1); }", "iflet[k,..]=p.0[..]{"),
+        ("let [w] = [p.0]; self.d.put(w.len(), 1);", "[::core::clone::Clone::clone(&p.0)]"),
+        ("let w = p; self.d.put(w.0.len(), 1);", "letw=::core::clone::Clone::clone(&p);"),
+    ] {
+        let body = format!(
+            "let p = (m.items.clone(), m.a); if self.e.contains(&m.b) {{ {moves} }} else {{ let u = p.0; self.e.put(u.len(), 1); }}"
+        );
+        let map = map(&body);
+        assert!(map.contains(text), "{body}\n    {map}");
+    }
+
+    // by a pattern: only out of what is certainly no reference
+    let body = "let p = (Some(m.items.clone()), m.a); if self.e.contains(&m.b) { if let Some(w) = p.0 { self.d.put(w.len(), 1); } } else if let Some(w) = p.0 { self.e.put(w.len(), 1); }";
+    assert_eq!(map(body).matches("::core::clone::Clone::clone(&p.0)").count(), 2, "{}", map(body));
+    let body = "let p = &m.inner; if self.e.contains(&m.b) { if let 1.. = p.id { self.d.put(p.id, 1); } } else { let k = p.id; self.e.put(k, 1); }";
+    assert!(!map(body).contains("Clone::clone"), "{}", map(body));
+    // another part, which only one branch moves, need not be `Clone`
+    let body = "let p = (m.items.clone(), vec![m.a]); if self.e.contains(&m.b) { let w = p.0; self.d.put(w.len(), 1); } else { let w = p.1; self.e.put(w.len(), 1); }";
+    assert!(!map(body).contains("clone(&p."), "{}", map(body));
+    // a type of the body without `Clone`: its parts are cloned, the whole is not
+    let own = "struct P { t: Vec<u64>, k: u64 } let p = P { t: m.items.clone(), k: m.a };";
+    let body = format!(
+        "{own} if self.e.contains(&m.b) {{ let w = p.t; self.d.put(w.len(), 1); }} else {{ let w = p.t; self.e.put(w.len(), p.k); }}"
+    );
+    assert_eq!(map(&body).matches("::core::clone::Clone::clone(&p.t)").count(), 2, "{}", map(&body));
+}
+
+#[test]
+fn what_a_reference_yields_is_not_a_reference() {
+    for value in [
+        "let rest = &mut m.items.iter(); let n = rest.by_ref().take(1).fold(2, |p, q| p ^ q);",
+        "let mut it = m.items.iter(); let r = &mut it; let n = r.next();",
+        "let mut v = m.items.clone(); let r = &mut v; let n = r.pop();",
+        "let mut v = m.items.clone(); let n = v.drain(..).max();",
+        "let mut v = m.items.clone(); let n = v.iter_mut().map(|q| *q ^ 1).max();",
+        "let mut v = m.items.clone(); let r: &mut Vec<u64> = &mut v; let n = r.iter().copied().last();",
+        "let mut o = m.opt; let r = &mut o; let n = r.take();",
+    ] {
+        let body = format!(
+            "{value} if self.e.contains(&m.b) {{ self.q.put((n, 1), 1); }} else {{ self.q.put((n, 2), 1); }}"
+        );
+        assert!(map(&body).contains("(::core::clone::Clone::clone(&n),1)"), "{body}\n{}", map(&body));
+    }
+}
+
+#[test]
 fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
     let cases = [
         "let slot = Some(&mut n); if self.e.contains(&m.b) { if let Some(q) = slot { self.d.put(*q, 1); } } else if let Some(q) = slot { self.e.put(*q, 1); }",
@@ -153,6 +231,10 @@ fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
         "let mut slot = None; slot = Some(&mut n); if self.e.contains(&m.b) { if let Some(q) = slot { self.d.put(*q, 1); } } else if let Some(q) = slot { self.e.put(*q, 1); }",
         "let mut v = m.items.clone(); for q in v.iter_mut() { if self.e.contains(&m.b) { let r = q; self.d.put(*r, 1); } else { let r = q; self.e.put(*r, 1); } }",
         "let mut o = m.opt; if let Some(q) = &mut o { if self.e.contains(&m.b) { let r = q; self.d.put(*r, 1); } else { let r = q; self.e.put(*r, 1); } }",
+        "let mut v = m.items.clone(); let q = v.iter_mut().find(|q| **q > 1); if self.e.contains(&m.b) { let r = q; self.q.put((r, 1), 1); } else { let r = q; self.q.put((r, 2), 1); }",
+        "let mut v = m.items.clone(); let mut views: Vec<&mut u64> = v.iter_mut().collect(); let q = views.pop(); if self.e.contains(&m.b) { let r = q; self.q.put((r, 1), 1); } else { let r = q; self.q.put((r, 2), 1); }",
+        "let mut v = m.items.clone(); let r = &mut v.iter_mut(); let q = r.next(); if self.e.contains(&m.b) { let r = q; self.q.put((r, 1), 1); } else { let r = q; self.q.put((r, 2), 1); }",
+        "struct P(Vec<u64>); let p = P(m.items.clone()); if self.e.contains(&m.b) { let P(w) = p; self.d.put(w.len(), 1); } else { let P(w) = p; self.e.put(w.len(), 1); }",
         "let r = std::convert::identity(&mut n); if self.e.contains(&m.b) { let q = r; self.d.put(*q, 1); } else { self.e.put(*r, 1); }",
     ];
     for body in cases.map(|body| format!("let mut n = m.a; {body}")) {

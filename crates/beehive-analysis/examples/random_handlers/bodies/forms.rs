@@ -517,6 +517,20 @@ pub(super) const MOVES: &[&str] = &[
     "match self.e.get(&m.b).copied() { Some(1..) => { let moved = Some({v}); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } _ => { for q in [{v}] { self.touch{i}(q.len() as u64 + 1); } } }",
     "for q in &m.items { if self.e.contains(q) { let moved = {v}; self.touch{i}(moved.len() as u64); break; } }",
     "match ({v}, m.flag) { (moved, true) if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } (other, _) => { self.touch{i}(other.len() as u64 + 1); } }",
+    // by patterns that bind the moved name again
+    "let own = Some({v}); if self.e.contains(&m.b) { if let Some(own) = own { self.touch{i}(own.len() as u64); } } else if let Some(own) = own { self.touch{i}(own.len() as u64 + 1); }",
+    "let own = Some({v}); if self.e.contains(&m.b) { match own { Some(own) if own.len() > 1 => self.touch{i}(own.len() as u64), _ => {} } } else { let Some(own) = own else { return Ok(()) }; self.touch{i}(own.len() as u64 + 1); }",
+    "let own = {v}; if self.e.contains(&m.b) { let q = { let own = own; own.len() }; self.touch{i}(q as u64); } else { let q = (|own: {T}| own.len())(own); self.touch{i}(q as u64 + 1); }",
+    "let own = [{v}]; if self.e.contains(&m.b) { for own in own { self.touch{i}(own.len() as u64); } } else { let q = match own { [own] => own.len() as u64 }; self.touch{i}(q + 1); }",
+    // a part of a local
+    "let own = ({v}, {n}); if self.e.contains(&m.b) { let moved = own.0; self.touch{i}(moved.len() as u64); } else { let other = (own.0, 1u64); self.touch{i}(other.0.len() as u64 ^ own.1); }",
+    "struct Own { v: {T}, n: u64 } let own = Own { v: {v}, n: {n} }; if self.e.contains(&m.b) { let moved = Some(own.v); self.touch{i}(moved.map_or(1, |q| q.len() as u64)); } else { let other = own.v; self.touch{i}(other.len() as u64 ^ own.n); }",
+    "let own = (Some({v}), {n}); if self.e.contains(&m.b) { if let Some(q) = own.0 { self.touch{i}(q.len() as u64); } } else if let Some(q) = own.0 { self.touch{i}(q.len() as u64 ^ own.1); }",
+    "if self.e.contains(&m.b) { let moved = vec![{v}]; self.touch{i}(moved[0].len() as u64); } else { let other = vec![{v}; 2]; self.touch{i}(other[1].len() as u64 + 1); }",
+    // what a `&mut` yields is not one
+    "let mut own = {v}.len() as u64; let r = &mut own; *r ^= 1; let q = Some(*r); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.map_or(2, |q| q ^ 1)); }",
+    "let mut own = vec![{v}]; let r = &mut own; let q = r.pop(); if self.e.contains(&m.b) { self.touch{i}(q.map_or(1, |q| q.len() as u64)); } else { self.touch{i}(q.unwrap_or_default().len() as u64 + 2); }",
+    "let mut own = [{v}]; let q = own.iter_mut().map(|q| q.len() as u64).max(); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.unwrap_or(2) + 1); }",
     // a `&mut`, or what holds one
     "let mut own = {v}; let r = &mut own; if self.e.contains(&m.b) { let moved = r; self.touch{i}(moved.len() as u64); } else { let other = (r, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
     "let mut own = {v}; let r: &mut {T} = &mut own; match r { moved if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } other => { self.touch{i}(other.len() as u64 + 1); } }",
