@@ -332,6 +332,15 @@ impl Integers {
         match (of, method) {
             (_, "parse") if inferred => Type::Many(self.open()),
             (_, "sum" | "product") if inferred => Type::Open(self.open()),
+            // the argument has the type of the receiver
+            (
+                Type::Open(_),
+                "cmp" | "partial_cmp" | "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "max" | "min",
+            ) if c.args.len() == 1 => {
+                let other = c.args.first().map_or(Type::Known, |a| self.of(a));
+                let both = self.unite(of, other);
+                if matches!(method, "max" | "min") { both } else { Type::Known }
+            }
             (Type::Many(class), "unwrap_or") => {
                 let default = self.all(&c.args);
                 match self.unite(Type::Many(class), default) {

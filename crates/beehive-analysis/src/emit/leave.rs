@@ -308,7 +308,7 @@ impl Moving<'_> {
 }
 
 /// Returns the local that a field belongs to and the outermost of the fields, `a` in `local.a.b`.
-fn part(f: &syn::ExprField) -> Option<(&Ident, &syn::Member)> {
+pub(crate) fn part(f: &syn::ExprField) -> Option<(&Ident, &syn::Member)> {
     match peel(&f.base) {
         Expr::Path(p) => Some((p.path.get_ident()?, &f.member)),
         Expr::Field(base) => part(base),

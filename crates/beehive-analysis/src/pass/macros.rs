@@ -170,6 +170,9 @@ impl Pass<'_, '_> {
         out: &mut Vec<Node>,
     ) -> Value {
         let mut value = self.arguments(arguments, out);
+        if m.path.segments.last().is_some_and(|s| s.ident == "vec") {
+            arguments.expressions.iter().for_each(|e| self.moves(e, &mut value));
+        }
         if let Some((pattern, guard)) = &arguments.pattern {
             self.open_scope();
             let kind = match &value.taint {

@@ -9,7 +9,7 @@
 
 use super::Pass;
 use super::views::{EXCLUSIVE, GLOBAL, INTERIOR, Views, pseudo_variables};
-use crate::emit::leave::{Keeping, captured};
+use crate::emit::leave::{Keeping, captured, part};
 use crate::faults::Fault;
 use crate::methods::takes_itself;
 use crate::similar::similar;
@@ -231,6 +231,15 @@ impl Pass<'_, '_> {
             && (self.is_in_loop_of(id) || self.is_used_again(name, member))
     }
 
+    /// Checks whether a field may hold a `&mut` and is moved out of its local where several branches may do so.
+    fn loses_part(&self, name: &Ident, member: &syn::Member) -> bool {
+        self.find(name).filter(|_| self.is_outside(name)).is_some_and(|id| {
+            self.kept(id) == Keeping::Impossible
+                && !self.keeps_part(name, member, false)
+                && (self.is_in_loop_of(id) || self.is_used_again(name, member))
+        })
+    }
+
     /// Checks whether a field of a local, or the whole local, is mentioned elsewhere.
     fn is_used_again(&self, name: &Ident, member: &syn::Member) -> bool {
         let member = member.to_token_stream().to_string();
@@ -277,6 +286,13 @@ impl Pass<'_, '_> {
             Expr::Path(p) => {
                 let Some(name) = p.path.get_ident() else { return };
                 if keeping(name) == Keeping::Impossible {
+                    value.taint.get_or_insert(self.cannot_keep(name));
+                }
+            }
+            Expr::Field(f) => {
+                if let Some((name, member)) = part(f)
+                    && self.loses_part(name, member)
+                {
                     value.taint.get_or_insert(self.cannot_keep(name));
                 }
             }

@@ -76,7 +76,7 @@ impl Pass<'_, '_> {
             Pat::Type(t) if self.is_uncloned(t.ty.to_token_stream()) => {
                 return Owner::Built { cloned: false };
             }
-            Pat::Type(t) => return owner_of_type(&t.ty),
+            Pat::Type(t) => return owner_of_declared(&t.ty),
             Pat::Ident(i) => i.by_ref.is_none() && i.subpat.is_none(),
             _ => false,
         };
@@ -140,6 +140,7 @@ impl Pass<'_, '_> {
             Expr::Call(c) => {
                 let name = match peel(&c.func) {
                     Expr::Path(p) => last_name(&p.path),
+                    Expr::Closure(closure) => return !yields_values(closure),
                     _ => return true,
                 };
                 let returned = self.unit.versions(&name).iter().any(|item| {
@@ -538,6 +539,14 @@ pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
             None => owner_of_type(ty),
         },
         ty => owner_of_type(ty),
+    }
+}
+
+/// Like [`owner_of_type`], for a local, into which nothing can be stored that its type does not name.
+fn owner_of_declared(ty: &Type) -> Owner {
+    match owner_of_type(ty) {
+        Owner::Unknown if is_frozen(ty) => Owner::Cloneable,
+        owner => owner,
     }
 }
 

@@ -23,6 +23,8 @@ fn a_type_that_only_the_handler_knows_is_asked_for() {
         "for k in [1, 2, 3] { self.e.put(m.a, k); self.d.put(k.max(2), 1); }",
         "for n in (0..m.text.parse().unwrap_or(3) % 4).rev() { let s = m.opt.map_or(n, |q| q); self.d.put(n.max(1), s); }",
         "self.sub(m.a); } fn sub(&mut self, a: u64) { let mut n = 0; for _ in 0..a % 3 { n += 1; } self.e.put(a, n); self.d.put(n.min(5), 1);",
+        // the argument of a comparison has the same unknown type
+        "let mut n = 0; for _ in 0..3 { n += 1; } match n.cmp(&n) { std::cmp::Ordering::Less => { self.e.put(m.a, n); } _ => { let o = n.checked_sub(1); if o.is_some() { self.d.put(m.a, 1); } } }",
         // operators and literals
         "let n = 5_000_000_000; self.e.put(m.a, n); self.d.put(n as u64, 1);",
         "let mut n = 1; for _ in 0..40 { n = n * 2; } self.e.put(m.a, n); self.d.put((n % 7) as u64, 1);",

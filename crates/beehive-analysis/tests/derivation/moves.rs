@@ -182,6 +182,9 @@ fn a_part_that_several_branches_move_is_cloned() {
         assert!(map.contains(text), "{body}\n    {map}");
     }
 
+    // a closure that is called inside the literal is no view
+    let body = "let p = (m.items.clone(), ((|q: u64| q ^ 2)(m.b))); if self.e.contains(&m.b) { let w = p.0; self.d.put(w.len(), 1); } else { let w = (p.0, 1); self.e.put(w.0.len(), p.1); }";
+    assert_eq!(map(body).matches("::core::clone::Clone::clone(&p.0)").count(), 2, "{}", map(body));
     // by a pattern: only out of what is certainly no reference
     let body = "let p = (Some(m.items.clone()), m.a); if self.e.contains(&m.b) { if let Some(w) = p.0 { self.d.put(w.len(), 1); } } else if let Some(w) = p.0 { self.e.put(w.len(), 1); }";
     assert_eq!(map(body).matches("::core::clone::Clone::clone(&p.0)").count(), 2, "{}", map(body));
@@ -234,6 +237,8 @@ fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
         "let mut v = m.items.clone(); let q = v.iter_mut().find(|q| **q > 1); if self.e.contains(&m.b) { let r = q; self.q.put((r, 1), 1); } else { let r = q; self.q.put((r, 2), 1); }",
         "let mut v = m.items.clone(); let mut views: Vec<&mut u64> = v.iter_mut().collect(); let q = views.pop(); if self.e.contains(&m.b) { let r = q; self.q.put((r, 1), 1); } else { let r = q; self.q.put((r, 2), 1); }",
         "let mut v = m.items.clone(); let r = &mut v.iter_mut(); let q = r.next(); if self.e.contains(&m.b) { let r = q; self.q.put((r, 1), 1); } else { let r = q; self.q.put((r, 2), 1); }",
+        "let p = (m.a, &mut n); if self.e.contains(&m.b) { let r = p.1; self.d.put(*r, 1); } else { let r = (p.1, 1); self.e.put(*r.0, 1); }",
+        "let mut v = m.items.clone(); let it = v.iter_mut(); if self.e.contains(&m.b) { let w = vec![it]; for q in w { self.q.put((q, 1), 1); } } else { let w = vec![it]; for q in w { self.q.put((q, 2), 1); } }",
         "struct P(Vec<u64>); let p = P(m.items.clone()); if self.e.contains(&m.b) { let P(w) = p; self.d.put(w.len(), 1); } else { let P(w) = p; self.e.put(w.len(), 1); }",
         "let r = std::convert::identity(&mut n); if self.e.contains(&m.b) { let q = r; self.d.put(*q, 1); } else { self.e.put(*r, 1); }",
     ];
