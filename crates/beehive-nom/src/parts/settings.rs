@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Deserializer, de};
 
+/// For the macro, so that a crate that declares settings does not have to depend on serde.
+#[doc(hidden)]
+pub use serde;
+
 /// Declares the settings of an app as a struct for [`Config`](beehive::Config). Each field has a default and, in
 /// brackets, an optional range.
 ///
-/// Missing keys get their defaults. Unknown keys and numbers out of range are
-/// errors; no value is adjusted silently. The macro adds the default and the range
-/// to the documentation of each field. A crate that uses the macro needs `serde`.
+/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is adjusted silently.
+/// The macro adds the default and the range to the documentation of each field.
 ///
 /// ```
 /// beehive_nom::settings! {
@@ -52,15 +55,20 @@ macro_rules! settings {
             }
         }
 
-        impl<'de> ::serde::Deserialize<'de> for $name {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[derive(::serde::Deserialize)]
-                #[serde(deny_unknown_fields)]
+        impl<'de> $crate::parts::settings::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::parts::settings::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::std::result::Result<Self, D::Error> {
+                // a name of its own, which cannot be ambiguous in a crate that depends on serde, too
+                use $crate::parts::settings::serde as serde_of_settings;
+
+                #[derive(serde_of_settings::Deserialize)]
+                #[serde(crate = "serde_of_settings", deny_unknown_fields)]
                 struct Written {
                     $($key: Option<$crate::settings!(@written $type $(, $least, $most)?)>,)*
                 }
-                let written = Written::deserialize(deserializer)?;
-                Ok($name {
+                let written: Written = serde_of_settings::Deserialize::deserialize(deserializer)?;
+                ::std::result::Result::Ok($name {
                     $($key: written.$key.map_or_else(|| $default, |value| {
                         $crate::settings!(@value value $(, $least, $most)?)
                     }),)*
@@ -87,6 +95,7 @@ impl<'de, T: TryFrom<i64>, const LEAST: i64, const MOST: i64> Deserialize<'de> f
         }
     }
 }
+
 #[cfg(test)]
 mod tests {
     use crate::apps::firewall::FirewallSettings;
