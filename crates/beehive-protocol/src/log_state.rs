@@ -164,7 +164,7 @@ impl LogState {
                 let ids: Vec<MessageId> = all.flat_map(|acked| acked.messages()).collect();
                 ids.iter().for_each(|id| {
                     self.outbox.remove(id);
-                    // A sweep of an app of another log stays here until that log contains it.
+                    // A sweep for an app of another log stays here until that log has committed it.
                     self.sweeps.remove(id);
                 })
             }

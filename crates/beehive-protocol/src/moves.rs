@@ -12,10 +12,11 @@
 //!     Thaw        the bee continues in the source log
 //! ```
 //!
-//! The records are listed in the order of time: each is appended once the previous one is committed. A crash may leave
-//! any prefix of them. [`unfinished_moves`] then returns the records with which the next process finishes the move. This
-//! is the move of PROTOCOL 1.2 for a hive that has both logs. In that section, the registry decides between a hive that
-//! adopts the bee and a hive that thaws it. Here one process does both, so the entry `Adopt` is the decision.
+//! The drawing lists the records in the order in which they are appended. Each one is appended after the previous one
+//! is committed, so a crash leaves a prefix of them. [`unfinished_moves`] then returns the records with which the next
+//! process finishes the move. This is the move of PROTOCOL 1.2 for a hive that has both logs. There, source and target
+//! may be different hives, and the registry decides whether the target adopts the bee or the source thaws it. Here one
+//! process does both, so the record `Adopt` is the decision.
 
 use crate::{AppId, BeeId, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ impl LogState {
         let Some(image) = self.bees.remove(&(app, bee)) else { return };
         for lane in image.heir_of.into_iter().chain([LaneId::of_bee(app, bee)]) {
             self.frozen.remove(&lane);
-            // A sweep on this lane has not begun yet: a sweep that runs has the lane of its app.
+            // A sweep on this lane has not begun: a running sweep has the lane of its app.
             for messages in [ids_of(&self.outbox, lane), ids_of(&self.sweeps, lane)] {
                 messages.iter().for_each(|id| {
                     self.outbox.remove(id);
@@ -99,7 +100,8 @@ fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> 
 /// The next process must append them before it appends anything else.
 ///
 /// A frozen bee that another log has adopted is dropped. All other frozen bees are thawed, and all staged parts are
-/// forgotten. Therefore a bee that has moved must not end in its new log before the old log has dropped it.
+/// removed. If a bee ended in its new log before the old log dropped it, a restart would thaw the old copy. So a bee
+/// that has moved must not end before the old log has dropped it.
 pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
     let mut records = Vec::new();
     for (log, state) in logs.iter().enumerate() {

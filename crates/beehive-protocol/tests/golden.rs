@@ -1,6 +1,7 @@
-//! Logs outlive programs: the encoding of every kind of record is compared with bytes in a file that is checked in.
+//! A log may be older than the program that reads it. These tests compare the encoding of every kind of record with the
+//! bytes in a checked-in file.
 //!
-//! To change the format on purpose, run the test with `BEEHIVE_WRITE_GOLDEN=1` and review the difference.
+//! To change the format on purpose, run the test with `BEEHIVE_WRITE_GOLDEN=1`, and review the diff of the file.
 
 use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
@@ -214,7 +215,7 @@ fn marker() -> CrashMarker {
     CrashMarker { running: Some(suspect(None)), set_aside: vec![suspect(Some(CellId(1)))] }
 }
 
-/// Adds a line for a value: its name and its bytes. The bytes decode to the value again.
+/// Adds a line with the name and the encoded bytes of a value. Checks that the bytes decode to the value.
 fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, name: &str, value: &T) {
     let bytes = encode_many(value);
     assert_eq!(decode_many::<T>("a golden value", &bytes).as_ref(), Ok(value), "{name}");
@@ -226,8 +227,8 @@ fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, n
     let _ = writeln!(out, "{name} {hex}");
 }
 
-/// Checks that `values` are all variants of an enumeration, in their order. The encoding of a variant begins
-/// with its number, and the number after the last one must decode to nothing.
+/// Checks that `values` are all variants of an enumeration, in their order. The encoding of a variant begins with its
+/// number. Bytes that begin with the number after the last variant must not decode.
 fn are_all_variants<T: Serialize + DeserializeOwned + Debug>(values: &[T]) {
     for (number, value) in (0u8..).zip(values) {
         assert!(encode_many(value).starts_with(&[number]), "{value:?} is not variant {number}");
@@ -249,8 +250,8 @@ fn every_variant_has_a_golden_value() {
     are_all_variants(&every_shape());
 }
 
-/// The order of a sweep is part of the format, because a log keeps the cell at which a sweep goes on. Cells are
-/// ordered by the lowest 6 of their highest 16 bits, and then by the whole number.
+/// The order in which a sweep visits cells is part of the format, because a log contains the cell at which a sweep
+/// continues. Cells are ordered by the lowest 6 of their highest 16 bits, and then by the whole number.
 #[test]
 fn the_order_of_a_sweep_is_as_it_was() {
     assert_eq!(SWEEP_PARTS, 64);
@@ -286,7 +287,7 @@ fn every_encoding_is_as_it_was() {
     assert_eq!(lines.lines().count(), golden.lines().count(), "values were added or removed");
 }
 
-/// Two registries with the same history have the same bytes, whatever the order of their hash tables.
+/// Two registries with the same history have the same bytes, even if their hash tables iterate in different orders.
 #[test]
 fn equal_registries_have_equal_bytes() {
     let (one, other) = (ownership(), ownership());
@@ -300,7 +301,7 @@ fn equal_registries_have_equal_bytes() {
     assert_eq!(encode_many(&copy), encode_many(&grown));
 }
 
-/// Bytes that describe an impossible registry are refused.
+/// The decoder refuses bytes that describe an impossible registry.
 #[test]
 fn a_registry_that_breaks_an_invariant_is_not_decoded() {
     type Image = (u64, u64, BTreeMap<BeeId, Vec<CellId>>, BTreeMap<BeeId, BeeId>);
@@ -473,7 +474,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     ]
 }
 
-/// Decodes bytes as everything that can be in a log or come from another hive.
+/// Decodes bytes as each type that a log may contain or another hive may send.
 fn decode_as_all(bytes: &[u8]) {
     let _ = Entry::decode(bytes);
     let _ = decode_many::<LogState>("a state", bytes);
@@ -499,7 +500,8 @@ proptest! {
         decode_as_all(&bytes)
     }
 
-    /// Almost right is more dangerous than random: one byte changed, or the end cut off.
+    /// Nearly valid bytes reach more of the decoder than random bytes do. Here one byte is changed, or the end is cut
+    /// off.
     #[test]
     fn damaged_values_never_panic(record in any_record(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut values = vec![encode_many(&record), encode_many(&state()), encode_many(&ownership()), encode_many(&marker())];

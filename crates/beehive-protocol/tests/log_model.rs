@@ -1,4 +1,4 @@
-//! The state machine of the log, compared with a naive model that keeps lists of everything that ever happened.
+//! Compares the state machine of the log with a naive model, which keeps lists of everything that has happened.
 
 use beehive_protocol::{
     Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Entry, EntryNumber, HandlerId, HiveId, Input,
@@ -15,7 +15,7 @@ const OUTSIDE: [LaneId; 2] = [LaneId::passing(1), LaneId::lasting(1)];
 /// Lanes of bees whose records are in another log.
 const OF_ANOTHER_LOG: [LaneId; 2] = [LaneId::of_bee(AppId(7), BeeId(1)), LaneId::of_app(AppId(7))];
 
-/// What a hive may do next; numbers are taken modulo what there is.
+/// The next step of the hive. An index counts modulo the number of items to choose from.
 #[derive(Clone, Debug)]
 enum Step {
     /// A bee emits, and consumes the oldest messages in the outbox.
@@ -24,7 +24,7 @@ enum Step {
         emits: usize,
         consumes: usize,
     },
-    /// A bee consumes messages of a lane outside, possibly for the second time.
+    /// A bee consumes messages of an outside lane, possibly for the second time.
     FromOutside {
         bee: u64,
         lane: usize,
@@ -32,7 +32,7 @@ enum Step {
         count: u32,
         floor: u64,
     },
-    /// A bee consumes messages of a lane outside without effect, possibly before the log knows the bee.
+    /// A bee consumes messages of an outside lane without effect, possibly before the log contains the bee.
     Consumed {
         bee: u64,
         lane: usize,
@@ -40,7 +40,7 @@ enum Step {
         count: u32,
         floor: u64,
     },
-    /// A handler consumes a message without a bee.
+    /// A stateless handler consumes a message, so no bee is involved.
     Admit {
         lane: usize,
         seq: u64,
@@ -78,7 +78,7 @@ enum Step {
     Acked {
         count: usize,
     },
-    /// An entry that was executed on another state.
+    /// Applies an entry that was executed on another state.
     Stale {
         bee: u64,
     },
@@ -114,7 +114,7 @@ struct Bee {
     ops: Vec<(u8, Option<u8>)>,
     seen: HashSet<(LaneId, Seq)>,
     floors: BTreeMap<LaneId, Seq>,
-    /// All bees that ever merged into it, directly or through others.
+    /// All bees that have merged into it, directly or through other bees.
     merged: BTreeSet<BeeId>,
 }
 
@@ -128,9 +128,9 @@ impl Bee {
 #[derive(Default)]
 struct Model {
     bees: BTreeMap<BeeId, Bee>,
-    /// All messages that were emitted, oldest first, and whether each has been handled.
+    /// All emitted messages, oldest first, each with whether it has been handled.
     emitted: Vec<(MessageId, bool)>,
-    /// Sweeps: those that were reached, those that were visited, and whether it has reached all.
+    /// The sweeps, each with the cells that it has reached and not visited, and whether it has reached all cells.
     sweeps: Vec<(MessageId, BTreeSet<CellId>, bool)>,
     without_bee: HashSet<(LaneId, Seq, HandlerId)>,
     floors: BTreeMap<LaneId, Seq>,
@@ -147,7 +147,7 @@ impl Model {
     }
 }
 
-/// Drives state and model together.
+/// Applies each step to both the state and the model.
 #[derive(Default)]
 struct Run {
     state: LogState,
@@ -203,7 +203,8 @@ impl Run {
         }
     }
 
-    /// The bee of the model, with the cell that each record of it names. A cell whose bee has merged stays with the other.
+    /// Returns a bee of the model, and adds the cell that each record of this bee names. Returns `None` if the cell
+    /// belongs to another bee, with which this bee has merged.
     fn bee(&mut self, bee: u64) -> Option<&mut Bee> {
         let owned =
             self.model.bees.iter().any(|(id, other)| id.0 != bee && other.cells.contains(&CellId(bee)));
@@ -230,13 +231,13 @@ impl Run {
                 work.redo.push(Op { dict: 0, key: &[key], row: None, value: value_of });
                 self.bee(bee).unwrap().ops.push((key, value));
                 self.model.emitted.extend(ids.into_iter().map(|id| (id, false)));
-                // two bees that ran between two entries share one
+                // Two bees that ran between two entries share one record.
                 let mut turn = vec![Arc::new(work)];
                 if emits != 2 {
                     self.apply(Record::Turn(std::mem::take(&mut turn)))
                 }
 
-                // the receiver is one bee of another app
+                // The receiver is the only bee of another app.
                 let taken: Vec<_> = self.model.open().into_iter().take(consumes).collect();
                 let of = |id: &MessageId| Input {
                     lane: id.lane,
@@ -247,7 +248,7 @@ impl Run {
                 };
                 let (inputs, receiver) = (taken.iter().map(of).collect(), BeeId(100));
                 self.apply(if emits == 1 {
-                    // without effect
+                    // The messages had no effect.
                     let visits = Vec::new();
                     Record::Consumed(vec![Consumed { app: RECEIVER, bee: receiver, inputs, visits }])
                 } else {
@@ -275,7 +276,7 @@ impl Run {
             Step::Consumed { bee, lane, seq, count, floor } => {
                 let (bee, lane, floor) = (BeeId(bee), OUTSIDE[lane], Seq(floor));
                 let input = Input { lane, floor: Some(floor), seq: Seq(seq), count, part: Part::WHOLE };
-                // a bee that the log does not know has nothing to remember it by
+                // The log cannot record handled messages for a bee that it does not contain.
                 if let Some(of) = self.model.bees.get_mut(&bee) {
                     of.seen.extend((0..count as u64).map(|index| (lane, Seq(seq + index))));
                     let known = of.floors.entry(lane).or_default();
@@ -335,7 +336,7 @@ impl Run {
                     return;
                 }
                 let Some(gone) = self.model.bees.remove(&from) else {
-                    // a repeated or late statement changes nothing, not even the heirs
+                    // A repeated or late record changes nothing, not even the inherited lanes.
                     return self.apply(Record::Fuse { app: APP, from, into });
                 };
 
@@ -416,7 +417,8 @@ impl Run {
         }
     }
 
-    /// After a merge a bee is heir of exactly the lanes that lead to it and on which something waits.
+    /// After a merge, a bee has inherited only lanes of bees that have merged into it and that still have unhandled
+    /// messages.
     fn check_heirs(&self, into: BeeId) {
         let Some(bee) = self.model.bees.get(&into) else { return };
         let open: HashSet<LaneId> =
@@ -428,7 +430,8 @@ impl Run {
             .filter(|lane| open.contains(lane))
             .collect();
         let heirs = &self.state.bees[&(APP, into)].heir_of;
-        // a bee that was released and came again has a lane of the same id: the model forgets who merged into the first
+        // A bee that was released and created again has a lane with the same id. The model has forgotten which bees
+        // merged into the earlier bee.
         assert!(heirs.is_subset(&want), "{heirs:?} {want:?}");
     }
 
@@ -454,7 +457,7 @@ impl Run {
             let image = &state.bees[&(APP, *id)];
             assert_eq!(image.cells, bee.cells);
             for key in 0..BEES as u8 {
-                // the last change of each key
+                // The last change of each key counts.
                 let want = bee
                     .ops
                     .iter()
@@ -506,7 +509,7 @@ proptest! {
             run.check();
         }
 
-        // a follower that reads the same bytes has the same state
+        // A follower that reads the same bytes reaches the same state.
         let log: Vec<Vec<u8>> = run.entries.iter().map(Entry::encode).collect();
         let replayed = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
         prop_assert_eq!(replayed, run.state);

@@ -1,8 +1,8 @@
-//! Bees that move between logs, merge, send and crash, against a naive model that knows which message was handled.
+//! Bees move between logs, merge, send messages and crash. A naive model knows which messages have been handled.
 //!
-//! Each log is a [`LogState`]. The model plays everything around them: the network (which delivers any message again),
-//! the floors of the lanes, and the process that moves the bees and dies between any two records. `PROPTEST_CASES` sets
-//! the number of histories.
+//! Each log is a [`LogState`]. The model simulates everything around the logs: the network, which may deliver a message
+//! again; the floors of the lanes; and the process that moves the bees and may crash between any two records.
+//! `PROPTEST_CASES` sets the number of histories.
 
 use beehive_protocol::{
     Acked, Address, AppId, BeeId, BeeImage, CellId, Emit, EncodedCells, Entry, HiveId, Input, LaneId,
@@ -17,26 +17,26 @@ const BEES: u64 = 3;
 
 type Name = (AppId, BeeId);
 
-/// What happens next. Numbers are taken modulo what there is.
+/// The next step. An index counts modulo the number of items to choose from.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A bee handles nothing from outside and sends messages to bees of the other app.
+    /// A bee sends messages to a bee of the other app, without handling a message.
     Send { bee: usize, to: usize, count: u64 },
-    /// A message arrives that is in an outbox: for the first time, or again.
+    /// A message from an outbox arrives, for the first time or again.
     Deliver { message: usize, sends: bool },
-    /// The acknowledgment of a handled message is committed in a log, which may be the wrong one by now.
+    /// A log commits the acknowledgment of a handled message. The sender's outbox may have moved to another log.
     Acknowledge { message: usize, log: usize },
     /// A bee begins to move.
     BeginMove { bee: usize, to: usize },
-    /// A move makes its next step.
+    /// A move takes its next step.
     ContinueMove { bee: usize },
-    /// A log refuses to commit what a move has staged, so the bee stays.
+    /// The target log of a move commits nothing, so the bee stays in the source log.
     GiveUpMove { bee: usize },
-    /// A bee merges into another.
+    /// A bee merges into another one.
     Fuse { from: usize, into: usize },
-    /// A log commits what it was told last.
+    /// A log commits the records that nothing has waited for.
     Commit { log: usize },
-    /// The process dies, and the next one goes on from the logs.
+    /// The process crashes, and the next one continues from the logs.
     Crash,
 }
 
@@ -55,7 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How far a move has come.
+/// The last completed step of a move.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stage {
     Frozen,
@@ -65,25 +65,25 @@ enum Stage {
 }
 
 struct Bee {
-    /// The log that has it.
+    /// The log that contains the bee.
     log: usize,
     next: Seq,
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Where it is moving to.
+    /// The target log and the last completed step, if the bee is moving.
     moves: Option<(usize, Stage)>,
-    /// Number of copies that are yet to be dropped.
+    /// Number of frozen copies that other logs have not dropped yet.
     left: usize,
 }
 
 #[derive(Default)]
 struct Run {
     logs: Vec<LogState>,
-    /// Records that a log was told and has not committed.
+    /// For each log, records that were appended and are not committed.
     told: Vec<VecDeque<Record>>,
     bees: BTreeMap<Name, Bee>,
-    /// The bees that merged, and into which.
+    /// The bees that have merged, each with the bee into which it merged.
     merged: BTreeMap<Name, Name>,
-    /// All messages: their receivers.
+    /// All messages, with their receivers.
     sent: BTreeMap<MessageId, Name>,
     handled: BTreeSet<MessageId>,
     acknowledged: BTreeSet<MessageId>,
@@ -121,7 +121,7 @@ impl Run {
         run
     }
 
-    /// Commits a record, and first what the log was told before.
+    /// Commits a record, after all records that were appended to the log before.
     fn commit(&mut self, log: usize, record: Record) {
         while let Some(earlier) = self.told[log].pop_front() {
             if let Record::Drop { app, bee } = earlier {
@@ -138,7 +138,7 @@ impl Run {
         assert!(state.apply(&Entry { number, after, record }));
     }
 
-    /// Returns the bee that a message for `name` goes to now.
+    /// Returns the bee that now receives messages for `name`.
     fn owner(&self, mut name: Name) -> Name {
         while let Some(into) = self.merged.get(&name) {
             name = *into
@@ -154,12 +154,12 @@ impl Run {
         *self.bees.keys().nth(index % self.bees.len()).expect("there is a bee")
     }
 
-    /// Returns the messages that a live outbox has to contain.
+    /// Returns the messages that must be in an outbox.
     fn open(&self) -> Vec<MessageId> {
         self.sent.keys().filter(|id| !self.acknowledged.contains(id)).copied().collect()
     }
 
-    /// Returns the log that has the outbox of a lane, and whether the outbox is frozen.
+    /// Returns the log that contains the outbox of a lane, and whether the outbox is frozen.
     fn outbox_of(&self, lane: LaneId) -> (usize, bool) {
         let bee = &self.bees[&self.owner(lane.bee().expect("all lanes are those of bees"))];
         (bee.log, bee.moves.is_some())
@@ -372,7 +372,7 @@ impl Run {
         }
     }
 
-    /// Lets everything come to rest.
+    /// Completes all moves and handles all messages.
     fn finish(&mut self) {
         for name in self.bees.keys().copied().collect::<Vec<_>>() {
             while self.bees[&name].moves.is_some() {

@@ -1,4 +1,4 @@
-//! The state machine of the registry, with ten thousand random proposals, many of them late or repeated.
+//! Applies ten thousand random proposals to the state machine of the registry. Many of them are late or repeated.
 
 use beehive_protocol::codec::{decode_many, encode_many, split_integer};
 use beehive_protocol::{BeeId, CellId, CellSet, Decision, Ownership, Proposal};
@@ -19,11 +19,12 @@ impl Random {
     }
 }
 
-/// The naive model: the owner of each cell. The registry decides who wins a claim, and the model checks that it may.
+/// The naive model: the owner of each cell. The registry decides which bee wins a claim, and the model checks that this
+/// bee may win.
 #[derive(Default)]
 struct Model {
     owners: HashMap<CellId, BeeId>,
-    /// Bees that do not exist any more.
+    /// Bees that no longer exist.
     gone: HashSet<BeeId>,
 }
 
@@ -78,7 +79,8 @@ fn proposal(random: &mut Random, bees: u64) -> Proposal {
             let count = 1 + random.below(4);
             Proposal::Claim { cells: (0..count).map(|_| CellId(random.below(CELLS))).collect::<CellSet>() }
         }
-        // not only merges that were decided: any bees, also those that are gone and those that never were
+        // The two bees are arbitrary: the registry need not have decided to merge them, and they may be gone or may
+        // never have existed.
         6..8 => Proposal::Fused {
             from: BeeId(1 + random.below(bees + 2)),
             into: BeeId(1 + random.below(bees + 2)),
@@ -87,7 +89,7 @@ fn proposal(random: &mut Random, bees: u64) -> Proposal {
     }
 }
 
-/// What a state is, apart from the number of proposals applied.
+/// Returns the encoded state without the number of applied proposals.
 fn contents(ownership: &Ownership) -> Vec<u8> {
     let bytes = encode_many(ownership);
     let (_index, rest) = split_integer(&bytes).unwrap();
@@ -103,7 +105,7 @@ fn a_cell_has_one_owner_whatever_is_proposed() {
 
         for number in 0..PROPOSALS {
             let proposal = match random.below(4) {
-                // a late or repeated one
+                // A late or repeated proposal.
                 0 if !past.is_empty() => past[random.below(past.len() as u64) as usize].clone(),
                 _ => proposal(&mut random, bees),
             };
@@ -125,7 +127,7 @@ fn a_cell_has_one_owner_whatever_is_proposed() {
     }
 }
 
-/// A proposal that is repeated at once decides the same and changes nothing.
+/// A proposal that is repeated immediately gets the same decision and changes nothing.
 #[test]
 fn a_repeated_proposal_changes_nothing() {
     let (mut random, mut bees, mut ownership) = (Random(4), 0, Ownership::default());
@@ -150,7 +152,7 @@ fn a_repeated_proposal_changes_nothing() {
     }
 }
 
-/// Statements about bees that are gone, or never were, come to nothing.
+/// Statements about bees that are gone, or that never existed, have no effect.
 #[test]
 fn a_late_statement_changes_nothing() {
     let (mut random, mut ownership) = (Random(5), Ownership::default());
