@@ -1,9 +1,9 @@
-//! Moves a bee from one log of its app to another. `beehive-protocol/src/moves.rs` has the records, and what a crash
-//! between any two of them means.
+//! Moves a bee from one log of its app to another. `beehive-protocol/src/moves.rs` lists the records of a move, and
+//! what a restart does after a crash between two of them.
 //!
-//! The bee stays the same object with the same mailbox: senders notice nothing but the pause. It is frozen meanwhile, so
-//! nothing of it is in flight. Others go on to handle and to acknowledge what it has sent; an acknowledgment that comes
-//! too late for the old log goes to the new one (`admission/bee_lanes.rs`).
+//! The bee remains the same object with the same mailbox, so senders notice only a pause. During the move the bee is
+//! frozen, and none of its records are in flight. Meanwhile, receivers handle and acknowledge the messages that the bee
+//! has sent. An acknowledgment that comes too late for the old log goes to the new log (`admission/bee_lanes.rs`).
 
 use crate::app::App;
 use crate::cell::BeeId;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl<A: App> AppRuntime<A> {
-    /// Moves a frozen bee, whose body the caller has. Returns whether it is in the log `to`.
+    /// Moves a frozen bee, whose body the caller has taken. Returns whether the bee is in the log `to` afterwards.
     pub(crate) async fn transfer(
         self: &Arc<Self>,
         bee: &Arc<Bee<A>>,
@@ -34,7 +34,7 @@ impl<A: App> AppRuntime<A> {
         }
         debug_assert!(from.bees_move(), "a bee moves only if its lane is acknowledged within a log, too");
 
-        // while the old log is the one of the bee
+        // this must happen before the bee leaves the old log
         from.log_consumed();
         if !pending.is_logged {
             pending.moved_to(to, 0);
@@ -77,7 +77,8 @@ impl<A: App> AppRuntime<A> {
         }
         if !is_staged {
             tracing::warn!(app = A::NAME, bee = %id, "the bee does not move: the log that it moves to commits nothing");
-            // the bee thaws first, so the old log never lacks a copy that counts
+            // the log `to` may commit nothing for a long time, so the bee thaws first, and nothing waits for
+            // the `Unstage`
             from.commit(Record::Thaw { app, bee: id }).await;
             drop(to.say(Record::Unstage { app, bee: id }));
             return false;
@@ -106,7 +107,7 @@ fn stage(app: AppId, bee: BeeId, epoch: Epoch, part: StagePart) -> Record {
     Record::Stage { app, bee, epoch, part }
 }
 
-/// Returns the rows of a bee, in parts.
+/// Returns the rows of a bee, divided into parts.
 fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
     let rows = cells.images().flat_map(|CellImage { dict, key, rows }| {
         rows.into_iter().map(move |row| CellImage { dict, key: key.clone(), rows: vec![row] })
@@ -114,7 +115,7 @@ fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
     let size = |cell: &CellImage| {
         cell.key.len() + cell.rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
     };
-    // rows of one cell are one image in their part
+    // in each part, all rows of a cell are in one image
     let unite = |part: Vec<CellImage>| {
         let mut cells: Vec<CellImage> = Vec::new();
         for row in part {
@@ -128,12 +129,13 @@ fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
     parts(rows, size).into_iter().map(unite)
 }
 
-/// Returns the messages of an outbox, in parts.
+/// Returns the messages of an outbox, divided into parts.
 fn outbox_parts(outbox: &[Arc<Emit>]) -> impl Iterator<Item = StagePart> {
     parts(outbox.iter().map(|emit| Emit::clone(emit)), Emit::size).into_iter().map(StagePart::Outbox)
 }
 
-/// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. A larger item is a part of its own.
+/// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. An item that is larger is alone in
+/// its part.
 fn parts<T>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut all, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
     for item in items {

@@ -1,7 +1,7 @@
 //! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
 //!
-//! At most one claim of each app is in flight; misses that arrive meanwhile go into the next one, up to a
-//! limit. `Fused` and `Release` do not wait for it.
+//! Each app has at most one proposal of claims in flight. Misses that arrive meanwhile are batched into the next
+//! proposal, up to a limit. `Fused` and `Release` proposals do not wait for it.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
@@ -115,7 +115,7 @@ impl<A: App> AppRuntime<A> {
         if !std::mem::replace(&mut queen.asking, true) {
             hive.spawn(Box::pin(self.clone().answer(None)));
         }
-        // the sender is dropped only with the hive
+        // the sending half is dropped without an answer only when the hive is dropped
         Box::pin(async move { receiver.await.unwrap_or(Err(Unavailable)) })
     }
 
@@ -152,7 +152,7 @@ impl<A: App> AppRuntime<A> {
                     Some((root, from)) => Standing::Merging { root: *root, from: from.clone() },
                     None => Standing::Undecided,
                 };
-                // sending fails if the caller was dropped; the decision is executed in any case
+                // sending fails if the caller no longer waits. The decision has been executed nevertheless
                 let _ = answer.send(failed.map_or_else(|| Ok(sets.iter().map(standing).collect()), Err));
             }
             {
@@ -204,7 +204,7 @@ impl<A: App> AppRuntime<A> {
         }
         for cell in cells {
             if !self.routes.leads_to(*cell, bee) {
-                // the registry gave a cell that had no owner to the owner of the other cells
+                // the cell had no owner, and the registry gave it to the owner of the other cells
                 if !bee.own(*cell) {
                     return (Owner::NotYet, None);
                 }
@@ -235,15 +235,15 @@ impl<A: App> AppRuntime<A> {
                 target.thaw(body, turn)
             });
         }
-        // `into` is about to own the cells of `from`, and the messages that it then emits must not overtake
-        // those that `from` has emitted
+        // `into` takes over the cells of `from`. Messages that it emits afterwards must not overtake messages that
+        // `from` emitted before
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
 
         if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
             let link = pending.link().clone();
-            // while the log still knows `from`
+            // this must happen before the log forgets `from`
             link.log_consumed();
             let lanes = &link.lanes.bees;
             pending.heir_of.append(&mut other.heir_of);
@@ -258,7 +258,7 @@ impl<A: App> AppRuntime<A> {
             if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
                 pending.base.absorb(std::mem::take(&mut other.base));
                 pending.seen.absorb(std::mem::take(&mut other.seen));
-                // 0 means unknown: `from` may bring cells that the log has not seen
+                // zero means unknown: `from` may own cells that are not in the log yet
                 pending.cells_logged = 0;
                 pending.is_logged |= other.is_logged
             }
@@ -273,14 +273,15 @@ impl<A: App> AppRuntime<A> {
         self.merged.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = A::NAME, %from, %into, "merged");
 
-        // the registry must know of the merge before the merged bee runs again
+        // the registry must know about the merge before the merged bee continues
         while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await
         }
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
     }
 
-    /// Moves a frozen bee that is about to merge into another one to the log of that one. Returns whether it is there.
+    /// Moves a frozen bee that is about to merge into another bee to the log of that bee. Returns whether it is in that
+    /// log afterwards.
     async fn into_one_log(
         self: &Arc<Self>,
         source: &Arc<Bee<A>>,
@@ -292,7 +293,8 @@ impl<A: App> AppRuntime<A> {
         if !self.transfer(source, gone, &to, hive).await {
             return false;
         }
-        // a restart must not find it in a log that it has left, for it is about to end
+        // the bee is about to end. A restart that found only the copy in a log that the bee has left would thaw that
+        // copy
         let left = gone.pending.as_ref().map(|pending| pending.left.clone()).unwrap_or_default();
         while left.load(Ordering::Acquire) > 0 && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
@@ -300,8 +302,8 @@ impl<A: App> AppRuntime<A> {
         true
     }
 
-    /// Tells the registry that a bee has ended, and retries until it succeeds. Until then the registry
-    /// names a bee that is gone, and senders to its cells ask again.
+    /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
+    /// that no longer exists, and senders of messages to its cells ask again.
     fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
         let mut proposed = self.registry.propose(vec![Proposal::Release { bee }]);
         if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
@@ -331,11 +333,10 @@ impl<A: App> AppRuntime<A> {
             match ended {
                 Retirement::Ended => {
                     if let Some((link, floors)) = logged {
-                        // while the log still knows the bee
+                        // this must happen before the log forgets the bee
                         link.log_consumed();
-                        // the record must enter the log before another bee can get these cells, because that
-                        // bee does not know which messages this one has handled; nothing waits for the
-                        // commit
+                        // the record must enter the log before another bee can get these cells, because that bee does
+                        // not know which messages this one has handled. Nothing waits until the record is committed
                         drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }));
                         link.lanes.bees.end(bee.lane())
                     }
