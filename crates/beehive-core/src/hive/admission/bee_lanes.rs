@@ -1,12 +1,13 @@
-//! The lanes of bees, as far as they send to apps of other logs: which of their messages those apps have not
-//! acknowledged, and the floors that follow from it.
+//! The lanes of bees and apps whose messages are acknowledged: which of the messages are not acknowledged yet, and the
+//! floors of the lanes.
 //!
-//! A message between two bees of one log leaves the outbox of the log with the record that consumes it, so it has
-//! exactly one place. A message to a bee of another log has two: the outbox of its sender's log, until an
-//! acknowledgment is committed there, and the dedup table of the bee that has consumed it, until the floor of the
-//! lane has passed it (PROTOCOL 1.4 and 1.6). If bees may move from one log to another, all messages between bees are
-//! treated like that, also within a log. This is the sender's half, in memory. It changes only when the sender's log has
-//! committed something, so that no floor rises before a restart would find it risen.
+//! If both bees are in one log, the record that consumes a message also removes it from the outbox, so no
+//! acknowledgment is needed. If they are in different logs, the message is remembered in two places: in the
+//! outbox of the sender's log until that log commits an acknowledgment, and in the dedup table of the bee
+//! that has consumed it until the lane's floor has passed it (PROTOCOL 1.4 and 1.6). If bees may move from
+//! one log to another, all messages between bees are acknowledged, also within a log. This table is the
+//! sender's half, in memory. A floor in it rises only after the sender's log has committed the
+//! acknowledgment, so a restart never recovers a lower floor than receivers have been told.
 
 use crate::hash::HashMap;
 use beehive_protocol::{Acked, AppId, BeeId, Emit, LaneId, MessageId, Part, Seq};
@@ -15,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A message that is in an outbox.
+/// A message that is in an outbox and not acknowledged.
 struct OpenMessage {
-    /// Its place among all messages of the hive, in the order in which their records were released.
+    /// Position of the message among all messages of the hive, in the order in which their records were committed.
     order: u64,
     /// The message, if its bee may move to another log.
     emit: Option<Arc<Emit>>,
@@ -26,17 +27,17 @@ struct OpenMessage {
 /// The unacknowledged messages of one lane.
 #[derive(Default)]
 struct BeeLane {
-    /// All messages below it have been emitted, if they went to an app of another log.
+    /// Above all numbers that are reserved or that were sent in messages that need an acknowledgment.
     next: Seq,
-    /// The messages that are in the outbox. Each app has a floor of its own: it does not wait for the others.
+    /// The unacknowledged messages. Each receiving app has its own floor, which does not wait for the other apps.
     open: BTreeMap<(AppId, Seq, Part), OpenMessage>,
-    /// Numbers that have been taken for records that are not committed. They hold up the floors of all apps.
+    /// Numbers that are reserved for records that are not committed yet. No app's floor passes them.
     reserved: BTreeSet<Seq>,
-    /// Whether the lane is not continued.
+    /// Whether no more messages will be sent on the lane.
     has_ended: bool,
-    /// The position of the log that has the outbox.
+    /// The position of the log that contains the outbox.
     log: usize,
-    /// Whether the outbox is moving to another log: no acknowledgment takes effect.
+    /// Whether the outbox is moving to another log. If so, acknowledgments have no effect.
     is_moving: bool,
 }
 
@@ -61,23 +62,25 @@ impl BeeLane {
 
 const SHARDS: usize = 16;
 
-/// The lanes of bees and of apps that have sent messages which are acknowledged, and that a dedup table may contain.
+/// The lanes of bees and apps that have sent messages that need an acknowledgment. Dedup tables may contain these
+/// lanes.
 pub(crate) struct BeeLanes {
     shards: [Mutex<HashMap<LaneId, BeeLane>>; SHARDS],
-    /// Whether bees may move to other logs. Then the messages themselves are kept, because the outbox moves too.
+    /// Whether bees may move to other logs. If so, this table also keeps the messages, because an outbox moves with its
+    /// bee.
     keeps_messages: bool,
-    /// Number of messages so far.
+    /// Number of messages sent so far.
     sent: AtomicU64,
-    /// Acknowledgments that came while the lane's outbox was moving, or too late for the log that it left.
+    /// Acknowledgments that had no effect, because the lane's outbox was moving or had already left the log.
     misdirected: Mutex<Vec<Acked>>,
     /// The lanes of the bees that are moving.
     moving: Mutex<HashMap<(AppId, BeeId), Vec<LaneId>>>,
-    /// Lanes that have ended and are done.
+    /// Ended lanes whose messages are all acknowledged.
     retiring: Arc<Mutex<Vec<LaneId>>>,
 }
 
 impl BeeLanes {
-    /// Creates an empty table. `retiring` is the list of the ended lanes that the logs have to forget.
+    /// Creates an empty table. It adds the ended lanes that the logs have to forget to `retiring`.
     pub(crate) fn new(keeps_messages: bool, retiring: Arc<Mutex<Vec<LaneId>>>) -> BeeLanes {
         let (sent, misdirected, moving) = Default::default();
         let shards = std::array::from_fn(|_| Mutex::default());
@@ -89,14 +92,15 @@ impl BeeLanes {
         &self.shards[spread % SHARDS]
     }
 
-    /// Adds a lane that was recovered from the log at a position, or raises its next number.
+    /// Adds a lane that was recovered from the log at position `log`, or raises its next number.
     pub(crate) fn restore(&self, id: LaneId, next: Seq, log: usize) {
         let mut shard = self.shard(id).lock();
         let lane = shard.entry(id).or_default();
         (lane.next, lane.log) = (lane.next.max(next), log)
     }
 
-    /// Notes that a record of the log at a position which emits these messages, all of one lane, is committed.
+    /// Notes that the log at position `log` has committed a record that emits these messages, which are all of one
+    /// lane.
     pub(crate) fn sent<'e>(&self, log: usize, messages: impl IntoIterator<Item = &'e Emit>) {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else { return };
@@ -114,8 +118,8 @@ impl BeeLanes {
         }
     }
 
-    /// Notes that the acknowledgment of messages is committed in the log at a position. If their outbox is not there any
-    /// more, the acknowledgment has had no effect, and is [given out](BeeLanes::take_misdirected) again.
+    /// Notes that the log at position `log` has committed the acknowledgment of messages. If their outbox is no longer
+    /// in this log, the acknowledgment has had no effect and becomes [misdirected](BeeLanes::take_misdirected).
     pub(crate) fn acknowledged(&self, log: usize, acked: &Acked) {
         let mut shard = self.shard(acked.lane).lock();
         let Some(lane) = shard.get_mut(&acked.lane) else { return };
@@ -132,8 +136,8 @@ impl BeeLanes {
         }
     }
 
-    /// Returns the position of the log that must learn of an acknowledgment. `None` if no log needs it, or if none can
-    /// take it now; the acknowledgment is then [given out](BeeLanes::take_misdirected) again.
+    /// Returns the position of the log that needs an acknowledgment. Returns `None` if no log needs it, or if the
+    /// outbox is moving. In the latter case, the acknowledgment becomes [misdirected](BeeLanes::take_misdirected).
     pub(crate) fn log_for(&self, acked: &Acked) -> Option<usize> {
         let shard = self.shard(acked.lane).lock();
         let lane = shard.get(&acked.lane)?;
@@ -145,13 +149,14 @@ impl BeeLanes {
         Some(lane.log)
     }
 
-    /// Takes the acknowledgments that have not reached the log of their lane.
+    /// Takes the misdirected acknowledgments, which have not reached the log of their lane. The caller must send them
+    /// again.
     pub(crate) fn take_misdirected(&self) -> Vec<Acked> {
         std::mem::take(&mut *self.misdirected.lock())
     }
 
-    /// Notes that the outbox of a bee, which consists of these lanes, is about to move: the record that freezes the bee is
-    /// committed.
+    /// Notes that the outbox of a bee, which consists of these lanes, is about to move. The log has committed the
+    /// record that freezes the bee.
     pub(crate) fn leave(&self, bee: (AppId, BeeId), lanes: &[LaneId]) {
         for id in lanes {
             if let Some(lane) = self.shard(*id).lock().get_mut(id) {
@@ -161,10 +166,11 @@ impl BeeLanes {
         self.moving.lock().insert(bee, lanes.to_vec());
     }
 
-    /// Notes that the log at a position has the outbox of a bee: the record that adopts or thaws the bee is committed.
+    /// Notes that the outbox of a bee is now in the log at position `log`, which has committed the record that adopts
+    /// or thaws the bee.
     ///
-    /// This and [`BeeLanes::leave`] are called in the order of the log, so an acknowledgment has an effect here exactly if
-    /// it has one in the log.
+    /// This and [`BeeLanes::leave`] are called in the order of the log's entries. Therefore an acknowledgment has an
+    /// effect here exactly if it has one in the log.
     pub(crate) fn arrive(&self, bee: (AppId, BeeId), log: usize) {
         for id in self.moving.lock().remove(&bee).unwrap_or_default() {
             if let Some(lane) = self.shard(id).lock().get_mut(&id) {
@@ -186,8 +192,8 @@ impl BeeLanes {
         all.into_iter().map(|(_, emit)| emit).collect()
     }
 
-    /// Takes the next number of the lane on which an app sends what its stateless handlers emit. No floor passes the
-    /// number before it is dropped. `log` is the position of the app's log.
+    /// Reserves the next number of the lane on which an app sends the messages of its stateless handlers. No floor of
+    /// the lane passes the number until the returned value is dropped. `log` is the position of the app's log.
     pub(crate) fn reserve(self: &Arc<Self>, app: AppId, log: usize) -> Reserved {
         let id = LaneId::of_app(app);
         let mut shard = self.shard(id).lock();
@@ -198,7 +204,7 @@ impl BeeLanes {
         Reserved { lanes: self.clone(), id: MessageId { lane: id, seq, part: Part::WHOLE, app } }
     }
 
-    /// Ends a lane: its bee is gone. It retires when all its messages are acknowledged.
+    /// Ends a lane whose bee no longer exists. The lane retires when all its messages are acknowledged.
     pub(crate) fn end(&self, id: LaneId) {
         let mut shard = self.shard(id).lock();
         let Some(lane) = shard.get_mut(&id) else { return };
@@ -209,28 +215,29 @@ impl BeeLanes {
         }
     }
 
-    /// Checks whether a message of the lane is not acknowledged.
+    /// Checks whether the lane has an unacknowledged message or a reserved number.
     pub(crate) fn is_open(&self, id: LaneId) -> bool {
         self.shard(id).lock().get(&id).is_some_and(|lane| !lane.is_done())
     }
 
-    /// Checks whether the lane is known: it has sent messages that are acknowledged, and has not retired.
+    /// Checks whether the table contains the lane.
     pub(crate) fn knows(&self, id: LaneId) -> bool {
         self.shard(id).lock().contains_key(&id)
     }
 
-    /// Returns the lowest of the floors that the lane has for any app; zero if the lane is unknown.
+    /// Returns the lowest of the lane's floors for all apps, or zero if the lane is unknown.
     pub(crate) fn floor_of_all(&self, id: LaneId) -> Seq {
         self.shard(id).lock().get(&id).map_or(Seq::ZERO, BeeLane::floor_of_all)
     }
 
-    /// Returns the floor of a lane for an app: the app never gets a lower number again. `None` if the lane is unknown.
+    /// Returns the floor of a lane for an app: no message below it is ever resent to the app. Returns `None` if the
+    /// lane is unknown.
     pub(crate) fn floor(&self, id: LaneId, app: AppId) -> Option<Seq> {
         self.shard(id).lock().get(&id).map(|lane| lane.floor(app))
     }
 }
 
-/// A number of an app's lane for which no record is committed yet.
+/// A reserved number of an app's lane. No record with this number is committed yet.
 pub(crate) struct Reserved {
     lanes: Arc<BeeLanes>,
     /// The number, as the id of a message to the app itself.
@@ -278,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Sends from the first log.
+    /// Sends messages from the first log.
     fn send(lanes: &BeeLanes, ids: &[MessageId]) {
         lanes.sent(0, &ids.iter().copied().map(emit).collect::<Vec<_>>())
     }
@@ -315,7 +322,7 @@ mod tests {
         assert!(!lanes.knows(LANE));
     }
 
-    /// Two stateless handlers take numbers, and the record of the second one is committed first.
+    /// Two stateless handlers reserve numbers, and the record of the second handler is committed first.
     #[test]
     fn a_reserved_number_holds_up_the_floors() {
         let (lanes, _) = lanes();
@@ -337,14 +344,14 @@ mod tests {
         assert_eq!(lanes.floor(lane, AppId(1)), Some(newer.seq.next()));
     }
 
-    /// The outbox is on its way from the first log to the second one.
+    /// Acknowledgments arrive while the outbox moves from the first log to the second one.
     #[test]
     fn what_is_acknowledged_during_a_move_is_acknowledged_to_the_new_log() {
         let (lanes, _) = lanes();
         send(&lanes, &[id(1, 0), id(2, 1), id(1, 2)]);
         lanes.acknowledged(0, &acked(id(2, 1)));
         lanes.leave((AppId(3), BeeId(9)), &[LANE]);
-        // its record comes after the one that freezes the bee
+        // the record of this acknowledgment comes after the record that freezes the bee
         lanes.acknowledged(0, &acked(id(1, 0)));
         assert_eq!(lanes.log_for(&acked(id(1, 2))), None);
         let moves: Vec<_> = lanes.outbox(&[LANE]).iter().map(|emit| emit.id).collect();
@@ -358,7 +365,7 @@ mod tests {
         again.iter().for_each(|acked| lanes.acknowledged(1, acked));
         assert!(!lanes.is_open(LANE));
 
-        // a log that the lane has left says that something is acknowledged
+        // the acknowledgment is committed in a log that the outbox has left
         lanes.sent(1, &[emit(id(1, 5))]);
         lanes.acknowledged(0, &acked(id(1, 5)));
         assert!(lanes.is_open(LANE));
