@@ -25,17 +25,19 @@ use std::sync::atomic::AtomicUsize;
 
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
-    /// The log entry, which is in flight, and the part of it that is about this run. `None` for a run that changed
-    /// and sent nothing, which is in no entry: its reports are held until all entries before it are committed,
-    /// because it has read the state that they left.
+    /// The number of the entry in flight that contains this run, and the part of the entry that is about it.
+    /// `None` if the run changed and sent nothing. No entry contains such a run. Its effects are held until
+    /// all earlier entries are committed, because the run has read the state that they left.
     pub(crate) entry: Option<(EntryNumber, Arc<Work>)>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
     /// The messages that this run was the first to consume.
     pub(crate) inputs: Inputs,
-    /// For a run without an entry: what the log must hear of all the same, because it may come again.
+    /// For a run without an entry: the handled messages that the log must record nevertheless, because they
+    /// may arrive again.
     pub(crate) unsaid: Unsaid,
-    /// What the bee had handled without effect before, on top of committed state, and this entry says.
+    /// Messages that the bee has handled without effect before this run, on committed state, and that this
+    /// entry records as well.
     pub(crate) says: Option<Consumed>,
     /// The effects, which are held until the record is committed.
     pub(crate) steps: Vec<Effect>,
@@ -45,9 +47,9 @@ pub(crate) struct Executed<A: App> {
 
 /// The messages that a run was the first to consume.
 pub(crate) enum Inputs {
-    /// The first so many of its entry. The others are of earlier runs.
+    /// This number of inputs at the front of the run's entry. The entry's other inputs are of earlier runs.
     OfEntry(usize),
-    /// These: the run has no entry.
+    /// These inputs. The run has no entry.
     Own(Vec<Input>),
 }
 
@@ -57,7 +59,7 @@ impl<A: App> Executed<A> {
         self.entry.as_ref().map(|(number, _)| *number)
     }
 
-    /// Returns what the entry says of this run.
+    /// Returns the part of the entry that is about this run.
     fn work(&self) -> Option<&Work> {
         self.entry.as_ref().map(|(_, work)| &**work)
     }
@@ -71,44 +73,45 @@ impl<A: App> Executed<A> {
     }
 }
 
-/// Whether the log knows that a run without an entry has handled its messages.
+/// Whether an entry records that a run without an entry of its own has handled its messages.
 pub(crate) enum Unsaid {
-    /// It need not know: they never come again.
+    /// No entry has to, because the messages never arrive again.
     Nothing,
-    /// No entry says it yet. The visits are those that the run has handled.
+    /// No entry records it yet. The visits are those that the run has handled.
     Open(Vec<Visited>),
-    /// The bee's next entry in flight says it.
+    /// The bee's next entry, which is in flight, records it. The visits are those that the run has handled.
     InNextEntry(Vec<Visited>),
 }
 
-/// The uncommitted runs of one bee, and the committed state below them.
+/// The uncommitted runs of one bee, and the committed state on which they were executed.
 pub(crate) struct PendingRuns<A: App> {
-    /// The log.
+    /// The client of the bee's log.
     link: Arc<Link>,
     /// Version of the log's decisions at the last call of [`PendingRuns::reconcile`].
     version: u64,
     /// The committed state.
     pub(crate) base: EncodedCells,
-    /// Messages from outside that were executed, committed or not.
+    /// Executed messages that may arrive again, whether or not their records are committed.
     pub(crate) seen: DedupTable,
     /// Value of [`Lanes::retirements`](crate::hive::admission::outside_lanes::Lanes::retirements) when
     /// `seen` was last pruned.
     retirements: u64,
     /// The uncommitted runs, oldest first.
     pub(crate) entries: VecDeque<Executed<A>>,
-    /// Refused runs, which are executed again before anything else.
+    /// Messages of runs that were rolled back. They are executed again before all other messages.
     pub(crate) again: VecDeque<Delivery<A>>,
     /// The next number on the bee's own lane.
     pub(crate) next_seq: Seq,
-    /// Number of the bee's cells that the log knows.
+    /// Number of the bee's cells that the log contains.
     pub(crate) cells_logged: usize,
-    /// Whether the log may know the bee.
+    /// Whether the log may contain the bee.
     pub(crate) is_logged: bool,
-    /// Lanes of bees that merged into this one, some of whose messages may not be acknowledged.
+    /// Lanes of bees that merged into this one. They may have unacknowledged messages.
     pub(crate) heir_of: BTreeSet<LaneId>,
     /// How often the bee has moved from one log to another.
     pub(crate) epoch: Epoch,
-    /// Number of logs that the bee has left and that have not dropped it yet. Until then it must not end.
+    /// Number of logs that the bee has left and that have not dropped it yet. The bee must not end while this
+    /// is above zero.
     pub(crate) left: Arc<AtomicUsize>,
 }
 
@@ -132,19 +135,19 @@ impl<A: App> PendingRuns<A> {
         })
     }
 
-    /// Returns the log.
+    /// Returns the client of the bee's log.
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.link
     }
 
-    /// Changes the log to which the bee's records go. No record is in flight, and the new log knows the bee with its first
-    /// `cells_logged` cells.
+    /// Changes the log to which the bee's records go. No record may be in flight. The new log contains the
+    /// bee with its first `cells_logged` cells.
     pub(crate) fn moved_to(&mut self, link: &Arc<Link>, cells_logged: usize) {
         debug_assert!(self.is_settled(), "the log changes only while nothing is in flight");
         (self.link, self.version, self.cells_logged) = (link.clone(), link.version(), cells_logged)
     }
 
-    /// Checks whether no record is in flight and no run has to be executed again.
+    /// Checks whether all runs are committed and none has to be executed again.
     pub(crate) fn is_settled(&self) -> bool {
         self.entries.is_empty() && self.again.is_empty()
     }
@@ -165,7 +168,8 @@ impl<A: App> PendingRuns<A> {
         if !self.is_behind() {
             return false;
         }
-        // read before the fates: a decision in between changes the version again, so the next call sees it
+        // the version is read before the fates. If the log decides an entry in between, the version changes
+        // again, and the next call sees that
         self.version = self.link.version();
 
         let mut fates = self.link.fates(self.entries.iter().filter_map(Executed::number)).into_iter();
@@ -190,8 +194,8 @@ impl<A: App> PendingRuns<A> {
         false
     }
 
-    /// Applies a committed run to the committed state, and releases its effects. All earlier runs are
-    /// released.
+    /// Applies a committed run to the committed state, and releases its effects. All earlier runs must be
+    /// released already.
     pub(crate) fn release(
         &mut self,
         mut done: Executed<A>,
@@ -201,7 +205,8 @@ impl<A: App> PendingRuns<A> {
     ) {
         let number = done.number();
         if let Some((_, work)) = done.entry.take() {
-            // before its effects: the bees that get the messages ask for the floor
+            // this comes before the effects, because the bees that receive the messages look up the lane's
+            // floor
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
             self.link.lanes.bees.sent(self.link.position(), tracked);
             if let Some(views) = &bee.app.views {
@@ -223,7 +228,8 @@ impl<A: App> PendingRuns<A> {
         match done.unsaid {
             Unsaid::Nothing => {}
             Unsaid::Open(visits) => self.link.note_consumed(consumed(visits)),
-            // from here on this run is not taken back any more, but its entry may still die
+            // from here on, this run is not rolled back any more, but the entry that records it may still be
+            // refused
             Unsaid::InNextEntry(visits) => {
                 let next = self.entries.iter_mut().find(|executed| executed.entry.is_some());
                 debug_assert!(next.is_some(), "the entry that says what was consumed is in flight");
@@ -244,8 +250,8 @@ impl<A: App> PendingRuns<A> {
         panics::harmless(|| drop(batch));
     }
 
-    /// Discards all uncommitted runs, returns the state to the committed one, and queues the runs' messages
-    /// for execution.
+    /// Discards all uncommitted runs, restores the committed state, and queues the runs' messages for
+    /// execution.
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         self.link.taken_back(self.entries.iter().filter_map(Executed::number));
         for executed in self.entries.drain(..).rev() {
@@ -259,10 +265,11 @@ impl<A: App> PendingRuns<A> {
         restore(app, state, &self.base)
     }
 
-    /// Returns the messages and visits of the runs without an entry that no entry says yet.
+    /// Returns the messages and visits that runs without an entry have handled and that no entry records yet.
     pub(crate) fn unsaid(&self) -> (Vec<Input>, Vec<Visited>) {
         let (mut inputs, mut visits) = (Vec::new(), Vec::new());
-        // each entry says what was open before it, so only the runs behind the newest entry are open
+        // each entry records everything that was open before it, so only runs after the newest entry can be
+        // open
         for executed in self.entries.iter().rev().take_while(|executed| executed.entry.is_none()) {
             if let Unsaid::Open(visited) = &executed.unsaid {
                 inputs.extend_from_slice(executed.inputs());
@@ -272,7 +279,8 @@ impl<A: App> PendingRuns<A> {
         (inputs, visits)
     }
 
-    /// Adds a run whose entry is in flight. The entry says what was [open](PendingRuns::unsaid) before.
+    /// Adds a run whose entry is in flight. The entry also records the messages and visits that were
+    /// [open](PendingRuns::unsaid) before.
     pub(crate) fn push(&mut self, executed: Executed<A>) {
         for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
             if let Unsaid::Open(visits) = &mut earlier.unsaid {
@@ -304,8 +312,9 @@ impl<A: App> PendingRuns<A> {
 
         let mut new = Vec::new();
         let mut inputs: Vec<Input> = Vec::new();
-        // only messages from outside and from other logs can arrive twice: all others are in this log, which holds
-        // each of them once, unless bees move from one log to another
+        // messages from outside can arrive twice, and so can messages from other logs. If bees move between
+        // logs, all messages between bees can. Every other message is in the outbox of this log, which
+        // contains it once
         let lane = batch.source().numbers.lane;
         let floor = match batch.admitted() {
             Some(admitted) => Some(admitted.lane().floor()),
@@ -347,9 +356,9 @@ impl<A: App> PendingRuns<A> {
         (new, inputs)
     }
 
-    /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages: if bees move from one log to
-    /// another, a visit may come twice. Returns the cells that were not marked before, and the visits as inputs of a
-    /// record.
+    /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages. It is called
+    /// only if bees move between logs, because a visit may then arrive twice. Returns the cells that were not
+    /// marked before, and the visits as inputs of a record.
     pub(crate) fn take_note_of_visits(
         &mut self,
         sweep: MessageId,
@@ -392,8 +401,8 @@ impl<A: App> PendingRuns<A> {
     }
 }
 
-/// Acknowledges the messages of a delivery to the log that contains them, if they may come twice. The record that
-/// consumed them in the log `link` is committed.
+/// Acknowledges the messages of a delivery to the log whose outbox contains them, if they may arrive twice.
+/// The log `link` has committed the record that consumed them.
 pub(crate) fn acknowledge<A: App>(link: &Link, delivery: &Delivery<A>, app: u16, hive: &HiveInner) {
     let Some(logs) = &hive.logs else { return };
     if delivery.count == 0 {
@@ -427,7 +436,7 @@ fn forget(seen: &mut DedupTable, inputs: &[Input]) {
 fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells) {
     state.clear();
     for image in base.images() {
-        // this process encoded the image, so decoding fails only through a bug in the type's serialization
+        // this process has encoded the image, so decoding fails only if the type's serialization has a bug
         if let Err(error) = state.import(app.seed, &image) {
             tracing::error!(app = A::NAME, %error, "cannot decode a cell while restoring the committed state");
         }

@@ -1,5 +1,5 @@
-//! The interface to a colony: records as data, the journal that they are appended to, and the state that a
-//! log folds to.
+//! The interface to a colony: the records as data, the journal to which they are appended, and the state to
+//! which a log folds.
 //!
 //! A bee of a journaled app continues to execute messages while its records are in flight. The effects of a
 //! run (messages, answers, timers) are held until the journal reports that its record is committed. If an
@@ -14,18 +14,18 @@ pub use beehive_protocol::{
 
 use std::sync::Arc;
 
-/// The log that a hive appends its records to.
+/// The log to which a hive appends its records.
 ///
-/// A journal that also stores the crash marker protects the hive from messages that end the process: the
-/// third process in which such a message comes up does not run it, and makes it a dead letter.
+/// A journal that also stores the crash marker protects the hive from poison messages. If a message has
+/// crashed two processes, the third process does not run it, and makes it a dead letter.
 pub trait Journal: Send + Sync + 'static {
-    /// Appends an entry. The hive calls this in the order of the entries' numbers, and holds a lock
-    /// meanwhile: the journal must not call its [`JournalEvents`] before this returns.
+    /// Appends an entry. The hive calls this in the order of the entries' numbers, and holds a lock during
+    /// the call, so the journal must not call its [`JournalEvents`] from here.
     ///
-    /// The hive keeps the entry until it is decided. A journal that drops it before, once it is encoded, saves
-    /// the hive a copy of the changes.
+    /// The hive keeps the entry until it is decided. If the journal drops its reference before that, as soon
+    /// as it has encoded the entry, the hive need not clone the changes.
     fn append(&self, entry: Arc<Entry>);
-    /// Sets the object that the journal reports to.
+    /// Sets the object to which the journal reports.
     fn attach(&self, events: Arc<dyn JournalEvents>);
     /// Stores a crash marker, which replaces the previous one. `None` removes the marker, because the hive
     /// has stopped cleanly.
@@ -41,12 +41,12 @@ pub trait Journal: Send + Sync + 'static {
     }
 }
 
-/// The reports of a journal to its hive. While the journal calls these functions it must not hold a lock that
-/// its own [`Journal::append`] takes.
+/// The reports of a journal to its hive. While the journal calls these functions, it must not hold a lock
+/// that its own [`Journal::append`] takes.
 pub trait JournalEvents: Send + Sync {
     /// Reports that all entries up to and including `upto` are committed.
     fn released(&self, upto: EntryNumber);
-    /// Reports that no entry after `last` has taken effect, and that none of those which were appended before
+    /// Reports that no entry after `last` has taken effect, and that none of them that was appended before
     /// this call ever will. The hive may append new entries before this returns.
     fn aborted(&self, last: EntryNumber);
 }

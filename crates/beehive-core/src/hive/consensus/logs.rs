@@ -1,4 +1,4 @@
-//! The logs of a hive: which app's records go to which log, and what the logs share.
+//! The logs of a hive: the log to which each app's records go, and the state that the logs share.
 
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, Seq, Visited, Waiting};
@@ -7,22 +7,23 @@ use crate::hive::consensus::quarantine::Quarantine;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The logs of a hive. `W` is the type of a bee with entries in flight.
+/// The logs of a hive. `W` is the type of the bees that a log wakes when it decides their entries.
 pub(crate) struct Logs<W: ?Sized> {
     clients: Vec<Arc<LogClient<W>>>,
-    /// For each app, the positions of its logs in `clients`, its home first; none if its state is in memory only.
+    /// For each app, the positions of its logs in `clients`, beginning with its home. An app whose state is
+    /// in memory only has no position.
     of_apps: Vec<Vec<usize>>,
-    /// The lanes of senders outside.
+    /// The lanes of senders outside the hive.
     pub(crate) lanes: Arc<Lanes>,
-    /// Messages that may have ended the previous process.
+    /// Messages that may have crashed the previous process.
     pub(crate) quarantine: Arc<Quarantine>,
     /// The lane of messages that are emitted through the [`Hive`](crate::Hive) itself.
     pub(crate) own_lane: Arc<OutsideLane>,
 }
 
 impl<W: ?Sized> Logs<W> {
-    /// Continues each log where its state ends. `of_apps` gives the positions of each app's logs in `logs`; `chance` is
-    /// the random id of the hive's own lane.
+    /// Continues each log after the last entry of its state. `of_apps` contains the positions of each app's
+    /// logs in `logs`. `chance` is the random id of the hive's own lane.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
         of_apps: Vec<Vec<usize>>,
@@ -33,7 +34,7 @@ impl<W: ?Sized> Logs<W> {
         let lanes = Arc::new(Lanes::new(remembered, bees_move));
         let quarantine = Arc::new(Quarantine::new(logs));
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
-            // the lanes of apps whose bees are all in this log; none if bees may leave it
+            // the apps whose bees are all in this log. If bees may move, no app is one of these
             let alone = of_apps.iter().map(|logs| !bees_move && *logs == [at]).collect();
             let place = Place { position: at, alone, bees_move };
             LogClient::new(journal.clone(), state, place, lanes.clone(), quarantine.clone())
@@ -52,39 +53,43 @@ impl<W: ?Sized> Logs<W> {
         &self.clients
     }
 
-    /// Returns the client of an app's home; `None` if the app's state is in memory only.
+    /// Returns the client of an app's home log. Returns `None` if the app's state is in memory only.
     pub(crate) fn of_app(&self, app: AppId) -> Option<&Arc<LogClient<W>>> {
         self.clients.get(*self.of_apps.get(app.index())?.first()?)
     }
 
-    /// Returns the clients of all logs that have bees of an app, its home first.
+    /// Returns the clients of all logs that may contain bees of an app, beginning with its home.
     pub(crate) fn all_of_app(&self, app: AppId) -> Vec<Arc<LogClient<W>>> {
         let positions = self.of_apps.get(app.index()).into_iter().flatten();
         positions.filter_map(|at| self.clients.get(*at)).cloned().collect()
     }
 
-    /// Tells the log that contains messages that they are handled. The records that say so are committed.
+    /// Tells the log whose outbox contains the messages that they have been handled. The records that
+    /// consumed them are committed.
     pub(crate) fn acknowledge(&self, acked: Acked) {
         if let Some(client) = self.lanes.bees.log_for(&acked).and_then(|at| self.clients.get(at)) {
             client.acknowledge(acked)
         }
     }
 
-    /// Tells app `app`'s home that a sweep has visited cells. The records that say so are committed.
+    /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits are
+    /// committed.
     pub(crate) fn visited(&self, app: AppId, visited: Visited) {
         if let Some(home) = self.of_app(app) {
             home.visited(visited)
         }
     }
 
-    /// Appends what the clients have collected and nothing waits for: see [`LogClient::log_consumed`].
+    /// Appends the consumed messages, acknowledgments and visits that the clients have collected: see
+    /// [`LogClient::log_consumed`].
     pub(crate) fn log_consumed(&self) {
         self.lanes.bees.take_misdirected().into_iter().for_each(|acked| self.acknowledge(acked));
         self.clients.iter().for_each(|client| client.log_consumed())
     }
 
-    /// Restores the lanes of bees: what is in an outbox for an app of another log is not acknowledged. Returns the
-    /// lanes whose bees are gone, and of which no message waits: the logs may forget them.
+    /// Restores the lanes of bees. Tracked messages that are in an outbox are not acknowledged. Returns the
+    /// lanes whose bees no longer exist and that have no unacknowledged message. The logs may forget these
+    /// lanes.
     pub(crate) fn restore_lanes(&self, logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
         let bees = &self.lanes.bees;
         for (at, (client, (_, state))) in self.clients.iter().zip(logs).enumerate() {
@@ -102,7 +107,7 @@ impl<W: ?Sized> Logs<W> {
         let tables =
             logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
         let in_tables = tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane);
-        // and the lanes that were just restored
+        // these are the lanes that were restored just now
         let in_outboxes = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
         let open = in_outboxes.map(|id| id.lane).filter(|lane| bees.knows(*lane));
         let lanes: BTreeSet<LaneId> = in_tables.chain(open).filter(|lane| !lane.is_outside()).collect();

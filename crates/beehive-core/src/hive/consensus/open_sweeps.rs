@@ -1,8 +1,9 @@
-//! The running sweeps of a log whose cells may belong to bees of other logs.
+//! The running sweeps of a log, if the cells that they visit may belong to bees of other logs.
 //!
-//! A sweep has a number of its own on the lane of its app, and every visit is a part of that number. Bees remember which
-//! parts they have handled until the lane's floor passes the number. So the floor must stay until the log of the sweep has
-//! committed that the sweep is over: before that, a crash would send visits again.
+//! A sweep has its own sequence number on the lane of its app, and each visit is a part of that number. Bees
+//! remember which parts they have handled until the lane's floor passes the number. The floor must not pass
+//! it until the log of the sweep has committed that the sweep is over, because after a crash before that,
+//! visits are sent again.
 
 use crate::cell::CellId;
 use beehive_protocol::{LaneId, LogState, MessageId, Record};
@@ -10,18 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The cells of one sweep that have not been visited yet.
 struct OpenSweep {
-    /// Whether the cursor has passed all cells.
+    /// Whether the sweep has reached all cells.
     has_reached_all: bool,
-    /// Cells that the cursor has reached and that have not been visited.
+    /// Cells that the sweep has reached, but whose visit has not been handled yet.
     cells: BTreeSet<CellId>,
 }
 
-/// The running sweeps of a log, as its committed entries describe them: a part of its
+/// The running sweeps of a log, according to its committed entries. They are a part of its
 /// [`LogState`](beehive_protocol::LogState).
 #[derive(Default)]
 pub(crate) struct OpenSweeps(BTreeMap<MessageId, OpenSweep>);
 
-/// Checks whether a sweep runs in the log of its app, rather than waits in that of its sender.
+/// Checks whether a sweep is running in the log of its app. A sweep that has not begun is in the outbox of
+/// its sender.
 fn runs(sweep: &MessageId) -> bool {
     sweep.lane == LaneId::of_app(sweep.app)
 }

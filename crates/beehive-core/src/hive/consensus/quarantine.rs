@@ -1,15 +1,15 @@
 //! Quarantine: after a crash, unfinished messages run one at a time under a crash marker, and a message that
 //! crashes the process again is set aside.
 //!
-//! A handler that panics does no harm to other messages. A handler that aborts the process (through a stack
-//! overflow, exhausted memory, or a library that calls `abort`) ends all of them, and the log would resend
-//! its message in every incarnation. An incarnation therefore stores a crash marker with its journal when it
-//! starts, and removes it when it stops. If it finds the marker of the previous incarnation, it quarantines
-//! the messages that were unfinished then: no two of them run at the same time, and while one runs, the
-//! marker names it. The next incarnation that finds a name in the marker knows which message ended the
-//! process, and does not run it a third time.
+//! A handler that panics does not affect other messages. A handler that aborts the process (through a stack
+//! overflow, exhausted memory, or a library that calls `abort`) also ends the handling of all other messages,
+//! and the log would resend its message in every incarnation. An incarnation therefore stores a crash marker
+//! with its journal when it starts, and removes the marker when it stops. If it finds the marker of the
+//! previous incarnation, it quarantines the messages that were unfinished at the crash: no two of them run at
+//! the same time, and while one runs, the marker names it. If this message crashes the process again, the
+//! next incarnation finds its name in the marker, and does not run it a third time.
 //!
-//! If the previous incarnation stopped cleanly, the only cost is one load of a flag per run.
+//! If the previous incarnation stopped cleanly, the only cost is one load of a flag for each run.
 
 use crate::cell::{BeeId, CellId};
 use crate::hash::{HashMap, HashSet};
@@ -23,8 +23,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where a quarantined message reports that it holds its thread, so that the watchdog moves the work behind
-/// it to other threads.
+/// Receives the reports of quarantined messages that hold their thread, so that the watchdog can move the
+/// work behind them to other threads.
 pub(crate) trait Threads {
     /// Notes that the thread of `slot` is busy with a handler.
     fn begin_run(&self, slot: usize, app: u16, handler: usize);
@@ -59,9 +59,9 @@ impl Drop for Noted<'_> {
 
 #[derive(Default)]
 struct State {
-    /// Messages that were unfinished in the log and have not been run since.
+    /// Messages that were unfinished in the logs at the start and have not been run since.
     message_ids: BTreeSet<MessageId>,
-    /// Sweeps that were unfinished in the log and still are.
+    /// Sweeps that were unfinished in the logs at the start and still are.
     sweeps: HashSet<MessageId>,
     /// Resumed lanes. A message below the lane's number here may have been sent before the crash.
     lanes: HashMap<LaneId, Seq>,
@@ -81,7 +81,7 @@ impl State {
     /// aside.
     fn concerns(&mut self, first: MessageId, last: MessageId) -> bool {
         if self.lanes.get(&first.lane).is_some_and(|end| first.seq >= *end) {
-            // the lane is past all numbers that the previous incarnation can have admitted
+            // the lane has passed all numbers that the previous incarnation can have admitted
             self.lanes.remove(&first.lane);
         }
 
@@ -113,7 +113,7 @@ impl State {
 pub(crate) struct Quarantine {
     /// The journals of the hive. Each that stores a crash marker stores the same one.
     journals: Vec<Arc<dyn Journal>>,
-    /// Whether the previous incarnation ended in a crash.
+    /// Whether the previous incarnation ended with a crash.
     unclean: bool,
     /// Whether `state` contains anything.
     any: AtomicBool,
@@ -136,8 +136,8 @@ impl Quarantine {
             while state.set_aside.len() + usize::from(last.is_some()) > limits::SET_ASIDE_MAX {
                 state.set_aside.pop_first();
             }
-            // the message that ended the previous process is always added, even if another one had to be
-            // evicted for it, because it would end this process, too
+            // the message that crashed the previous process is always added, even if another message is
+            // evicted for it, because it would crash this process, too
             state.set_aside.extend(last);
 
             state.message_ids = logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect();
@@ -163,14 +163,15 @@ impl Quarantine {
     /// Removes the crash marker, because the hive stops cleanly. Leaves it in place if a quarantined message
     /// is still running.
     pub(crate) fn end_life(&self) {
-        // a handler that outlives the grace period may still end the process
+        // a handler that is still running after the grace period may still crash the process
         if let Some(_alone) = self.alone.try_lock() {
             self.journals.iter().for_each(|journal| journal.mark(None))
         }
     }
 
-    /// Notes that a sender outside resumes its lane at `next_seq`. After a crash, the next messages on it may
-    /// be ones that ended the process, so a whole window of them is quarantined.
+    /// Notes that a sender outside the hive resumes its lane at `next_seq`. After a crash, one of the next
+    /// messages on the lane may be the one that crashed the process, so a whole window of messages is
+    /// quarantined.
     pub(crate) fn resumed(&self, lane: LaneId, next_seq: Seq) {
         if self.unclean {
             let end = next_seq.plus(limits::LANE_WINDOW_MAX);
@@ -209,8 +210,8 @@ impl Quarantine {
         concerns
     }
 
-    /// Decides how a handler runs a message. `cell` is the visited cell if the message is a sweep's. If
-    /// the message is quarantined, waits until no other quarantined message runs, and names it in the crash
+    /// Decides how a handler runs a message. `cell` is the visited cell if the message is a sweep. If the
+    /// message is quarantined, waits until no other quarantined message runs, and names it in the crash
     /// marker.
     #[inline]
     pub(crate) fn begin(
@@ -246,7 +247,7 @@ impl Quarantine {
             }
         }
 
-        // waiting for `alone` holds this thread as a slow handler would, and is reported in the same way
+        // waiting for `alone` holds this thread as a slow handler does, so it is reported in the same way
         threads.begin_run(slot, app, handler);
         let alone = self.alone.lock();
         threads.end_run(slot);
@@ -254,7 +255,7 @@ impl Quarantine {
         Begun::Marked(Noted { quarantine: self, suspect, _alone: alone })
     }
 
-    /// Stores a crash marker that names the running message.
+    /// Stores a crash marker that names the running message, if there is one.
     fn note(&self, running: Option<Suspect>) {
         let set_aside = self.state.lock().set_aside.iter().copied().collect();
         let marker = CrashMarker { running, set_aside };
@@ -269,9 +270,9 @@ impl Quarantine {
     }
 }
 
-/// Checks whether the suspect's app may still have to handle the message. A message from outside counts as
-/// unfinished unless a bee of that app has consumed it, since no log contains such messages
-/// themselves. Other apps' bees do not count: each app that handles the message consumes it for itself.
+/// Checks whether the suspect's app may still have to handle the message. No log contains messages from
+/// outside, so such a message counts as unfinished unless a bee of that app has consumed it. Bees of other
+/// apps do not count, because each app that handles the message consumes it separately.
 fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id, .. }: &Suspect) -> bool {
     let bees_of_app = (message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX));
     let mut bees = logs.iter().flat_map(|(_, log)| log.bees.range(bees_of_app.clone()));
@@ -301,7 +302,7 @@ mod tests {
         }
     }
 
-    /// App 1 aborted the process with a message that app 0 had consumed before.
+    /// App 1 aborted the process while it handled a message that app 0 had consumed before.
     #[test]
     fn a_message_that_another_app_has_consumed_is_set_aside() {
         let mut colony = LogState::default();

@@ -2,15 +2,15 @@
 //! it can be replicated.
 //!
 //! The state machine is plain data with one function, [`Ownership::apply`]. [`LocalRegistry`] applies a
-//! proposal immediately; a replicated registry applies the proposals that its log commits. Every proposal is
-//! idempotent: a late or repeated one has no effect.
+//! proposal immediately. A replicated registry applies the proposals that its log commits. Every proposal is
+//! idempotent, so a late or repeated proposal has no effect.
 
 pub use beehive_protocol::{Decision, Ownership, Proposal};
 
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 
-/// The registry cannot decide at the moment. The caller tries again later.
+/// The error of a registry that cannot decide at the moment. The caller retries later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
 
@@ -32,7 +32,7 @@ pub trait Registry: Send + Sync + 'static {
     fn index(&self) -> u64;
 }
 
-/// The registry of a hive without a cluster: it decides alone, and immediately.
+/// The registry of a hive without a cluster. It decides immediately, and asks nobody.
 #[derive(Default)]
 pub struct LocalRegistry(Mutex<Ownership>);
 

@@ -1,5 +1,5 @@
-//! Deduplication of messages that no bee consumes: they start a sweep or set a timer, or a stateless handler
-//! handles them.
+//! Deduplication of messages that no bee consumes, because they start a sweep, set a timer, or are handled by
+//! a stateless handler.
 
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId};
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The dedup table of a log itself, for resumable lanes and for those of other logs' bees.
+/// The dedup table of a log itself, for resumable lanes and for lanes whose messages are acknowledged.
 pub(crate) struct WithoutBee {
     seen: Mutex<DedupTable>,
     /// Whether anything was ever inserted into `seen`. While it is `false`, `has_consumed` takes no lock.
@@ -20,7 +20,7 @@ impl WithoutBee {
         WithoutBee { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
     }
 
-    /// Checks whether `handler` has consumed this message from outside already.
+    /// Checks whether `handler` has already consumed this message from outside.
     pub(crate) fn has_consumed(&self, message_id: MessageId, handler: HandlerId) -> bool {
         self.any.load(Ordering::Acquire)
             && message_id.lane.is_lasting()
@@ -32,8 +32,8 @@ impl WithoutBee {
     }
 
     /// Marks a message as consumed by `handler`, and returns it as the input of a record. Returns `None` if
-    /// the handler has consumed it before. Only messages that may be resent are remembered. `lanes` is given if the
-    /// message is from another log.
+    /// the handler has consumed it before. Only messages that may be resent are remembered. `lanes` is given
+    /// if the message is of a bee or an app and needs an acknowledgment.
     pub(crate) fn input(
         &self,
         message_id: MessageId,
@@ -41,11 +41,12 @@ impl WithoutBee {
         admitted: Option<&Arc<Admitted>>,
         lanes: Option<&Lanes>,
     ) -> Option<Input> {
-        // only messages from outside and from other logs can arrive twice: all others are in this log, which holds
-        // each of them once
+        // messages from outside can arrive twice, and so can messages that need an acknowledgment. Every
+        // other message is in the outbox of this log, which contains it once
         let floor = match (admitted, lanes) {
             (Some(admitted), _) => Some(admitted.lane().floor()),
-            // the table is that of all apps of the log, so no app's floor must pass the others' messages
+            // all apps of the log share this table, so the floor must not pass an unacknowledged message of
+            // any app
             (None, Some(lanes)) => Some(lanes.bees.floor_of_all(message_id.lane)),
             (None, None) => None,
         };
