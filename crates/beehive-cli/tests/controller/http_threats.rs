@@ -307,6 +307,12 @@ fn s20_so_many_requests_are_answered_at_the_same_time() {
     let file = folder.file("beehive.toml", "[controller]\necho_interval_ms = 3600000\n", 0o600);
     let controller = Daemon::start(&["--config", &file]);
     let _silent = connect_switch(&controller.switches, 7);
+    // requests for flows are answered at once as long as no switch is ready
+    let connected = Instant::now();
+    while !status_and_body(&controller.get("/api/v1/switches", "localhost")).1.contains("\"ready\":true") {
+        assert!(connected.elapsed() < Duration::from_secs(20), "the switch is not ready");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 
     // each request waits for the silent switch until its timeout
     let asking: Vec<_> = (0..32)
