@@ -18,6 +18,8 @@ pub(crate) struct HandlerCounters {
     pub(crate) stuck: AtomicU64,
     /// Whether the hive has found a message that the map drops but that the handler would act on.
     drops_wrongly: AtomicBool,
+    /// Number of the last dropped message that was verified, counted from 1.
+    pub(crate) verified: AtomicU64,
     /// The time at which the handler last held a thread, in nanoseconds; zero if it never has.
     held_at: AtomicU64,
 }
