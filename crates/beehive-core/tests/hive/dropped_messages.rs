@@ -157,13 +157,15 @@ fn a_wrongly_dropped_message_ends_with_an_error_and_leaves_nothing() {
                 assert_eq!(found(&hive), n + 1, "{on:?} {does:?}");
             }
 
-            // a message that is emitted has nobody to tell, and an observer's failure reaches the requester
+            // nobody waits for an emitted message, so only the dead letter has the error; an observer's
+            // failure reaches the requester
             let before = found(&hive);
             hive.emit(Tell(Touch)).await;
             assert_eq!(hive.request(Tell(Emit)).await, Err(RequestError::Unmapped), "{on:?}");
             assert_eq!(found(&hive), before + 2, "{on:?}");
 
-            // what is dropped rightly goes on to the next app, and nothing that was undone is left
+            // a message that is dropped rightly goes on to the next app, and nothing of the failed
+            // transactions is left
             assert_eq!(hive.request(Ask(Nothing)).await, Ok(99));
             let message = <Tell as Message>::NAME;
             assert_eq!(hive.request(Tell(Nothing)).await, Err(RequestError::NoAnswer { message }));
@@ -189,7 +191,7 @@ fn a_release_build_finds_one_in_some_and_then_all() {
         }
         assert_eq!(found(&hive), 11);
 
-        // in a batch, too, each message has an end of its own
+        // in a batch as well, each message ends separately
         let mut io = hive.io();
         for n in 0..50 {
             io.emit(Tell(if n % 5 == 0 { Touch } else { Nothing }));
@@ -224,7 +226,7 @@ fn verification_can_be_turned_off_and_is_on_under_test() {
     assert_eq!(kit.request(Ask(Touch)), Err(RequestError::Unmapped));
 }
 
-/// The map is the user's, who may drop what the handler could handle.
+/// The map is written by the user, who may drop messages that the handler could handle.
 #[test]
 fn a_map_written_by_hand_may_drop() {
     #[derive(App)]

@@ -84,7 +84,7 @@ impl Store {
     }
 }
 
-/// What the log and the dead letters say is not in what a client sees.
+/// A client does not see the details that the program's log and the dead letters contain.
 fn says_nothing<E: MessageError>(error: &RequestError<E>) {
     assert!(!error.to_string().contains(SECRET) && !format!("{error:?}").contains(SECRET), "{error}");
 }
@@ -97,7 +97,7 @@ fn each_failure_of_a_request_is_a_variant_of_its_own() {
             let (hive, _journal) = start(Hive::builder().app::<Store>(), on);
             let get = |end| hive.request(Get { key: 1, end });
 
-            // an app is there and does not have it
+            // an app handles the message and has no answer
             let message = <Get as Message>::NAME;
             assert_eq!(get(End::Well).await, Err(RequestError::NoAnswer { message }), "{on:?}");
 

@@ -132,8 +132,8 @@ impl Bank {
     fn remind(&mut self, msg: &Reminder, ctx: &mut Ctx) {
         let sent = self.sent.entry(msg.account).or_default();
         *sent += 1;
-        // One time in three the clock says that this was the last time. A rule that depends on `sent` alone would let three
-        // reminders of one account postpone one another for ever.
+        // In one of three cases, the clock decides that this was the last reminder. A rule that depends on
+        // `sent` alone would let three reminders of one account postpone one another for ever.
         if msg.left > 0 && !(ctx.now().as_nanoseconds() / 1_000).is_multiple_of(3) {
             ctx.postpone(Duration::from_millis(msg.left));
         }
@@ -310,8 +310,8 @@ fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
     }
 }
 
-/// The same with a log for each app: what one app sends to the other is in the logs of both, one of which may be
-/// ahead of the other when the hive dies.
+/// The same with one log for each app: messages between the apps are in both logs, one of which may be ahead
+/// of the other when the hive is killed.
 #[test]
 fn the_history_in_two_logs_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
@@ -324,7 +324,7 @@ fn the_history_in_two_logs_matches_a_single_bee() {
     }
 }
 
-/// The same with the bees of both apps spread over the logs, among which they move.
+/// The same with the bees of both apps spread over the logs. The bees move between the logs.
 #[test]
 fn the_history_of_bees_that_move_between_logs_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
@@ -340,7 +340,7 @@ fn many(seeds: u64) -> u64 {
 
 type Log = (Arc<dyn Journal>, LogState);
 
-/// Runs a hive on this number of logs, which dies and restarts. `divide` says which log is for what.
+/// Runs a hive on this number of logs. The hive is killed and restarted. `divide` assigns apps to logs.
 fn live_and_die(seed: u64, count_of_logs: usize, divide: impl Fn(Builder, Vec<Log>) -> Builder) {
     {
         let history = History::new();

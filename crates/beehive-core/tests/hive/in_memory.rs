@@ -1,4 +1,4 @@
-//! Apps that are in memory only beside apps with a log, and which log an app has.
+//! Apps in memory only beside apps with a log, and the assignment of logs to apps.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{AppId, LogState};
@@ -110,7 +110,7 @@ fn apps() -> Builder {
 const MESSAGES: u64 = 4_000;
 const LANE: u64 = 3;
 
-/// A sender outside sends everything again that was not done when the hive died.
+/// A sender outside the hive resends all messages that were not done when the hive was killed.
 #[test]
 fn an_app_in_memory_beside_a_log() {
     let mut log: Vec<Vec<u8>> = Vec::new();
@@ -222,7 +222,7 @@ fn an_app_has_one_log_and_keeps_it() {
     })
 }
 
-/// The log holds no bee with the highest id any more, but it has contained one.
+/// The bee with the highest id has ended, but the log remembers its id.
 #[test]
 fn the_id_of_a_bee_that_is_gone_is_not_used_again() {
     #[derive(Message)]

@@ -111,7 +111,7 @@ fn a_message_may_have_as_many_cells_as_the_limit_says() {
             is_limit(hive.request(AddFrom { first: 0, below: None }).await, "4096 cells");
             assert_eq!(hive.request(Get(0)).await, Ok(3), "{on:?}");
 
-            // a request is not the only way to learn it
+            // the failure of an emitted message, which has no requester, is in the dead letters
             hive.emit(Add((0..=MAX).collect())).await;
             assert_eq!(hive.dead_letters().len(), 3, "{on:?}");
         })

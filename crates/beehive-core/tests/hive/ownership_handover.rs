@@ -1,5 +1,6 @@
 //! The log contains everything that a retired bee has handled before anything that the next owner of its
-//! cells does. So in every prefix of the log a cell has one owner, which knows what was handled there.
+//! cells does. So in every prefix of the log, each cell has at most one owner, which knows which of the
+//! cell's messages were handled.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Entry, LogState};

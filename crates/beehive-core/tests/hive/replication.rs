@@ -1,4 +1,5 @@
-//! A hive that runs alone says that it does not replicate apps that ask for it: once when it starts, and in its status.
+//! A hive that runs alone warns that it does not replicate apps that ask for replication: once at its start,
+//! and in its status.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Dict, Handlers, Hive, Message, handlers};

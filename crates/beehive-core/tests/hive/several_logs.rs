@@ -1,5 +1,5 @@
-//! Several logs in one hive: apps that exchange messages, each with a log of its own, one of which may be ahead of the
-//! others whenever the hive dies.
+//! Several logs in one hive: apps exchange messages, and each app has its own log. When the hive is killed,
+//! one log may be ahead of the others.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{BeeImage, Entry, Journal, LaneId, LogState, MessageId, Record};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How often a message has arrived at a cell, and from where: the last number of each cell that has sent to it.
 type Arrivals = (u64, u64, BTreeMap<u64, u64>, u64);
 
-/// Adds a message to what a cell knows. Messages of one cell must arrive in the order of their numbers.
+/// Records a message in its receiver's cell. Messages of one cell must arrive in the order of their numbers.
 fn add(arrivals: &mut Arrivals, id: u64, from: u64, number: u64) {
     let (count, sum, last, disorder) = arrivals;
     *count += 1;
@@ -200,7 +200,7 @@ struct Fourth {
 impl Fourth {
     #[rcv(sharded)]
     fn fourth(&mut self, msg: &ToFourth) {
-        // what timers have sent has no order
+        // messages sent by timers are in no particular order
         let (from, number) = match msg.from < 1_000 {
             true => (msg.from, msg.number),
             false => (u64::MAX - msg.id, 1),
@@ -244,7 +244,7 @@ fn replay(log: &[Vec<u8>]) -> LogState {
     LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
-/// What the logs of a hive divide among them.
+/// How apps and bees are divided among the logs of a hive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Divided {
     /// The apps.
@@ -326,7 +326,7 @@ async fn check(hive: &Hive, messages: u64) {
     }
 }
 
-/// Checks a hive at rest: nothing is in an outbox or on its way to another log, and each cell has one owner.
+/// Checks an idle hive: all outboxes are empty, no bee is moving, and each cell has one owner.
 fn check_at_rest(logs: &[Vec<Vec<u8>>]) {
     let mut owned = BTreeSet::new();
     for (at, log) in logs.iter().enumerate() {
@@ -343,7 +343,8 @@ fn check_at_rest(logs: &[Vec<Vec<u8>>]) {
     check_moves(logs)
 }
 
-/// Checks that what a log adopts is what another one had when it froze the bee: its cells, rows and outbox.
+/// Checks that each adopted bee has the cells, rows and outbox that it had in the other log when it was
+/// frozen.
 fn check_moves(logs: &[Vec<Vec<u8>>]) {
     let mut frozen: BTreeMap<_, Vec<(BeeImage, Vec<MessageId>)>> = BTreeMap::new();
     let mut staged: BTreeMap<_, Vec<(BeeImage, Vec<MessageId>)>> = BTreeMap::new();
@@ -376,13 +377,13 @@ fn check_moves(logs: &[Vec<Vec<u8>>]) {
     }
     for (of, copies) in staged {
         let [(copy, outbox)] = &copies[..] else { panic!("{of:?} is adopted {} times", copies.len()) };
-        // a move that was given up froze the bee at the same epoch before
+        // an earlier move, which was abandoned, froze the bee at the same epoch
         let ids = |ids: &[MessageId]| ids.iter().copied().collect::<BTreeSet<_>>();
         let differences = |(image, before): &(BeeImage, Vec<MessageId>)| {
             let (before, after) = (ids(before), ids(outbox));
             let lost: Vec<_> = before.difference(&after).copied().collect();
             let added: Vec<_> = after.difference(&before).copied().collect();
-            // Numbers of refused records are not used again, and the log may not have heard of the newest cells.
+            // Numbers of refused records are not used again, and the newest cells may not be in the log yet.
             let is_copy = image.state == copy.state
                 && image.next_seq <= copy.next_seq
                 && image.cells.is_subset(&copy.cells);
@@ -409,7 +410,7 @@ async fn emit(io: &mut Io, messages: std::ops::Range<u64>, chance: &mut Chance) 
     io.flush().await
 }
 
-/// Sends messages to a hive that dies `lives - 1` times, each time with its logs at different points.
+/// Sends messages to a hive that is killed `lives - 1` times, each time with its logs at different points.
 fn live_and_die((divided, count_of_logs): (Divided, usize), seed: u64, messages: u64, lives: u64) {
     let mut logs: Vec<Vec<Vec<u8>>> = vec![Vec::new(); count_of_logs];
     let (mut done, moved) = (0, Arc::<AtomicU64>::default());
@@ -509,7 +510,8 @@ fn each_message_is_handled_once_wherever_bees_move() {
     }
 }
 
-/// A sender's messages to another log are remembered there only until it says that it does not send them again.
+/// Another log remembers a sender's messages only until the sender announces a floor above them, which means
+/// that it does not resend them.
 #[test]
 fn what_came_from_another_log_is_forgotten() {
     on_workers(2, async {
@@ -532,7 +534,7 @@ fn what_came_from_another_log_is_forgotten() {
         })
         .await;
         tokio::time::sleep(Duration::from_millis(300)).await;
-        // the next messages say that the earlier ones are not sent again
+        // the next messages announce a floor above the earlier ones
         for id in 4_000..4_000 + 10 * KEYS {
             io.emit(Begin(id))
         }
@@ -550,7 +552,7 @@ fn what_came_from_another_log_is_forgotten() {
     })
 }
 
-/// A message that nothing answers to must not be lost, or held up, because another app's log commits nothing.
+/// A message that no app answers must be neither lost nor delayed because another app's log commits nothing.
 #[test]
 fn a_log_that_cannot_commit_holds_up_only_its_own_apps() {
     on_workers(2, async {

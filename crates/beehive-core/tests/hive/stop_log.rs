@@ -1,4 +1,5 @@
-//! A hive that is stopped while it handles a batch: its log consumes no message that no handler has seen.
+//! A hive is stopped while it handles a batch: its log records no message as consumed that no handler has
+//! seen.
 
 use crate::load::on_workers;
 use beehive_core::journal::LogState;
@@ -88,7 +89,7 @@ fn handled_after_a_stop(after: u64, send: fn(&mut Io, u64, u64)) -> (Vec<u64>, u
             if life == 0 {
                 tokio::time::sleep(Duration::from_millis(after)).await;
                 hive.stop(Duration::ZERO).await;
-                // a handler that was running has ended by then, and its record is written
+                // by then, the running handler has ended and its record is written
                 tokio::time::sleep(Duration::from_millis(30)).await;
                 (journal.log(), Vec::new())
             } else {

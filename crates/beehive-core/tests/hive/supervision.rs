@@ -31,8 +31,8 @@ impl Register {
     }
 }
 
-/// The pauses double up to the longest one, and begin again after an incarnation that ran for as long. In
-/// virtual time the pauses are exact.
+/// The pauses double up to a maximum, and start over after an incarnation that ran at least that long. In
+/// virtual time, the pauses are exact.
 #[test]
 fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing() {
     let mut kit = Kit::of::<Register>().start();

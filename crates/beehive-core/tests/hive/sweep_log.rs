@@ -1,5 +1,5 @@
-//! Sweeps with a journal: when the hive is killed at any moment, every cell is still visited once, in the
-//! order of its sender.
+//! Sweeps with a journal: even if the hive is killed at an arbitrary moment, each cell is visited once, in
+//! the sender's order.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::LogState;
@@ -441,7 +441,7 @@ fn ticks_that_change_and_send_nothing_are_not_logged() {
     })
 }
 
-/// The log hears in a few entries that the cells are visited, whatever the journal refuses.
+/// A few entries record the visits of all cells, whichever entries the journal refuses.
 #[test]
 fn visits_that_change_and_send_nothing_are_logged_together() {
     on_workers(2, async {

@@ -1,4 +1,5 @@
-//! What the bees of one turn do is one log entry, which neither a full turn nor a handler that holds its thread delays.
+//! The runs of all bees in one turn share one log entry. Neither a full turn nor a handler that holds its
+//! thread delays this entry.
 
 use crate::load::on_workers;
 use beehive_core::journal::{Entry, LogState, Record};

@@ -1,5 +1,6 @@
-//! Runs that change and send nothing have no log entry of their own, and read nothing that may still be refused. If
-//! their messages can come again, a later entry says that they are handled.
+//! Runs that change and send nothing have no log entry of their own, and their effects wait until everything
+//! that they have read is committed. If their messages may arrive again, a later entry records that they have
+//! been handled.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{Entry, Input, LaneId, LogState, Record};
@@ -15,11 +16,11 @@ struct Add(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Get(u64);
-/// Changes its cell and then fails, so that nothing is left of it.
+/// Changes its cell and then fails, so the change is rolled back.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Fail(u64);
-/// Stores what is there already.
+/// Stores the value that is already there.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Refresh(u64);
@@ -104,7 +105,7 @@ fn a_run_that_changes_and_sends_nothing_has_no_entry() {
             answers += some.into_iter().map(|answer| assert!(answer.unwrap() <= 1)).count()
         }
 
-        // bees that were made for reads of keys that do not exist retire, and the log never knew them
+        // bees that were created for reads of missing keys retire, and the log has never contained them
         eventually("retired", Duration::from_secs(10), || hive.status().apps[0].bees == 1).await;
         assert_eq!((journal.log().len(), journal.waiting()), (logged, 0));
         hive.stop(Duration::from_secs(5)).await;
@@ -141,8 +142,8 @@ fn a_read_is_answered_only_when_what_it_has_read_is_committed() {
     })
 }
 
-/// The journal refuses everything at first. A read that has seen a refused change is run again, and sees the
-/// change as it is committed.
+/// The journal first refuses every entry. A read that has seen a refused change is executed again, and then
+/// sees the change that is committed.
 #[test]
 fn a_read_of_a_refused_change_is_run_again() {
     on_workers(2, async {
@@ -176,7 +177,7 @@ fn a_read_of_a_refused_change_is_run_again() {
     })
 }
 
-/// What a log says of a bee's handled messages: the lane and number of each.
+/// Lane and number of each message that a bee has handled according to a log.
 fn said(log: &[Vec<u8>]) -> Vec<Vec<(BeeId, LaneId, u64)>> {
     let numbers = |bee: BeeId, inputs: &[Input]| {
         let all = inputs.iter().flat_map(|input| input.messages().map(|(seq, _)| (input.lane, seq.0)));
@@ -190,8 +191,7 @@ fn said(log: &[Vec<u8>]) -> Vec<Vec<(BeeId, LaneId, u64)>> {
     log.iter().map(of_entry).collect()
 }
 
-/// A sender that may continue its lane after a crash may send a read again. The log hears of many such reads in one
-/// entry.
+/// A sender that may continue its lane after a crash may resend a read. One entry records many such reads.
 #[test]
 fn reads_that_may_be_sent_again_are_logged_together() {
     on_workers(2, async {
@@ -214,8 +214,8 @@ fn reads_that_may_be_sent_again_are_logged_together() {
     })
 }
 
-/// While the log does not know a bee, it cannot keep what the bee has handled. The first message of a bee is logged
-/// with the bee's cells, even if it has no effect.
+/// A log cannot record handled messages for a bee that it does not contain. Therefore the first message of a
+/// bee is logged together with the bee's cells, even if it has no effect.
 #[test]
 fn a_read_of_a_new_bee_that_may_be_sent_again_is_logged_at_once() {
     on_workers(2, async {
@@ -230,9 +230,10 @@ fn a_read_of_a_new_bee_that_may_be_sent_again_is_logged_at_once() {
     })
 }
 
-/// If the hive crashes, messages that the log does not know are handled again. No such message may take effect after
-/// a later one of its sender at the same bee. Hence an entry must name every earlier message of the sender that the
-/// bee has handled, unless an entry before it does; also if entries are refused meanwhile.
+/// After a crash, messages that are not recorded in the log are handled again. None of them may take effect
+/// after a later message of the same sender to the same bee. Therefore each entry must list all earlier
+/// messages of the sender that the bee has handled and that no earlier entry lists. This also holds if
+/// entries are refused in between.
 #[test]
 fn an_entry_says_what_its_bee_has_handled_before() {
     for seed in 0..3 {
@@ -280,8 +281,8 @@ fn an_entry_says_what_its_bee_has_handled_before() {
     }
 }
 
-/// An app that passes a message on leaves it to the log. The app behind it takes it from there, also if it only
-/// reads.
+/// If an app passes a message on, the log contains it until the next app of the chain has consumed it, even
+/// if that app only reads.
 #[test]
 fn a_read_of_a_message_that_another_app_has_passed_on_leaves_the_outbox() {
     #[derive(Message)]
