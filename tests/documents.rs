@@ -176,7 +176,7 @@ fn links_between_documents_lead_to_files() {
     assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
 }
 
-/// When this fails, the journal is there, and these pages have to say so.
+/// If this fails, a durable journal exists, and these pages have to say so.
 #[test]
 fn the_documents_deny_persistence_as_long_as_there_is_no_journal_on_disk() {
     let sources = files("crates", &[".rs"]).into_iter().filter(|file| {

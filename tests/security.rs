@@ -1,4 +1,4 @@
-//! Keeps `SECURITY.md` true: every test that it names must exist, and every row of its table must name one.
+//! Checks `SECURITY.md`: each test that it names must exist, and each row of its table must name a test.
 
 use std::collections::BTreeSet;
 use std::path::Path;
