@@ -6,7 +6,7 @@
 //! map alone is an error, which asks for the type.
 
 use crate::diagnostics::extent;
-use crate::syntax::{pattern_name, peel};
+use crate::syntax::{bound_by, pattern_name, peel};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ impl Use {
 /// Integers that have the same type.
 type Class = usize;
 
-/// What is known about the type of an expression.
+/// The type of an expression, as far as it matters here.
 #[derive(Clone, Copy, PartialEq)]
 enum Type {
     /// Something else than an integer of unknown type.
@@ -190,20 +190,9 @@ impl Integers {
                 }
             }
             _ => {
-                struct Bound(Vec<String>);
-
-                impl<'ast> Visit<'ast> for Bound {
-                    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-                        self.0.push(p.ident.to_string());
-                        visit::visit_pat_ident(self, p)
-                    }
-                }
-
                 self.determine(of);
-                let mut bound = Bound(vec![]);
-                bound.visit_pat(p);
                 if let Some(scope) = self.scopes.last_mut() {
-                    scope.extend(bound.0.into_iter().map(|name| (name, Type::Known)));
+                    scope.extend(bound_by(p).into_iter().map(|name| (name, Type::Known)));
                 }
             }
         }

@@ -71,7 +71,7 @@ pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
     quote!(break #label)
 }
 
-/// What a map does with a local where its handler moves the local.
+/// How a map keeps a local that its handler moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keeping {
     /// The map moves the local, too.
@@ -86,7 +86,7 @@ pub(crate) enum Keeping {
 
 /// The properties of locals, by name, that printing depends on.
 pub(crate) struct Locals<'l> {
-    /// What the map does with a local where an expression would move it.
+    /// Says how the map keeps a local that an expression would move.
     pub keeping: &'l dyn Fn(&Ident) -> Keeping,
     /// Whether the map clones a field of a local where an expression would move it out of the local, given whether
     /// it does so by a pattern.
@@ -95,7 +95,7 @@ pub(crate) struct Locals<'l> {
     pub context: &'l dyn Fn(&Ident) -> bool,
 }
 
-/// What the code around an expression does with its value.
+/// How the code around an expression uses its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
     /// It reads or borrows it.

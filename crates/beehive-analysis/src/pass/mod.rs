@@ -7,6 +7,7 @@ mod branches;
 mod calls;
 mod closures;
 mod expressions;
+mod keeping;
 mod loops;
 mod macros;
 mod matches;

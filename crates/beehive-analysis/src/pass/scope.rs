@@ -8,15 +8,14 @@
 //! that the view may point into.
 
 use super::Pass;
+use super::keeping::Owner;
 use super::views::{EXCLUSIVE, GLOBAL, INTERIOR, Views, pseudo_variables};
-use crate::emit::leave::{Keeping, captured, part};
 use crate::faults::Fault;
-use crate::methods::takes_itself;
 use crate::similar::similar;
-use crate::syntax::{bound_inside, names, peel, peel_copies};
+use crate::syntax::{bound_inside, peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
 use crate::words::words;
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,14 +87,14 @@ pub(super) struct Variable {
     pub kind: Kind,
     pub mutable: bool,
     /// Number of conditions on state around its declaration, as [`Pass::depth`] counts them.
-    depth: usize,
+    pub depth: usize,
     /// Number of loops and labeled blocks around its declaration.
-    nesting: usize,
+    pub nesting: usize,
     /// Number of conditions on the message around its declaration.
     conditions: usize,
     /// Number of scopes around its declaration.
     pub scope: usize,
-    site: Site,
+    pub site: Site,
     /// Number of changes seen so far.
     version: usize,
     /// The locals that it may be a mutable view into.
@@ -106,27 +105,10 @@ pub(super) struct Variable {
     pub late: bool,
     /// Whether it is certainly an `Option`.
     pub is_option: bool,
-    /// What is known about its type where it is moved.
+    /// How its type can be kept where it is moved.
     pub owner: Owner,
-    /// Where the map would first have to keep it and cannot, so that all such places are one error.
-    first_moved: OnceCell<Span>,
-}
-
-/// What is known about the type of a local where it is moved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Owner {
-    /// It is not known to be something that cannot be cloned.
-    Unknown,
-    /// It is a `&mut`. `holds` says whether what it refers to may hold a `&mut` itself.
-    Reference { holds: bool },
-    /// It is a `&`, which is `Copy`.
-    Shared,
-    /// Its type is `Clone`.
-    Cloneable,
-    /// It is a tuple or a struct, and not a reference to one. `cloned` says whether it may be `Clone` as a whole.
-    Built { cloned: bool },
-    /// It holds a `&mut`, or its type is a parameter or `dyn`, which need not be `Clone`.
-    Opaque,
+    /// The first place at which the map would have to keep it and cannot. All such places are one error.
+    pub first_moved: OnceCell<Span>,
 }
 
 #[derive(Debug)]
@@ -135,7 +117,7 @@ pub(super) struct Scopes {
     pub names: Vec<BTreeMap<String, VariableId>>,
     /// The locals that the bindings being declared may be views into.
     pub views: Views,
-    /// What is known about the type of the binding being declared.
+    /// How the type of the binding being declared can be kept where the binding is moved.
     pub owner: Owner,
 }
 
@@ -193,156 +175,13 @@ impl Pass<'_, '_> {
 
     /// Returns the number of conditions on state, and of closures that may run at another time, around the
     /// current point.
-    fn depth(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.control.len().saturating_sub(self.direct_closures)
     }
 
     /// Checks whether a name denotes the context.
     pub(super) fn is_envelope(&self, name: &Ident) -> bool {
         self.find(name).is_some_and(|id| matches!(self.variable(id).kind, Kind::Context) && id > GLOBAL)
-    }
-
-    /// Checks whether a local is declared outside of the innermost condition on state.
-    pub(super) fn is_outside(&self, name: &Ident) -> bool {
-        !self.control.is_empty()
-            && self.find(name).is_some_and(|id| {
-                let v = self.variable(id);
-                v.depth < self.depth() && matches!(v.kind, Kind::Known(_))
-            })
-    }
-
-    /// Says what the map does with a local where the handler moves it. Where state decides between several branches
-    /// that may move the local, the map runs all of them, so it keeps the local. A local that is used once is moved,
-    /// because its type need not be `Clone`.
-    pub(super) fn keeping(&self, name: &Ident) -> Keeping {
-        let again = || self.mentions().iter().filter(|n| *name == **n).count() > 2;
-        match self.find(name).filter(|_| self.is_outside(name)) {
-            Some(id) if again() || self.is_in_loop_of(id) => self.kept(id),
-            _ => Keeping::Moved,
-        }
-    }
-
-    /// Checks whether the map clones a field of a local where the handler moves the field out of it.
-    /// What is only matched by a pattern may stay where it is, unless the local certainly owns it.
-    pub(super) fn keeps_part(&self, name: &Ident, member: &syn::Member, matched: bool) -> bool {
-        let Some(id) = self.find(name).filter(|_| self.is_outside(name)) else { return false };
-        let built = matches!(self.variable(id).owner, Owner::Built { .. }) && !self.has_stored(id);
-        (built || !matched && self.kept(id) == Keeping::Cloned)
-            && (self.is_in_loop_of(id) || self.is_used_again(name, member))
-    }
-
-    /// Checks whether a field may hold a `&mut` and is moved out of its local where several branches may do so.
-    fn loses_part(&self, name: &Ident, member: &syn::Member) -> bool {
-        self.find(name).filter(|_| self.is_outside(name)).is_some_and(|id| {
-            self.kept(id) == Keeping::Impossible
-                && !self.keeps_part(name, member, false)
-                && (self.is_in_loop_of(id) || self.is_used_again(name, member))
-        })
-    }
-
-    /// Checks whether a field of a local, or the whole local, is mentioned elsewhere.
-    fn is_used_again(&self, name: &Ident, member: &syn::Member) -> bool {
-        let member = member.to_token_stream().to_string();
-        // the declaration of the local is one of the mentions
-        mentions_of(self.item.to_token_stream(), name, &member) > 2
-    }
-
-    /// Says how the map can keep a local that it also uses by value.
-    pub(super) fn kept(&self, id: VariableId) -> Keeping {
-        let v = self.variable(id);
-        match v.owner {
-            Owner::Reference { .. } => Keeping::Reborrowed,
-            Owner::Shared => Keeping::Moved,
-            Owner::Cloneable => Keeping::Cloned,
-            Owner::Opaque | Owner::Built { cloned: false } => Keeping::Impossible,
-            Owner::Unknown | Owner::Built { .. } if self.has_stored(id) => Keeping::Impossible,
-            Owner::Unknown | Owner::Built { .. } => Keeping::Cloned,
-        }
-    }
-
-    /// Checks whether a view is stored in a local after its declaration.
-    pub(super) fn has_stored(&self, id: VariableId) -> bool {
-        let site = &self.variable(id).site;
-        self.facts.stored.contains_key(site) || self.learned.stored.contains_key(site)
-    }
-
-    /// Checks whether the current point is in a loop in which a local of the code around that loop is used.
-    fn is_in_loop_of(&self, id: VariableId) -> bool {
-        self.enclosing.iter().skip(self.variable(id).nesting).any(|l| l.is_loop)
-    }
-
-    /// Taints a value that an expression gets by moving a local which the map cannot keep.
-    pub(super) fn moves(&self, e: &Expr, value: &mut Value) {
-        // a closure is printed as it stands
-        if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
-            return;
-        }
-        self.moves_by(e, value, &|name| self.keeping(name));
-    }
-
-    /// Like [`Self::moves`], given what the map does with each local.
-    pub(super) fn moves_by(&self, e: &Expr, value: &mut Value, keeping: &dyn Fn(&Ident) -> Keeping) {
-        match peel(e) {
-            Expr::Path(p) => {
-                let Some(name) = p.path.get_ident() else { return };
-                if keeping(name) == Keeping::Impossible {
-                    value.taint.get_or_insert(self.cannot_keep(name));
-                }
-            }
-            Expr::Field(f) => {
-                if let Some((name, member)) = part(f)
-                    && self.loses_part(name, member)
-                {
-                    value.taint.get_or_insert(self.cannot_keep(name));
-                }
-            }
-            // a name that the branch itself declares is no longer in scope
-            Expr::If(i) => {
-                let otherwise = i.else_branch.iter().map(|(_, e)| &**e);
-                let then = yielded(&i.then_branch).into_iter();
-                then.chain(otherwise).for_each(|e| self.moves_by(e, value, keeping))
-            }
-            Expr::Block(b) => yielded(&b.block).into_iter().for_each(|e| self.moves_by(e, value, keeping)),
-            Expr::Match(m) => m.arms.iter().for_each(|a| self.moves_by(&a.body, value, keeping)),
-            _ => {}
-        }
-    }
-
-    fn cannot_keep(&self, name: &Ident) -> Taint {
-        let first = self.find(name).map(|id| *self.variable(id).first_moved.get_or_init(|| name.span()));
-        Taint::new(Why::Moved(name.to_string()), first.unwrap_or(name.span()))
-    }
-
-    /// Taints the value of an expression one of whose operands moves a local which the map cannot keep.
-    pub(super) fn moves_operands(&self, e: &Expr, value: &mut Value) {
-        if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
-            return;
-        }
-
-        match e {
-            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.moves(e, value)),
-            Expr::Array(t) => t.elems.iter().for_each(|e| self.moves(e, value)),
-            Expr::Struct(s) => s.fields.iter().for_each(|f| self.moves(&f.expr, value)),
-            Expr::Call(c) => c.args.iter().for_each(|e| self.moves(e, value)),
-            Expr::MethodCall(c) => {
-                if takes_itself(&c.method.to_string()) {
-                    self.moves(&c.receiver, value)
-                }
-                c.args.iter().for_each(|e| self.moves(e, value))
-            }
-            Expr::Let(l) => self.moves(&l.expr, value),
-            Expr::Match(m) => self.moves(&m.expr, value),
-            Expr::Assign(a) => self.moves(&a.right, value),
-            Expr::Repeat(r) => self.moves(&r.expr, value),
-            Expr::Break(b) => b.expr.iter().for_each(|e| self.moves(e, value)),
-            Expr::Closure(c) => {
-                let lost = |name: &Ident| self.keeping(name) == Keeping::Impossible;
-                if let Some(name) = captured(c).into_iter().find(lost) {
-                    value.taint = Some(self.cannot_keep(&name));
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Declares a local; `site` identifies its declaration.
@@ -688,38 +527,4 @@ impl Pass<'_, '_> {
 /// Returns a name without the mark of a raw identifier. A format string captures `r#type` as `{type}`.
 fn unraw(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
-}
-
-/// Returns how often tokens mention a name, other than for a field that is not `member`.
-fn mentions_of(tokens: TokenStream, name: &Ident, member: &str) -> usize {
-    let mut found = 0;
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(t) = tokens.next() {
-        match t {
-            TokenTree::Ident(i) if i == *name => {
-                let dot = tokens.next_if(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == '.'));
-                // `local.0.1` has one token, `0.1`, for both fields
-                let other = dot.and(tokens.peek()).is_some_and(|t| {
-                    let field = t.to_string();
-                    field.split('.').next() != Some(member)
-                });
-                found += usize::from(!other);
-            }
-            TokenTree::Group(g) => found += mentions_of(g.stream(), name, member),
-            literal => {
-                let mut captured = vec![];
-                names(literal.into(), &mut captured);
-                found += captured.iter().filter(|n| name == *n).count()
-            }
-        }
-    }
-    found
-}
-
-/// Returns the expression whose value a block yields.
-fn yielded(b: &syn::Block) -> Option<&Expr> {
-    match b.stmts.last() {
-        Some(syn::Stmt::Expr(e, None)) => Some(e),
-        _ => None,
-    }
 }

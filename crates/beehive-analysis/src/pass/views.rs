@@ -8,7 +8,8 @@
 //! not.
 
 use super::Pass;
-use super::scope::{Kind, Owner, Variable};
+use super::keeping::Owner;
+use super::scope::{Kind, Variable};
 use crate::borrows::{borrowed_mutably, takes_mutable_references};
 use crate::faults::Fault;
 use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
