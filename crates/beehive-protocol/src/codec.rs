@@ -144,7 +144,7 @@ pub fn split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// # Panics
 ///
 /// See [`encode`]. A part of the value may then be appended.
-pub fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
+pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
     // nearly all values are short enough for a length of one byte; a longer one is moved
     let start = bytes.len();
     bytes.push(0);

@@ -31,7 +31,15 @@ impl EncodedCells {
         let (cell, row) = ((op.dict, op.key.to_vec()), op.row.unwrap_or_default());
         match op.value {
             Some(value) => {
-                self.cells.entry(cell).or_default().insert(row.to_vec(), value.to_vec());
+                let rows = self.cells.entry(cell).or_default();
+                match rows.get_mut(row) {
+                    // most changes leave the length as it is, and then need no allocation
+                    Some(known) if known.len() == value.len() => known.copy_from_slice(value),
+                    Some(known) => *known = value.to_vec(),
+                    None => {
+                        rows.insert(row.to_vec(), value.to_vec());
+                    }
+                }
             }
             None => {
                 if let Some(rows) = self.cells.get_mut(&cell) {

@@ -11,7 +11,7 @@
 //! `head` and the lengths are integers of variable length (see [`codec::append_integer`](crate::codec::append_integer)).
 
 use crate::codec::{append_integer, append_with_length, encodes_as, split_integer};
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{Debug, Formatter};
 
@@ -38,6 +38,9 @@ pub struct Redo {
 /// A position in a [`Redo`], to which it can be cut back.
 #[derive(Clone, Copy, Debug)]
 pub struct RedoEnd(usize);
+
+/// Capacity of the buffer when the first change is encoded: enough for most runs.
+const FIRST_BYTES: usize = 128;
 
 const HAS_ROW: u64 = 1;
 const HAS_VALUE: u64 = 2;
@@ -69,7 +72,7 @@ impl Redo {
     }
 
     /// Returns the changes from `start` on.
-    pub fn since(&self, start: RedoEnd) -> Ops<'_> {
+    fn since(&self, start: RedoEnd) -> Ops<'_> {
         Ops { rest: self.bytes.get(start.0..).unwrap_or_default() }
     }
 
@@ -120,7 +123,12 @@ impl Redo {
         R: Serialize + ?Sized,
         V: Serialize + ?Sized,
     {
-        // if a value panics, this removes the parts before it
+        // without it, the buffer would grow several times during the first change
+        if self.bytes.capacity() == 0 {
+            self.bytes.reserve(FIRST_BYTES)
+        }
+
+        // if the encoding of a value panics, this removes the parts before it
         let mut unfinished = Unfinished { end: self.end(), redo: self };
         let bytes = &mut unfinished.redo.bytes;
         append_head(dict, row.is_some(), value.is_some(), bytes);
@@ -253,14 +261,6 @@ impl<'de> Visitor<'de> for Checked {
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Redo, E> {
         self.visit_byte_buf(bytes.to_vec())
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Redo, A::Error> {
-        let mut bytes = Vec::new();
-        while let Some(byte) = seq.next_element()? {
-            bytes.push(byte)
-        }
-        self.visit_byte_buf(bytes)
-    }
 }
 
 #[cfg(test)]
@@ -289,7 +289,7 @@ mod tests {
             prop_assert_eq!(decode::<Redo>("a redo log", &encode(&redo)), Ok(redo));
         }
 
-        /// Whatever the bytes are, they are refused or read to the end.
+        /// Any bytes are either refused or read to the end.
         #[test]
         fn bytes_that_are_not_changes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(redo) = Checked.visit_byte_buf::<serde::de::value::Error>(bytes.clone()) {

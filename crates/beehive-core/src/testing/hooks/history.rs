@@ -84,7 +84,7 @@ pub(crate) enum Left {
 impl Left {
     fn committed(answer: Option<Vec<u8>>, changed: Redo, ctx: &Ctx, mark: Savepoint) -> Left {
         let mut ops: Vec<_> = changed.iter().collect();
-        ops.sort_by_key(|op| (op.dict, op.key, op.row));
+        ops.sort();
         let changed = ops.into_iter().collect();
         Left::Committed { answer, sent: ctx.out.sent_since(mark), changed, postponed: ctx.postponed }
     }
