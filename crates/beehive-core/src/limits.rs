@@ -13,15 +13,15 @@ pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 /// takes more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
 pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
 
-/// Number of steps that a map is charged for a panic in one of its branches. A map may thus continue after fewer
-/// than 128 such panics.
+/// Number of steps that a map is charged for a panic in one of its branches. The 128th such panic ends the map
+/// at the latest.
 pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
 
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
 /// assertions. In a build with debug assertions, and under test, the hive verifies every dropped message.
 ///
-/// It is a prime number, so that messages which repeat in some pattern do not escape: of a pattern of 100 messages,
-/// one in 256 would meet only every fourth.
+/// It is a prime number, so that a repeating pattern of messages cannot evade the sampling. With an interval of
+/// 256, for example, a pattern of 100 messages would be sampled at only 25 of its positions.
 pub const DROPS_PER_VERIFICATION: u32 = 509;
 
 /// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets is
@@ -32,8 +32,8 @@ pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 /// one of them has finished.
 pub const MERGES_PER_SENDER_MAX: usize = 64;
 
-/// Maximum number of blocked messages of one sender that are checked when a merge may have finished. Messages
-/// behind them wait longer, but take no time until then.
+/// Maximum number of blocked messages of one sender that are checked when a merge may have finished. The
+/// messages behind them wait longer, but cost no time until they are checked.
 pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
 /// Maximum number of messages that one transaction may emit, timers included.

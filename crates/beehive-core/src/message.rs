@@ -128,9 +128,9 @@ pub trait ReplyOtherwise {
 }
 impl<R> ReplyOtherwise for ReplyCheck<R> {}
 
-/// [`ReplyCheck`] at a handler. There the reply type is known where it is not at the declaration of the message: it
-/// depends on a generic parameter, or `Message` is implemented by hand. In a generic app it may not be known here
-/// either; such a message is refused when the hive starts.
+/// [`ReplyCheck`], applied at a handler. The declaration of the message may not reveal its reply type, because the
+/// type depends on a generic parameter or `Message` is implemented by hand. The handler does reveal it, except in a
+/// generic app, where the hive refuses such a message at start.
 pub struct HandledReplyCheck<R, const COMMITS_ERRORS: bool>(PhantomData<R>);
 
 impl<T, E> HandledReplyCheck<Result<T, E>, false> {
@@ -159,7 +159,8 @@ pub trait HandledReplyOtherwise {
 }
 impl<R, const COMMITS_ERRORS: bool> HandledReplyOtherwise for HandledReplyCheck<R, COMMITS_ERRORS> {}
 
-/// Checks whether `R` is a `Result`, or an `Option` of one. In generic code only the type's name tells.
+/// Checks whether `R` is a `Result`, or an `Option` of one. It goes by the type's name, because generic code
+/// cannot test for the type itself.
 pub(crate) fn is_result<R>() -> bool {
     let start = |name: &'static str| name.split_inclusive('<').next().unwrap_or(name);
     let result = start(type_name::<Result<(), ()>>());
@@ -609,7 +610,7 @@ mod tests {
         assert!(is_result::<Result<u8, String>>() && is_result::<Option<Result<u8, Error>>>());
         assert!(is_result::<Alias>());
         assert!(!is_result::<u8>() && !is_result::<Option<String>>() && !is_result::<()>());
-        // data that contains a `Result` is not what a handler returns to fail
+        // a `Result` inside other data does not make a handler fail
         assert!(!is_result::<Vec<Result<u8, u8>>>() && !is_result::<Outcome<Result<u8, u8>>>());
     }
 

@@ -127,8 +127,8 @@ pub fn append_integer(integer: u64, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Takes an integer that [`append_integer`] appended off the front of `bytes`. Returns the integer and the other bytes,
-/// or `None` if the bytes do not begin with an integer.
+/// Splits off the integer at the front of `bytes`, as [`append_integer`] encodes it. Returns the integer and the
+/// remaining bytes, or `None` if the bytes do not begin with an integer.
 pub fn split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
     match bytes.split_first()? {
         (byte, rest) if *byte <= 250 => Some((u64::from(*byte), rest)),
@@ -143,7 +143,7 @@ pub fn split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
 ///
 /// # Panics
 ///
-/// See [`encode`]. A part of the value may then be appended.
+/// See [`encode`]. After a panic, `bytes` may end with a part of the value.
 pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
     // nearly all values are short enough for a length of one byte; a longer one is moved
     let start = bytes.len();
@@ -159,7 +159,7 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut V
             append_integer(length as u64, bytes);
             let width = bytes.len() - end;
             bytes[start..].rotate_right(width);
-            // the placeholder is the first byte of the value now
+            // the rotation has moved the placeholder behind the length
             bytes.remove(start + width);
         }
     }

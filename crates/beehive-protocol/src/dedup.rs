@@ -1,8 +1,8 @@
 //! Deduplication: a receiver's table of the messages that it has handled, with which it ignores resent messages.
 //!
 //! A sender announces a *floor*, the low-water mark of its lane: it never resends a message below the floor. The table
-//! therefore lists only the handled messages from the floor on. However many messages arrive in order, the table stores
-//! them as one run of numbers.
+//! therefore lists only the handled messages from the floor on. Messages that arrive in order are stored as a single
+//! run of numbers, regardless of how many there are.
 
 use crate::{LaneId, Part, Seq};
 use serde::{Deserialize, Serialize};

@@ -31,7 +31,8 @@ pub struct HiveId(pub u32);
 #[serde(transparent)]
 pub struct BeeId(pub u64);
 
-/// How often a bee has moved from one log to another. Of two copies of a bee, the one with the higher epoch is valid.
+/// Number of times that a bee has moved from one log to another. Of two copies of a bee, the one with the higher
+/// epoch is valid.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Epoch(pub u32);
@@ -80,8 +81,8 @@ pub struct EntryNumber(pub u64);
 
 /// Identity of one delivery: the sender's lane, the number, the part, and the app that handles the message.
 ///
-/// It never changes, whichever hive handles the message and however often the message is resent. Receivers use it to
-/// deduplicate messages (see [`DedupTable`](crate::DedupTable)).
+/// It stays the same no matter which hive handles the message and how often the message is resent. Receivers use it
+/// to deduplicate messages (see [`DedupTable`](crate::DedupTable)).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MessageId {
     /// The sender's lane.

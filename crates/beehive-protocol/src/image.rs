@@ -33,7 +33,7 @@ impl EncodedCells {
             Some(value) => {
                 let rows = self.cells.entry(cell).or_default();
                 match rows.get_mut(row) {
-                    // most changes leave the length as it is, and then need no allocation
+                    // most changes keep the length of the value, so they need no allocation
                     Some(known) if known.len() == value.len() => known.copy_from_slice(value),
                     Some(known) => *known = value.to_vec(),
                     None => {

@@ -1,4 +1,4 @@
-//! The state to which a log folds: the state machine of the replicated log.
+//! The state machine of the replicated log: the state that results from applying the log's entries.
 
 use crate::codec::DecodeError;
 use crate::{
@@ -23,7 +23,7 @@ pub struct BeeImage {
     pub now: Time,
     /// Lanes of bees that merged into this one and had unhandled messages at the last merge or move.
     pub heir_of: BTreeSet<LaneId>,
-    /// How often the bee has moved from one log to another.
+    /// Number of times that the bee has moved from one log to another.
     pub epoch: Epoch,
     /// Whether the bee is about to move to another log. If so, it handles no messages, and its outbox does not change.
     pub is_frozen: bool,
@@ -59,8 +59,8 @@ pub struct Sweep {
     pub open: BTreeSet<CellId>,
 }
 
-/// The state to which a log folds: the bees, the messages that still have to be handled, the unfinished sweeps, and the
-/// messages that were handled without a bee.
+/// The state that results from applying a log: the bees, the messages that still have to be handled, the unfinished
+/// sweeps, and the messages that were handled without a bee.
 ///
 /// Equal logs give equal states on every hive, because [`LogState::apply`] depends only on the entry and the state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,7 +183,8 @@ impl LogState {
         }
     }
 
-    /// Folds an encoded log. Like [`LogState::apply`], this ignores entries that do not take effect.
+    /// Applies all entries of an encoded log to an empty state. Like [`LogState::apply`], this ignores
+    /// entries that do not take effect.
     ///
     /// # Errors
     ///
@@ -281,8 +282,8 @@ impl LogState {
         target.heir_of = lanes
     }
 
-    /// If the lane may continue after a crash, keeps its floor in the state of the log itself, because the bee that knows
-    /// the floor may cease to exist.
+    /// If the lane may continue after a crash, keeps its floor in the state of the log itself, because the bee that
+    /// knows the floor may end.
     fn raise_floor(&mut self, input: &Input) {
         if input.lane.is_lasting() {
             self.seen.raise(input.lane, input.floor.unwrap_or_default())

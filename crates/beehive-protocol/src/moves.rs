@@ -14,9 +14,9 @@
 //!
 //! The drawing lists the records in the order in which they are appended. Each one is appended after the previous one
 //! is committed, so a crash leaves a prefix of them. [`unfinished_moves`] then returns the records with which the next
-//! process finishes the move. This is the move of PROTOCOL 1.2 for a hive that has both logs. There, source and target
-//! may be different hives, and the registry decides whether the target adopts the bee or the source thaws it. Here one
-//! process does both, so the record `Adopt` is the decision.
+//! process finishes the move. This is a move within one hive, which has both logs. One process writes all the records,
+//! so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide whether the
+//! target adopts the bee or the source thaws it.
 
 use crate::{AppId, BeeId, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged};
 use std::collections::BTreeMap;

@@ -165,7 +165,7 @@ impl Acked {
     }
 }
 
-/// One change of the state to which a log folds (see [`LogState`](crate::LogState)).
+/// One change of the state that results from a log (see [`LogState`](crate::LogState)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Record {
@@ -309,9 +309,9 @@ pub fn sweep_order(cell: CellId) -> (u8, CellId) {
 
 /// A record with its position in the log.
 ///
-/// An entry takes effect only if `after` is the number of the last entry that took effect. A record that was executed on
-/// top of a dead entry, one that did not take effect, is therefore dead as well. In Raft's terms, `number` is the index of
-/// the entry and `after` the index of the previous entry. The hive checks `after` again when it applies the entry.
+/// An entry takes effect only if `after` is the number of the last entry that took effect. An entry that does not take
+/// effect is dead, and so is every entry that was executed on top of it. In Raft's terms, `number` is the index of the
+/// entry and `after` the index of the previous entry. The hive checks `after` again when it applies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Number of this entry. No other entry has the same number.

@@ -1,6 +1,7 @@
 //! The redo log of a run: its changes to cells, encoded one after the other in one buffer.
 //!
-//! A change takes no allocation of its own. It is encoded where the record will have it, and a follower reads it there.
+//! A change needs no allocation of its own. It is encoded directly into the buffer that becomes part of the record, and
+//! a follower reads it from there.
 //!
 //! ```text
 //! change := head, key, [row], [value]
@@ -123,7 +124,7 @@ impl Redo {
         R: Serialize + ?Sized,
         V: Serialize + ?Sized,
     {
-        // without it, the buffer would grow several times during the first change
+        // otherwise the buffer would grow several times during the first change
         if self.bytes.capacity() == 0 {
             self.bytes.reserve(FIRST_BYTES)
         }
@@ -186,7 +187,7 @@ pub struct Ops<'a> {
 }
 
 impl<'a> Ops<'a> {
-    /// Takes the first change off. `None` if the bytes do not begin with a change.
+    /// Removes and returns the first change. Returns `None` if the bytes do not begin with a change.
     fn split(&mut self) -> Option<Op<'a>> {
         let head = self.integer()?;
         let dict = u32::try_from(head / 4).ok()?;

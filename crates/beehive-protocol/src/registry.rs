@@ -46,7 +46,8 @@ pub enum Decision {
         root: BeeId,
         /// Whether the root is new. If so, the hive that proposed the claim hosts it.
         created: bool,
-        /// Owners that have to merge into the root first. Each is aimed at the root, directly or through other bees.
+        /// Owners that have to merge into the root first. Each of them is aimed at the root, either directly or
+        /// through other bees.
         merging: Vec<BeeId>,
         /// Index of the proposal in the registry's log.
         index: u64,

@@ -33,7 +33,8 @@ impl Shapes {
     ///
     /// # Errors
     ///
-    /// Returns a description of the first value that the program cannot read, and the remedy.
+    /// Returns an error that describes the first value that the program cannot read, and how to fix the
+    /// problem.
     pub fn read(&self, state: &LogState) -> Result<(), String> {
         let wrote = &state.shapes;
         for ((app, _), bee) in &state.bees {

@@ -1,4 +1,5 @@
-//! Makes `#[derive(App)]` report a type that cannot be the key of rows with a single error, whatever the type lacks.
+//! Makes `#[derive(App)]` report a type that cannot be the key of rows with a single error, no matter how many
+//! derives it lacks.
 //!
 //! If derived code had the bound [`RowKey`], the compiler would report each missing trait separately. Instead, it calls
 //! `(&&&RowDerives::of(&app.table)).row_key()`. The compiler chooses the first of the three impls below that fits, and

@@ -255,8 +255,8 @@ impl Builder {
         self.platform(Arc::new(platform)).start()
     }
 
-    /// Starts the hive on the given platform, or, if there is none, on the current tokio runtime, of
-    /// whichever flavor.
+    /// Starts the hive on the given platform, or, if there is none, on the current tokio runtime, which may
+    /// have any flavor.
     ///
     /// The first hive of a process wraps the panic hook, so that a panic in a derived map prints nothing.
     /// The message then goes to its handler, and if the handler panics as well, that panic is reported.

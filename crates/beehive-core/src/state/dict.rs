@@ -182,9 +182,9 @@ impl<K: Key, V: Value> Dict<K, V> {
         WholeDict { dict: self }
     }
 
-    /// Returns a read-only view of all cells, whichever bees own them. The view contains committed state, which may
-    /// be slightly stale, and its cells are not part of the handler's map. Use the view to find a cell, then confirm
-    /// the decision at the cell itself.
+    /// Returns a read-only view of all cells, regardless of which bees own them. The view contains committed state,
+    /// which may be slightly stale, and its cells are not part of the handler's map. Use the view to find a cell,
+    /// then confirm the decision at the cell itself.
     ///
     /// A volatile dictionary has no view, because its changes are not logged:
     ///

@@ -75,9 +75,9 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         WholeTable { table: self }
     }
 
-    /// Returns a read-only view of all cells, whichever bees own them. The view contains committed state, which may
-    /// be slightly stale, and its cells are not part of the handler's map. Use the view to find a cell, then confirm
-    /// the decision at the cell itself.
+    /// Returns a read-only view of all cells, regardless of which bees own them. The view contains committed state,
+    /// which may be slightly stale, and its cells are not part of the handler's map. Use the view to find a cell,
+    /// then confirm the decision at the cell itself.
     ///
     /// # Panics
     /// Panics if called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older

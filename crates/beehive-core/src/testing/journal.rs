@@ -1,5 +1,5 @@
-//! A journal for tests that behaves as badly as a real one may: it commits late and in batches, and refuses entries
-//! at random.
+//! A journal for tests that exercises everything a real journal is allowed to do: it commits late and in batches,
+//! and refuses entries at random.
 
 use crate::hive::consensus::journal::{CrashMarker, Entry, EntryNumber, Journal, JournalEvents};
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ struct State {
     /// Number of entries left in the current block of `refuse_one_in` entries, and whether an entry of the block has
     /// been refused.
     block: (u64, bool),
-    /// Number of rounds in which the journal goes on to refuse everything that arrives.
+    /// Number of further rounds in which the journal refuses every entry.
     deposed: u64,
     mark: Option<CrashMarker>,
 }
@@ -75,7 +75,8 @@ impl TestJournal {
             refused: AtomicU64::new(0),
         });
 
-        // the thread ends with the journal: it would otherwise go on for as long as the test program runs
+        // the weak reference lets the thread end with the journal; otherwise it would run as long as the test
+        // program
         let committing = Arc::downgrade(&journal);
         std::thread::spawn(move || {
             while let Some(journal) = committing.upgrade().filter(|journal| !journal.is_stopped()) {

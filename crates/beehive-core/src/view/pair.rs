@@ -1,5 +1,5 @@
 //! A pair of copies: readers use one copy while the writer updates the other, and a publication swaps them. This
-//! is similar to the `left-right` crate, but the writer does not wait for slow readers without bound.
+//! is similar to the `left-right` crate, except that the writer waits for slow readers only for a bounded time.
 //!
 //! Committed changes are handed over as a log. A publisher applies the log to the copy that has no readers, and
 //! makes that copy the current version. The previous version then lacks this log, and is brought up to date at the

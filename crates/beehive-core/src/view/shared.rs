@@ -23,8 +23,8 @@ const fn assert_captures_nothing<F>() {
     assert!(size_of::<F>() == 0, "{}", CAPTURES)
 }
 
-/// A read-only view of a [`Dict`](crate::Dict). It contains all cells of the dictionary on this hive, whichever
-/// bees own them.
+/// A read-only view of a [`Dict`](crate::Dict). It contains all cells of the dictionary on this hive,
+/// regardless of which bees own them.
 ///
 /// The view contains committed state, which may be slightly stale, and none of the changes of the current
 /// transaction. All views that a transaction reads, of all dictionaries of the app, belong to one version. Later
@@ -170,8 +170,8 @@ impl<K: Key, V: Value> SharedDict<K, V> {
     }
 }
 
-/// A read-only view of a [`Table`](crate::Table). It contains all cells of the table on this hive, whichever bees
-/// own them, and gives the same guarantees as a [`SharedDict`].
+/// A read-only view of a [`Table`](crate::Table). It contains all cells of the table on this hive, regardless of
+/// which bees own them, and gives the same guarantees as a [`SharedDict`].
 pub struct SharedTable<K: 'static, R, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,

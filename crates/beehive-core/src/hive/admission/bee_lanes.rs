@@ -1,13 +1,14 @@
-//! The lanes of bees and apps whose messages are acknowledged: which of the messages are not acknowledged yet, and the
-//! floors of the lanes.
+//! The lanes of bees and apps whose messages need acknowledgments. The table tracks the unacknowledged messages and
+//! the floors of these lanes.
 //!
 //! If both bees are in one log, the record that consumes a message also removes it from the outbox, so no
-//! acknowledgment is needed. If they are in different logs, the message is remembered in two places: in the
-//! outbox of the sender's log until that log commits an acknowledgment, and in the dedup table of the bee
-//! that has consumed it until the lane's floor has passed it (PROTOCOL 1.4 and 1.6). If bees may move from
-//! one log to another, all messages between bees are acknowledged, also within a log. This table is the
-//! sender's half, in memory. A floor in it rises only after the sender's log has committed the
-//! acknowledgment, so a restart never recovers a lower floor than receivers have been told.
+//! acknowledgment is needed. If they are in different logs, two logs remember the message: the sender's log
+//! keeps it in the outbox until this log commits an acknowledgment, and the receiver's log keeps it in the
+//! dedup table of the bee that has consumed it until the lane's floor has passed it. The outbox is needed to
+//! resend the message after a crash, and the dedup table to recognize it when it is resent. If bees may move
+//! from one log to another, all messages between bees are acknowledged, even within one log. This table is
+//! the sender's half, in memory. A floor in it rises only after the sender's log has committed the
+//! acknowledgment, so a restart never recovers a floor lower than one that receivers have already seen.
 
 use crate::hash::HashMap;
 use beehive_protocol::{Acked, AppId, BeeId, Emit, LaneId, MessageId, Part, Seq};
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A message that is in an outbox and not acknowledged.
 struct OpenMessage {
-    /// Position of the message among all messages of the hive, in the order in which their records were committed.
+    /// Position of the message in the order in which the hive's records, and thus their messages, were committed.
     order: u64,
     /// The message, if its bee may move to another log.
     emit: Option<Arc<Emit>>,
@@ -27,7 +28,8 @@ struct OpenMessage {
 /// The unacknowledged messages of one lane.
 #[derive(Default)]
 struct BeeLane {
-    /// Above all numbers that are reserved or that were sent in messages that need an acknowledgment.
+    /// A number above all reserved numbers and above the numbers of all sent messages that need an
+    /// acknowledgment.
     next: Seq,
     /// The unacknowledged messages. Each receiving app has its own floor, which does not wait for the other apps.
     open: BTreeMap<(AppId, Seq, Part), OpenMessage>,
@@ -169,8 +171,8 @@ impl BeeLanes {
     /// Notes that the outbox of a bee is now in the log at position `log`, which has committed the record that adopts
     /// or thaws the bee.
     ///
-    /// This and [`BeeLanes::leave`] are called in the order of the log's entries. Therefore an acknowledgment has an
-    /// effect here exactly if it has one in the log.
+    /// This and [`BeeLanes::leave`] are called in the order of the log's entries. Therefore an acknowledgment takes
+    /// effect here if and only if it takes effect in the log.
     pub(crate) fn arrive(&self, bee: (AppId, BeeId), log: usize) {
         for id in self.moving.lock().remove(&bee).unwrap_or_default() {
             if let Some(lane) = self.shard(id).lock().get_mut(&id) {

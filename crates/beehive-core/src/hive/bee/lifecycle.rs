@@ -156,9 +156,9 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Returns the cells that the bee owns except the first `known` of them, and the number of all its
-    /// cells. A bee never gives up a cell while it lives, so the caller can remember the number and later
-    /// ask only for new cells.
+    /// Returns the cells of the bee except the first `known` ones, and the total number of its cells. A bee
+    /// never gives up a cell while it lives, so the caller can remember the number and later ask only for new
+    /// cells.
     pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
         let mailbox = self.mailbox.lock();
         let more = mailbox.more_cells();
@@ -239,8 +239,8 @@ impl<A: App> Bee<A> {
         }
 
         if !body.queue.is_empty() {
-            // a message that the bee sent is blocked until its cells have an owner, and no event reports
-            // the end of the wait
+            // a message that the bee sent is blocked until its cells have an owner, and no event will report
+            // that the message was delivered
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
@@ -260,8 +260,8 @@ impl<A: App> Bee<A> {
         };
 
         let Some(floors) = floors else {
-            // a sender may still resend a message that this bee has handled, or this bee's log one of the
-            // bee's own messages
+            // a sender may still resend a message that this bee has handled, or this bee's log may still
+            // resend a message that this bee has sent
             mailbox.idle_noted = true;
             return Retirement::Later;
         };

@@ -90,8 +90,8 @@ pub(super) struct Rare<A: App> {
     /// The cells that the bee owns in addition to the first one. They are not in the body, because the
     /// queen may add a cell while a handler runs.
     pub(super) more_cells: Vec<CellId>,
-    /// The tasks that have asked to freeze the bee, oldest first. No delivery begins to run until they have
-    /// had the body.
+    /// The tasks that have asked to freeze the bee, oldest first. The bee starts no delivery until each of
+    /// these tasks has had the body.
     pub(super) freezers: VecDeque<Freezer<A>>,
 }
 

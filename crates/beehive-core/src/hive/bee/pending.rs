@@ -25,9 +25,9 @@ use std::sync::atomic::AtomicUsize;
 
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
-    /// The number of the entry in flight that contains this run, and the part of the entry that is about it.
-    /// `None` if the run changed and sent nothing. No entry contains such a run. Its effects are held until
-    /// all earlier entries are committed, because the run has read the state that they left.
+    /// The number of the entry in flight that contains this run, and the part of the entry that describes the
+    /// run. `None` if the run changed and sent nothing. No entry contains such a run. Its effects are held
+    /// until all earlier entries are committed, because the run has read the state that they left.
     pub(crate) entry: Option<(EntryNumber, Arc<Work>)>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
@@ -47,7 +47,8 @@ pub(crate) struct Executed<A: App> {
 
 /// The messages that a run was the first to consume.
 pub(crate) enum Inputs {
-    /// This number of inputs at the front of the run's entry. The entry's other inputs are of earlier runs.
+    /// This number of inputs at the front of the run's entry. The entry's other inputs belong to earlier
+    /// runs.
     OfEntry(usize),
     /// These inputs. The run has no entry.
     Own(Vec<Input>),
@@ -59,7 +60,7 @@ impl<A: App> Executed<A> {
         self.entry.as_ref().map(|(number, _)| *number)
     }
 
-    /// Returns the part of the entry that is about this run.
+    /// Returns the part of the entry that describes this run.
     fn work(&self) -> Option<&Work> {
         self.entry.as_ref().map(|(_, work)| &**work)
     }
@@ -108,7 +109,7 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) is_logged: bool,
     /// Lanes of bees that merged into this one. They may have unacknowledged messages.
     pub(crate) heir_of: BTreeSet<LaneId>,
-    /// How often the bee has moved from one log to another.
+    /// Number of times that the bee has moved from one log to another.
     pub(crate) epoch: Epoch,
     /// Number of logs that the bee has left and that have not dropped it yet. The bee must not end while this
     /// is above zero.

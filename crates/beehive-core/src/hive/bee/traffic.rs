@@ -1,6 +1,6 @@
-//! Counters of a bee: its messages by sender, and the time that they take.
+//! Counters of a bee: its messages by sender, and the time that its messages take.
 //!
-//! Most bees have only one sender and are never timed, so the counters for anything else are allocated on
+//! Most bees have only one sender and are never timed. All further counters are therefore allocated on
 //! demand.
 
 use crate::cell::BeeId;

@@ -1,5 +1,5 @@
-//! The interface to a colony: the records as data, the journal to which they are appended, and the state to
-//! which a log folds.
+//! The interface to a colony: the records as data, the journal to which they are appended, and the state that
+//! results from applying a log.
 //!
 //! A bee of a journaled app continues to execute messages while its records are in flight. The effects of a
 //! run (messages, answers, timers) are held until the journal reports that its record is committed. If an

@@ -1,5 +1,5 @@
-//! The hive's side of its journal: numbers entries, and tracks which of them are committed and which are
-//! dead.
+//! The hive's side of a journal. A [`LogClient`] numbers the entries and tracks which of them are committed
+//! and which are dead.
 
 use crate::cell::BeeId;
 use crate::hash::HashMap;
@@ -18,53 +18,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
-/// An entry whose fate the hive has not processed yet.
+/// An entry in flight: either the journal has not decided it yet, or the hive has not processed the decision.
 enum Undecided<W: ?Sized> {
-    /// What bees did. They are woken when the entry is decided, and execute their runs again if it is dead.
+    /// Runs of bees. When the entry is decided, the bees are woken. If it is dead, they execute these runs
+    /// again.
     Turn {
-        /// The bees. One that is in the entry several times may be here several times.
+        /// The bees to wake. A bee with several runs in the entry may occur several times.
         bees: Vec<Arc<W>>,
-        /// Number of their runs.
+        /// Number of runs in the entry.
         runs: u32,
     },
-    /// A record of the hive itself, which is appended again until it is committed.
+    /// A record of the hive itself. It is appended again until it is committed.
     Said(Arc<Entry>, oneshot::Sender<()>),
 }
 
-/// The entry that collects what bees do, until it is appended to the journal. Its number is taken, so that a bee knows
-/// at once which entry decides its run.
+/// The open entry, which collects runs of bees until it is appended to the journal. It already has its number, so a
+/// bee knows at once which entry contains its run.
 struct Open {
     number: EntryNumber,
     after: EntryNumber,
     works: Vec<Arc<Work>>,
-    /// Estimate of the size, in bytes.
+    /// Estimated size in bytes.
     bytes: usize,
-    /// Whether [`LogClient::append_old`] has found it open.
+    /// Whether [`LogClient::append_old`] has already found the entry open.
     is_old: bool,
 }
 
 struct State<W: ?Sized> {
     /// The number of the newest entry, dead ones included.
     next: EntryNumber,
-    /// The number of the newest entry that is not dead: the next one is executed on it.
+    /// The number of the newest entry that is not dead. The next entry is executed on top of it.
     last: EntryNumber,
-    /// The newest entry, if it still collects. Nothing is appended to the journal before it.
+    /// The newest entry, while it is still open. No later entry is appended to the journal before it.
     open: Option<Open>,
-    /// The entries in flight, with the open one.
+    /// The entries in flight, including the open entry.
     undecided: BTreeMap<EntryNumber, Undecided<W>>,
-    /// All entries up to this one are decided: those that are not dead are committed.
+    /// All entries up to this one are decided. Those that are not dead are committed.
     committed: EntryNumber,
-    /// The dead entries whose bees do not know it yet, each with the number of runs that are still to be taken back.
+    /// For each dead entry, the number of its runs that the bees have not taken back yet. An entry without such runs
+    /// is removed.
     dead: HashMap<EntryNumber, u32>,
-    /// What bees have handled without effect, on top of committed state, and no entry says so yet.
+    /// Messages that bees have handled without effect on top of committed state, and that no entry records as
+    /// consumed yet.
     consumed: BTreeMap<(AppId, BeeId), Consumed>,
     /// Size of `consumed`, in bytes.
     consumed_bytes: usize,
-    /// Messages of this log that bees of other logs have handled, and no entry says so yet.
+    /// Acknowledgments of messages from this log that bees of other logs have handled. No entry contains them
+    /// yet.
     acked: Vec<Acked>,
-    /// Cells that sweeps of this log have visited, and no entry says so yet; only if bees may move.
+    /// Cells that sweeps of this log have visited, and that no entry records as visited yet. Used only if
+    /// bees may move.
     visited: Vec<Visited>,
-    /// The sweeps of this log, as of its committed entries; only if bees may move.
+    /// The sweeps of this log, according to its committed entries. Used only if bees may move.
     sweeps: OpenSweeps,
 }
 
@@ -72,7 +77,7 @@ struct State<W: ?Sized> {
 pub(crate) struct Place {
     /// The position of the log.
     pub(crate) position: usize,
-    /// For each app, whether all its bees are in this log and stay there.
+    /// For each app, whether all its bees are in this log and never leave it.
     pub(crate) alone: Vec<bool>,
     /// Whether bees may move from one log to another.
     pub(crate) bees_move: bool,
@@ -82,17 +87,17 @@ pub(crate) struct Place {
 pub(crate) struct Appended {
     /// The entry.
     pub(crate) number: EntryNumber,
-    /// The part of the entry's [`Record::Turn`] that is about this run.
+    /// The part of the entry's [`Record::Turn`] that describes this run.
     pub(crate) work: Arc<Work>,
-    /// What the bee had handled without effect before, which the entry says as well. It must be
-    /// [noted](LogClient::note_consumed) again if the entry is dead.
+    /// The messages that the bee had handled without effect before, which the entry also records. If the
+    /// entry is dead, the caller must [note](LogClient::note_consumed) them again.
     pub(crate) consumed: Option<Consumed>,
 }
 
-/// What is known about the fate of an entry.
+/// The journal's decision about an entry, as far as the hive knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
-    /// The journal has not decided yet.
+    /// The journal has not decided the entry yet.
     Open,
     /// The entry is committed.
     Committed,
@@ -101,8 +106,8 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry. If it is dead, the caller must not have [taken back](LogClient::taken_back) its
-    /// run yet: after all runs of a dead entry are taken back, the entry is forgotten.
+    /// Returns the fate of an entry. The caller must not have [taken back](LogClient::taken_back) its run in this
+    /// entry: once all runs of a dead entry are taken back, the state no longer contains the entry.
     fn fate(&self, number: EntryNumber) -> Fate {
         if self.dead.contains_key(&number) {
             Fate::Dead
@@ -113,14 +118,15 @@ impl<W: ?Sized> State<W> {
         }
     }
 
-    /// Takes the number of the next entry. Returns it with the number of the entry before.
+    /// Assigns the number of the next entry. Returns it together with the number of the entry on which the
+    /// next one is executed.
     fn number(&mut self) -> (EntryNumber, EntryNumber) {
         debug_assert!(self.open.is_none(), "the open entry is the newest one until it is appended");
         self.next = self.next.next();
         (self.next, std::mem::replace(&mut self.last, self.next))
     }
 
-    /// Adds a run to the open entry, which it opens if there is none. Returns the entry's number.
+    /// Adds a run to the open entry, and opens an entry if there is none. Returns the entry's number.
     fn add(&mut self, bee: Arc<W>, work: Arc<Work>, bytes: usize) -> EntryNumber {
         if self.open.is_none() {
             let (number, after) = self.number();
@@ -141,14 +147,15 @@ impl<W: ?Sized> State<W> {
         open.number
     }
 
-    /// Removes what a bee has handled without effect.
+    /// Takes out the messages that a bee has handled without effect.
     fn take_consumed(&mut self, of: (AppId, BeeId)) -> Option<Consumed> {
         let consumed = self.consumed.remove(&of)?;
         self.consumed_bytes -= consumed.size();
         Some(consumed)
     }
 
-    /// Makes a record of the hive itself the next entry. It is appended again each time it dies.
+    /// Makes the next entry from a record of the hive itself. The record is appended again each time its
+    /// entry dies.
     fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Arc<Entry> {
         let (number, after) = self.number();
         let entry = Arc::new(Entry { number, after, record });
@@ -162,21 +169,22 @@ pub(crate) struct LogClient<W: ?Sized> {
     journal: Arc<dyn Journal>,
     place: Place,
     state: Mutex<State<W>>,
-    /// The lanes of senders outside, which all logs of the hive share.
+    /// The lanes, which all logs of the hive share.
     pub(crate) lanes: Arc<Lanes>,
     /// The dedup table for messages that no bee consumes.
     pub(crate) without_bee: WithoutBee,
     /// Messages that may have ended the previous process, for all logs of the hive.
     pub(crate) quarantine: Arc<Quarantine>,
-    /// Incremented whenever the fate of entries has changed.
+    /// Incremented with each decision of the journal.
     version: AtomicU64,
-    /// Whether an entry is open. Read without the lock: a thread that has added to the open entry sees its own
-    /// change, or that another thread has appended the entry since.
+    /// Whether an entry is open. Threads read this without the lock. A thread that has added a run to the open
+    /// entry reads either `true`, as it has set it, or `false` because another thread has appended the entry
+    /// since.
     is_open: AtomicBool,
 }
 
 impl<W: ?Sized> LogClient<W> {
-    /// Continues where `colony` ends.
+    /// Creates a client whose next entry follows the last entry of `colony`.
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         colony: &LogState,
@@ -221,15 +229,15 @@ impl<W: ?Sized> LogClient<W> {
         self.place.bees_move
     }
 
-    /// Checks whether messages from this log to an app are acknowledged: all, unless both sender and receiver stay in
-    /// this log.
+    /// Checks whether messages from this log to an app must be acknowledged. This is the case unless both sender and
+    /// receiver always stay in this log.
     #[inline]
     pub(crate) fn tracks(&self, app: AppId) -> bool {
         !self.place.alone.get(app.index()).copied().unwrap_or(false)
     }
 
-    /// Checks whether messages of a lane to this log are acknowledged, because they may come twice: those of bees and
-    /// apps, unless both sender and receiver stay in this log.
+    /// Checks whether messages that arrive on a lane must be acknowledged because they may arrive twice. This is the
+    /// case for the lanes of bees and apps, unless both sender and receiver always stay in this log.
     #[inline]
     pub(crate) fn acknowledges(&self, lane: LaneId) -> bool {
         lane.app().is_some_and(|app| self.tracks(app))
@@ -251,8 +259,8 @@ impl<W: ?Sized> LogClient<W> {
         self.journal.attach(events)
     }
 
-    /// Notes that all entries up to and including `upto` are committed. Returns the bees whose entries are
-    /// decided.
+    /// Records that all entries up to and including `upto` are committed. Returns the bees whose entries this
+    /// decides.
     pub(crate) fn released(&self, upto: EntryNumber) -> Vec<Arc<W>> {
         self.decide(Fate::Committed, |state| {
             debug_assert!(
@@ -266,20 +274,21 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
-    /// Notes that all entries after `last` that have been appended so far are dead. Returns the bees whose
-    /// entries are decided.
+    /// Records that all entries numbered so far after `last` are dead. Returns the bees whose entries this
+    /// decides.
     pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
         self.decide(Fate::Dead, |state| {
             if last < state.next {
                 state.last = last;
-                // it was executed on top of a dead entry, and the journal need not hear of it
+                // the open entry was executed on top of a dead entry, so it is dropped without being appended
                 state.open = None
             }
             state.undecided.split_off(&last.next())
         })
     }
 
-    /// Applies a decision of the journal. `take` removes the entries that it decides from `undecided`.
+    /// Applies a decision of the journal. `take` removes the entries that this decision concerns from
+    /// `undecided`.
     fn decide(
         &self,
         fate: Fate,
@@ -288,9 +297,10 @@ impl<W: ?Sized> LogClient<W> {
         let mut bees = Vec::new();
         let mut state = self.state.lock();
         let decided = take(&mut state);
-        // incremented while the lock is held: a bee whose `append` is refused because of this decision has
-        // taken the lock after it, so it sees the new version and reconciles. If the version changed only
-        // after the unlock, the bee could find nothing to reconcile
+        // this must happen while the lock is held. A thread whose `append` fails because of this decision
+        // takes the lock later, so it sees the new version and reconciles its bee. If this thread changed the
+        // version only after the unlock, the other thread could still see the old version and find nothing to
+        // reconcile
         self.version.fetch_add(1, Ordering::Release);
 
         for (number, entry) in decided {
@@ -305,11 +315,11 @@ impl<W: ?Sized> LogClient<W> {
                     let record =
                         Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
                     let again = state.say(record, committed);
-                    // appended while the lock is held, so that no newer record gets in front of it
+                    // the lock is still held, so no newer record can be appended before this one
                     self.journal.append(again)
                 }
                 (Undecided::Said(entry, committed), _) => {
-                    // while the lock is held, so that the lanes change in the order of the log
+                    // the lock is still held, so the lanes change in the order of the log
                     self.committed(&entry.record, &mut state.sweeps);
                     let _ = committed.send(());
                 }
@@ -319,7 +329,7 @@ impl<W: ?Sized> LogClient<W> {
         bees
     }
 
-    /// Updates what the hive knows of lanes and sweeps by a committed record.
+    /// Updates the lanes and the open sweeps after a record was committed.
     fn committed(&self, record: &Record, sweeps: &mut OpenSweeps) {
         let lanes = &self.lanes.bees;
         match record {
@@ -345,12 +355,13 @@ impl<W: ?Sized> LogClient<W> {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Adds a bee's run to the open entry, with everything that the bee has handled without effect before. `bytes` is
-    /// an estimate of its size. Returns the run if `newest`, the bee's newest entry in flight, is dead. An abort
-    /// leaves no later entry alive, so `newest` is dead whenever the run was executed on a dead entry.
+    /// Adds a bee's run to the open entry, together with the messages that the bee has handled without effect before.
+    /// `bytes` is the estimated size of the run. Returns the run as an error if `newest`, the bee's newest entry in
+    /// flight, is dead. An abort also kills all later entries, so if the run was executed on any dead entry, `newest`
+    /// is dead as well.
     ///
     /// The check and the addition happen under one lock, so no abort can come between them. The caller's turn
-    /// [appends](LogClient::append_open) the entry before it ends.
+    /// [appends](LogClient::append_open) the open entry before the turn ends.
     pub(crate) fn append(
         &self,
         bee: Arc<W>,
@@ -381,7 +392,7 @@ impl<W: ?Sized> LogClient<W> {
         Ok(Appended { number, work, consumed })
     }
 
-    /// Appends the open entry, if there is one. What one thread has added may be appended by another.
+    /// Appends the open entry, if there is one. It may contain runs that other threads have added.
     #[inline]
     pub(crate) fn append_open(&self) {
         if self.is_open.load(Ordering::Relaxed) {
@@ -389,8 +400,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Appends the open entry if the previous call found it open too. For the watchdog, which calls this at intervals:
-    /// a turn may take long to end because of a slow handler, and other bees wait for the entry.
+    /// Appends the open entry if it was already open at the previous call. The watchdog calls this at intervals,
+    /// because a slow handler may delay the end of a turn while other bees wait for the entry to commit.
     pub(crate) fn append_old(&self) {
         if !self.is_open.load(Ordering::Relaxed) {
             return;
@@ -406,13 +417,13 @@ impl<W: ?Sized> LogClient<W> {
     fn append_open_of(&self, state: &mut State<W>) {
         self.is_open.store(false, Ordering::Relaxed);
         if let Some(Open { number, after, works, .. }) = state.open.take() {
-            // appended while the lock is held, so that the journal gets the entries in the order of their numbers
+            // the lock is still held, so the journal gets the entries in the order of their numbers
             self.journal.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
         }
     }
 
-    /// Notes what a bee has handled without effect, on top of committed state. The bee's next entry says it,
-    /// or else the next call of [`LogClient::log_consumed`].
+    /// Notes messages that a bee has handled without effect on top of committed state. The bee's next entry
+    /// records them as consumed, or the next call of [`LogClient::log_consumed`] does, whichever comes first.
     pub(crate) fn note_consumed(&self, new: Consumed) {
         let mut state = self.state.lock();
         let of = (new.app, new.bee);
@@ -431,7 +442,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Notes that messages of this log are handled, and that the record which says so is committed in the receiver's log.
+    /// Notes that messages from this log have been handled. The record that consumed them is already committed in the
+    /// receiver's log.
     pub(crate) fn acknowledge(&self, new: Acked) {
         let mut state = self.state.lock();
         if !state.acked.last_mut().is_some_and(|last| last.extend(&new)) {
@@ -442,8 +454,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Notes that a sweep of this log has visited cells, and that the record which says so is committed in the log of
-    /// their bee.
+    /// Notes that a sweep of this log has visited cells. The records of these visits are already committed in the
+    /// logs of the visited bees.
     pub(crate) fn visited(&self, new: Visited) {
         let mut state = self.state.lock();
         match state.visited.last_mut() {
@@ -452,8 +464,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Appends entries with everything that bees have handled without effect, and with all acknowledgments, if there
-    /// are any. Nothing waits for their commit.
+    /// Appends entries for the collected messages that were handled without effect, acknowledgments, and visits.
+    /// Appends nothing if there are none. Nothing waits for these entries to commit.
     pub(crate) fn log_consumed(&self) {
         let mut state = self.state.lock();
         self.say_consumed(&mut state);
@@ -492,10 +504,11 @@ impl<W: ?Sized> LogClient<W> {
         self.journal.append(entry)
     }
 
-    /// Appends a record that does not depend on any earlier entry. A refused record is appended again before
-    /// anything else is, so such records keep their order among themselves.
+    /// Appends a record that does not depend on any earlier entry. If the record is refused, it is appended
+    /// again before anything newer, so such records keep their order.
     ///
-    /// The receiver completes when the record is committed, or with an error if the hive is dropped before.
+    /// The returned receiver completes when the record is committed, or with an error if the hive is dropped
+    /// first.
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
         let mut state = self.state.lock();
@@ -505,18 +518,20 @@ impl<W: ?Sized> LogClient<W> {
         told
     }
 
-    /// Appends a record as [`LogClient::say`] does, and waits until it is committed or the hive is dropped.
+    /// Appends a record like [`LogClient::say`], and waits until it is committed or the hive is dropped.
     pub(crate) async fn commit(&self, record: Record) {
         let _ = self.say(record).await;
     }
 
-    /// Returns the fates of entries whose runs the caller has neither released nor taken back.
+    /// Returns the fates of entries. The caller must not have released or taken back its runs in these
+    /// entries.
     pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> Vec<Fate> {
         let state = self.state.lock();
         numbers.map(|number| state.fate(number)).collect()
     }
 
-    /// Notes that the runs of dead entries are taken back: a number for each run.
+    /// Notes that runs of dead entries have been taken back. `numbers` contains the number of the entry once
+    /// for each run.
     pub(crate) fn taken_back(&self, numbers: impl Iterator<Item = EntryNumber>) {
         let mut state = self.state.lock();
         for number in numbers {
@@ -551,7 +566,8 @@ mod tests {
     }
 
     impl Kept {
-        /// Returns each entry: its number, the one before, and the bees whose runs it contains.
+        /// Returns each entry as its number, the number of the entry it was executed on, and the bees whose
+        /// runs it contains.
         fn entries(&self) -> Vec<(u64, u64, Vec<u64>)> {
             let bees = |record: &Record| match record {
                 Record::Turn(works) => works.iter().map(|work| work.bee.0).collect(),
@@ -650,8 +666,8 @@ mod tests {
         assert_eq!(journal.entries(), [(1, 0, vec![1]), (2, 1, vec![2]), (3, 2, vec![3])]);
     }
 
-    /// The journal refuses an entry while the next one still collects: that one is dead too, although the journal has
-    /// never heard of it.
+    /// The journal refuses an entry while the next one is still open. The open entry is dead too, although it was
+    /// never appended to the journal.
     #[test]
     fn an_open_entry_dies_with_the_entries_before_it() {
         let (journal, client) = client();
@@ -665,7 +681,7 @@ mod tests {
         assert_eq!(journal.entries().len(), 1, "it is not appended");
         assert_eq!(fates(&client, &[1, 2]), [Fate::Dead; 2]);
 
-        // a bee that does not know it yet adds nothing on top of what is dead
+        // a bee that has not processed the abort yet cannot add a run on top of a dead entry
         assert_eq!(run(&client, 2, second), None);
         client.taken_back([EntryNumber(2)].into_iter());
         assert_eq!(run(&client, 2, None), Some(EntryNumber(3)));

@@ -34,7 +34,7 @@ impl<W: ?Sized> Logs<W> {
         let lanes = Arc::new(Lanes::new(remembered, bees_move));
         let quarantine = Arc::new(Quarantine::new(logs));
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
-            // the apps whose bees are all in this log. If bees may move, no app is one of these
+            // the apps whose bees are all in this log and stay there; none if bees may move
             let alone = of_apps.iter().map(|logs| !bees_move && *logs == [at]).collect();
             let place = Place { position: at, alone, bees_move };
             LogClient::new(journal.clone(), state, place, lanes.clone(), quarantine.clone())
@@ -64,15 +64,15 @@ impl<W: ?Sized> Logs<W> {
         positions.filter_map(|at| self.clients.get(*at)).cloned().collect()
     }
 
-    /// Tells the log whose outbox contains the messages that they have been handled. The records that
-    /// consumed them are committed.
+    /// Acknowledges messages to the log whose outbox contains them. The records that consumed the messages
+    /// must be committed.
     pub(crate) fn acknowledge(&self, acked: Acked) {
         if let Some(client) = self.lanes.bees.log_for(&acked).and_then(|at| self.clients.get(at)) {
             client.acknowledge(acked)
         }
     }
 
-    /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits are
+    /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits must be
     /// committed.
     pub(crate) fn visited(&self, app: AppId, visited: Visited) {
         if let Some(home) = self.of_app(app) {

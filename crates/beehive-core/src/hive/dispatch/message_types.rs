@@ -102,8 +102,7 @@ impl<M: Message> MessageType<M> {
         if let Some(sink) = &batch.sink
             && sink.counts()
         {
-            // the requester waits for each observer that does not drop the message, and for the answer
-            // chain
+            // the requester waits for the answer chain and for each observer that does not drop the message
             for index in range.clone() {
                 let observing = observers.iter().filter(|r| !r.drops(batch, index, cx.turn)).count();
                 let is_handled = !(observers.is_empty() && chain.is_empty());
@@ -122,7 +121,9 @@ impl<M: Message> MessageType<M> {
 
     /// Passes on a message that the app at `position` in the answer chain has handled. The message gets the
     /// next sequence number of the bee or stateless handler that handled it, because the original sender is
-    /// done with it as soon as the record that consumes it is committed (PROTOCOL 1.8c, 2).
+    /// done with the message as soon as the record that consumes it is committed. If the message kept its
+    /// original number, the next app would ignore it as a duplicate once the sender's floor has passed that
+    /// number, and the message would be lost.
     pub(crate) fn pass_on_handled(
         &self,
         batch: &Arc<Batch<M>>,
@@ -190,8 +191,8 @@ impl<M: Message> MessageType<M> {
         match to {
             Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
-                // the messages wait behind deferred messages of this sender. The queue of those already
-                // exists, so the app number is not used
+                // the messages wait behind deferred messages of this sender. The queue of the deferred
+                // messages already exists, so the app number is not used
                 cx.defer(0, onward, batch.clone(), range, None)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
@@ -536,7 +537,7 @@ impl Types {
         self.clash.lock().take()
     }
 
-    /// Returns the shapes of the encodings of all messages that some app handles.
+    /// Returns the encoding shape of every message type that some app handles.
     pub(crate) fn shapes(&self) -> BTreeMap<String, Shape> {
         self.named.read().iter().map(|(name, known)| (name.to_string(), (known.shape)())).collect()
     }

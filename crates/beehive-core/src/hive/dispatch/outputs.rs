@@ -396,7 +396,7 @@ impl Outputs {
     /// Makes batches of the emitted messages, and assigns them the next sequence numbers of `numbers`.
     ///
     /// The numbers must be deterministic: the same outputs must always get the same numbers. Slots are
-    /// therefore frozen in order of emission. Their order in `slots` would not do, because it depends on
+    /// therefore frozen in order of emission. Their order in `slots` cannot be used, because it depends on
     /// which types this thread happened to emit first.
     pub(crate) fn freeze(
         &mut self,

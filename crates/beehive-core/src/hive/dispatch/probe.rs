@@ -87,8 +87,8 @@ pub(crate) trait Probe: Send + Sync {
     fn dead_letter(&self, letter: &DeadLetter) {}
 
     /// Takes the notes of a run, in order. With a journal this is called after log entry `entry` was
-    /// appended: the notes count once the entry is committed. Without an entry they are final. Called by
-    /// the thread that made the notes.
+    /// appended: the notes become final once the entry is committed. Without an entry they are final at once.
+    /// Called by the thread that made the notes.
     fn noted(&self, entry: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Takes the notes of a journaled run that has no entry. They become final once `newest`, the bee's

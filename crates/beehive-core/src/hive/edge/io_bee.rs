@@ -1,10 +1,10 @@
 //! IO bees: supervised tasks that own sockets, timers and other external resources. An IO bee never
 //! migrates.
 //!
-//! An IO bee needs credits to emit batches. Each message from outside holds a credit until everything that
-//! it caused is done. An IO bee that is faster than the hive therefore has to wait or to shed load, and
-//! memory use stays bounded. Messages that apps send to its address, and answers to messages that it has
-//! emitted, arrive as [`Mail`].
+//! An IO bee needs credits to emit batches. Each message from outside holds a credit until everything that it
+//! caused is done. An IO bee that is faster than the hive therefore has to wait or to shed load, and memory
+//! use stays bounded. Messages that apps send to the IO bee's address, and answers to messages that the IO
+//! bee has emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane};
@@ -86,7 +86,7 @@ impl Io {
     /// soon as that task yields.
     ///
     /// This gives the lowest latency for an IO bee whose messages mostly go to one bee, such as the
-    /// connection of a switch, because no other thread need be woken. By default, the hive's runners run
+    /// connection of a switch, because no other thread has to be woken. By default, the hive's runners run
     /// the bees, on any core. In both cases, the task itself runs no handler, so a slow handler does not
     /// delay the task.
     pub fn run_here(&mut self) {

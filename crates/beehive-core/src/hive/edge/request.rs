@@ -55,7 +55,8 @@ impl<M: Message> PendingRequest<M> {
 
         let outcome = match state.failed.take() {
             Some(error) => Err(error),
-            // if the answer type is `()`, the answer only says that the message was handled and committed
+            // if the answer type is `()`, no handler produces the answer: it only says that the message was
+            // handled and committed
             None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
                 Ok(unit) if state.seen > 0 => Ok(*unit),
                 // the maps of all handlers drop the message
@@ -92,7 +93,7 @@ impl<M: Message> AnswerSink<M> for PendingRequest<M> {
         state.seen += 1;
         match result {
             Err(error) if state.failed.is_none() => state.failed = Some(error),
-            // dropping an error runs code of the app, which may panic
+            // dropping the error runs code of the app, which may panic
             result => drop(panics::harmless(|| drop(result))),
         }
         Self::settle(&mut state)
@@ -124,18 +125,18 @@ where
     let asked = ask(hive.clone());
 
     hive.inner().platform.spawn(Box::pin(async move {
-        // this fails only if the waiting thread is gone
+        // this fails only if the waiting thread no longer exists
         let _ = sender.send(asked.await);
     }));
 
     receiver.blocking_recv().ok()
 }
 
-/// Panics if this thread must not be blocked. Call this before anything else, so that a panic leaves
-/// nothing half done.
+/// Panics if this thread must not be blocked. Callers call this first, before a panic could leave anything
+/// half done.
 pub(crate) fn may_block() {
-    // the value is already there, so this does not block, but tokio checks whether blocking would be
-    // allowed
+    // the value has already been sent, so this does not block, but tokio still checks whether the thread may
+    // block
     let (sender, receiver) = oneshot::channel();
     let _ = sender.send(());
     let _ = receiver.blocking_recv();
@@ -144,8 +145,8 @@ pub(crate) fn may_block() {
 /// A request. It is sent when the future is first polled. The future returns the answer `R`, or the error
 /// `E` of the handler.
 ///
-/// This is a named type rather than the future of an `async fn` for the sake of error messages. If the
-/// argument is not a message, the compiler reports that once, at the call. With an `async fn`, it would
+/// This is a named type rather than the future of an `async fn`, because it gives better compiler errors. If
+/// the argument is not a message, the compiler reports that once, at the call. With an `async fn`, it would
 /// report it again where the future is created and where it is awaited.
 #[must_use = "a request is sent only when it is awaited"]
 pub struct Asked<'a, R, E = Error>(Pin<Box<dyn Future<Output = Result<R, RequestError<E>>> + Send + 'a>>);
@@ -165,7 +166,7 @@ impl<R, E> std::fmt::Debug for Asked<'_, R, E> {
 }
 
 impl Hive {
-    /// Sends a request and waits for its answer, at most five seconds.
+    /// Sends a request and waits for its answer, for at most five seconds.
     ///
     /// Dropping the future is safe, but a message that has already been sent may still be handled.
     pub fn request<M: Message>(&self, message: M) -> Asked<'_, M::Reply, M::Error> {
@@ -177,10 +178,10 @@ impl Hive {
     ///
     /// # Panics
     ///
-    /// Panics in a task, because it would block the task's worker, and would block it forever if that
-    /// worker had to produce the answer. Use `request(..).await` there. Panics in a handler, because it
-    /// would block the handler's own cells. Emit a message to the other app instead, and let that app
-    /// answer with another message.
+    /// Panics in a task, because the call would block the task's worker, and would block it forever if the
+    /// same worker had to produce the answer. Use `request(..).await` in a task. Also panics in a handler,
+    /// because the call would block the handler's own cells. Emit a message to the other app instead, and let
+    /// that app answer with another message.
     pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.request_blocking_within(REQUEST_LIMIT, message)
     }
@@ -218,7 +219,7 @@ impl Hive {
 
         let (sender, receiver) = oneshot::channel();
         let state = RequestState { expected: None, seen: 0, failed: None, sender: Some(sender) };
-        // the requester waits, so its worker is free to run the handler, and no other thread need be woken
+        // the requester waits, so its worker is free to run the handler, and no other thread has to be woken
         let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
         // only the batch holds the sending half, so `receiver` gets an error if the message is dropped
         inner.route_from_outside(message, Some(Arc::new(PendingRequest(Mutex::new(state)))), place);

@@ -11,8 +11,8 @@ pub(crate) fn attach(link: &Arc<Link>, hive: &Arc<HiveInner>) {
     link.attach(Arc::new(events))
 }
 
-/// Receives the reports. Both references are weak: the journal may outlive the hive, and the link holds the journal, so a
-/// strong one would keep both in memory for ever.
+/// Receives the reports. Both references are weak: the journal may outlive the hive, and the link holds the journal, so
+/// a strong one would keep both in memory forever.
 struct Events {
     link: Weak<Link>,
     hive: Weak<HiveInner>,

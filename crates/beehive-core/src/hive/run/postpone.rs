@@ -1,5 +1,5 @@
-//! Postponed messages. The handler gets the message again at the time that it asked for, and may answer it
-//! then.
+//! Postponed messages. The handler gets a postponed message again at the time that it has chosen, and may
+//! answer it then.
 //!
 //! With a journal, the record of the transaction that postpones the message consumes it, and emits it again
 //! under a new sequence number. The sender is thus done with the message and need not wait, and the log
@@ -19,8 +19,8 @@ use crate::time::Time;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Has message `index` handled again at time `at`. `position` is the position of the app in the answer
-/// chain, or `None` if the app is not in it.
+/// Schedules message `index` to be handled again at time `at`. `position` is the position of the app in the
+/// answer chain, or `None` if the app is not in it.
 ///
 /// # Errors
 /// Returns an error if the message cannot be encoded, or if its encoding cannot be decoded, because the log
@@ -38,7 +38,8 @@ pub(crate) fn postpone(
 
     let effects = match cx.held() {
         Some(effects) if handler.link.is_some() => effects,
-        // the state of the app is in memory only, and its handler runs as part of another app's record
+        // the state of this app is in memory only, but its handler runs as part of another app's record, so
+        // the postponement is an effect of that record
         Some(effects) => {
             let batch = batch.clone();
             effects.hold(move |cx| wait(onward, batch, index, position, at, cx.turn));
@@ -51,8 +52,8 @@ pub(crate) fn postpone(
     };
 
     let message_id = effects.numbers.take(1).id(0, AppId(handler.app));
-    // the record does not contain the time, because after a crash no requester is left, so the message need
-    // not wait
+    // the record does not contain the time: after a crash no requester waits for the answer, so the message
+    // is handled at once
     let encoded =
         panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, message_id, position, None)));
 
@@ -86,7 +87,7 @@ fn wait(
 ) {
     let waiting = turn.hive.types.timers.take(1);
     let again = move |turn: &mut Turn| {
-        // like every timer, this one counts as waiting until everything that it causes is done
+        // like every timer, this one holds its credit until everything that it causes is done
         turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
         let mut queue = SenderQueue::default();
         onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut queue, turn));

@@ -300,8 +300,8 @@ fn commit<A: Columns>(state: &mut A) {
     panics::to_the_end(|| state.commit())
 }
 
-/// Drops a value that is not needed. Dropping it may run code of the app. If that code panics, this catches
-/// the panic, and the transaction stays committed.
+/// Drops a value that is no longer needed. This may run code of the app. A panic of that code is caught, so
+/// the transaction stays committed.
 #[inline(always)]
 pub(crate) fn unwanted<T>(what: T) {
     if std::mem::needs_drop::<T>() {
@@ -333,9 +333,9 @@ pub(crate) fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoin
 /// The source of random seeds for the messages of a run. A message always gets the same seed, no matter
 /// when it runs.
 ///
-/// For a sweep, `Chances` contains the visited cell, and the seed depends on the cell. The index in the
-/// batch would not do, because it depends on how many cells the bee owns. If the whole swept dictionary is
-/// a single cell, the seed depends on the index, as for all other messages.
+/// For a sweep, `Chances` contains the visited cell, and the seed depends on the cell. The index in the batch
+/// cannot be used, because it depends on how many cells the bee owns. If the whole swept dictionary is a
+/// single cell, the seed depends on the index, as for all other messages.
 struct Chances(Option<CellId>);
 
 impl Chances {

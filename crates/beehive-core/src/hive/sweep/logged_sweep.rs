@@ -117,7 +117,7 @@ struct Opening {
 
 /// Reserves a sequence number for a sweep on the lane of its app, if bees may move from one log to another.
 /// The visits are parts of this number, by which a bee of another log recognizes duplicates. The number of
-/// the message that begins the sweep would not do, because that message is acknowledged as soon as the
+/// the message that begins the sweep cannot be used, because that message is acknowledged as soon as the
 /// sweep has begun.
 fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
     link.bees_move().then(|| link.lanes.bees.reserve(AppId(app), link.position()))
