@@ -42,7 +42,7 @@ const BAD: [End; 6] = [End::Error, End::Panic, End::Stray, End::StrayAndHide, En
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Spot(u64);
 
-/// Changes everything at a spot, emits messages about it, and ends as `end` says.
+/// Changes everything at a spot, emits messages about it, and then ends in the way that `end` specifies.
 #[derive(Message, Clone, Debug)]
 #[message(reply = u64)]
 struct Change {
@@ -156,7 +156,7 @@ struct Later {
     spot: Spot,
 }
 
-/// Counts the messages that left committed transactions.
+/// Counts the messages that committed transactions have emitted.
 #[derive(App)]
 struct Ear {
     heard: Dict<u64, (u64, u64)>,
@@ -217,7 +217,7 @@ fn a_transaction_that_fails_leaves_nothing_and_the_bee_goes_on() {
                 heard(&hive, spot, (good, good)).await;
             }
 
-            // Nothing arrives late either.
+            // Wait, in case a message arrives late.
             tokio::time::sleep(Duration::from_millis(20)).await;
             for at in 0..BAD.len() as u64 {
                 heard(&hive, Spot(at), (3, 3)).await
@@ -232,8 +232,8 @@ fn a_transaction_that_fails_leaves_nothing_and_the_bee_goes_on() {
     }
 }
 
-/// All messages are in one batch, so the output of the failed ones lies between the output of the successful
-/// ones.
+/// All messages are in one batch, so the output of the failed messages lies between the output of the
+/// successful ones.
 #[test]
 fn a_batch_keeps_what_its_good_messages_did_and_nothing_else() {
     for on in EVERYWHERE {
@@ -319,7 +319,7 @@ fn empty_cells_vanish_and_a_look_creates_nothing() {
                 assert_eq!(hive.request(Look(spot)).await.unwrap(), content(0));
             }
 
-            // A bee whose cells are all empty retires; the cells that `Said` filled stay.
+            // A bee whose cells are all empty retires. The cells that `Said` has filled remain.
             let limit = Duration::from_secs(10);
             eventually("bees without content end", limit, || hive.status().apps[0].bees == 0).await;
             assert!(hive.status().apps[0].bees_retired >= 20);
@@ -506,7 +506,7 @@ fn maps_name_all_that_is_touched_and_a_map_that_says_less_is_caught() {
 
     for at in 0..50 {
         let spot = Spot(at % 3);
-        // A change touches two dictionaries, but its map names only one.
+        // The handler of `Change` touches two dictionaries, but its map names only one of them.
         let change = Change { spot, end: if at % 2 == 0 { End::Well } else { End::Stray } };
         let (mapped, touched) =
             (describe::<Subject, Change>(&change), record::<Subject, Change>(&mut subject, &change));

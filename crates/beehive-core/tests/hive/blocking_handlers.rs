@@ -1,5 +1,4 @@
-//! Handlers that block their threads: an app with hundreds of blocked handlers starves itself, and no other
-//! app.
+//! Handlers that block their threads: an app with hundreds of blocked handlers starves only itself.
 
 use crate::load::{On, alone, credits_are_back, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers, limits};
@@ -31,8 +30,8 @@ impl Gate {
 /// One gate per test, because the tests run concurrently.
 static GATES: [Gate; 4] = [const { Gate::shut() }; 4];
 
-/// Opens a gate when dropped, even if an assertion fails: a runtime does not shut down before its threads
-/// end.
+/// Opens a gate when dropped, even if an assertion fails. Otherwise the runtime would wait for the blocked
+/// threads forever.
 struct Opens(usize);
 
 impl Drop for Opens {
@@ -43,7 +42,7 @@ impl Drop for Opens {
 
 macro_rules! waiter {
     ($app:ident, $wait:ident, $nothing:ident) => {
-        /// Blocks at a gate. Answers how many have done so at this place.
+        /// Blocks at a gate. Answers with the number of messages that have done so at this place.
         #[derive(Message, Clone)]
         #[message(reply = u64)]
         struct $wait {
@@ -127,12 +126,13 @@ struct Work {
     place: u64,
     milliseconds: u64,
 }
-/// Answers how often there was work at two places, and so merges their bees.
+/// Answers with the number of times that there was work at two places. This merges the bees of the two
+/// places.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Both(u64, u64);
 
-/// How often work has begun at place [`TURNSTILE`].
+/// Number of times that work has begun at place [`TURNSTILE`].
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 const TURNSTILE: u64 = 1_000_000;
 
@@ -162,7 +162,8 @@ impl Workshop {
 /// Time within which 99 % of the requests must be answered, in a debug build on a busy machine.
 const SERVED: Duration = Duration::from_millis(100);
 const WORKERS: usize = 2;
-/// Maximum number of handlers of one app that may run at once: the last ones on runners and workers.
+/// Maximum number of handlers of one app that may run at once. Those beyond the limit on held threads run on
+/// runners and workers.
 const INSIDE: usize = limits::HELD_THREADS_PER_APP_MAX + 2 * WORKERS;
 
 /// Sends requests to another app for a while, from outside and through an IO bee, for places beyond `from`.
@@ -234,7 +235,7 @@ fn six_hundred_handlers_that_block_starve_their_own_app_only() {
         others_are_served(&hive, GATE, 10_000, false).await;
         a_thread_is_left().await;
 
-        // Further blocked handlers change nothing.
+        // Further blocked handlers take no more threads.
         for place in 0..PLACES {
             io.emit(Wait { place, gate: GATE })
         }
@@ -292,8 +293,8 @@ fn a_bee_that_sends_to_a_blocked_app_is_not_blocked() {
     })
 }
 
-/// Three apps want all threads reserved for blocked handlers. The remaining threads suffice for a fourth app,
-/// and for files.
+/// Three apps take all threads that are reserved for blocked handlers. The remaining threads suffice for a
+/// fourth app and for file I/O.
 #[test]
 fn apps_that_are_stuck_together_leave_threads_to_the_others() {
     let _alone = alone();
@@ -379,7 +380,7 @@ fn handlers_that_run_on_workers_leave_one_to_sockets_and_timers() {
                 }))
             }
 
-            // On a worker, as the task of a socket would be.
+            // The task runs on a worker, like the task of a socket.
             let began = Instant::now();
             let ticking = tokio::spawn(async move {
                 let mut slowest = began.elapsed();

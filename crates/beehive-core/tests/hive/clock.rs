@@ -1,4 +1,4 @@
-//! The time that handlers see while one thread is busy for a long time.
+//! Tests the time that handlers see while one thread is busy for a long time.
 
 use crate::load::{alone, on_workers};
 use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers};
@@ -16,7 +16,7 @@ struct Sent {
     to: u64,
     at: Time,
 }
-/// Set as a timer for time `at`.
+/// Sent by a timer that is due at time `at`.
 #[derive(Message)]
 struct Due {
     to: u64,

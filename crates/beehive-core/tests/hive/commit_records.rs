@@ -1,5 +1,5 @@
-//! Commit records: everything a message causes is in the record of its sender, so nothing is visible early,
-//! lost or duplicated.
+//! Commit records: everything that a message causes is in its sender's record, so nothing becomes visible
+//! early, is lost or is duplicated.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::LogState;
@@ -84,7 +84,8 @@ impl Relay {
     }
 }
 
-/// Fails after it has emitted messages. None of them may become visible, and nothing else may be affected.
+/// Fails after it has emitted messages. None of these messages may become visible, and nothing else may be
+/// affected.
 #[derive(App)]
 struct Faulty {}
 #[handlers]
@@ -238,7 +239,7 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
                         tokio::time::sleep(Duration::from_millis(5)).await
                     }
 
-                    // Nothing more arrives.
+                    // Wait, in case more messages arrive.
                     tokio::time::sleep(Duration::from_millis(30)).await;
                     let _ = echoes(&hive).await;
                 } else {

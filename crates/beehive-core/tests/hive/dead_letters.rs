@@ -1,4 +1,4 @@
-//! Dead letters: their content, and sending a message again unchanged.
+//! Dead letters: their content, and the resending of their messages.
 
 use crate::load::{EVERYWHERE, On, eventually, on_workers, start};
 use beehive_core::{
@@ -22,7 +22,7 @@ struct Parcel {
     test: usize,
     number: u64,
 }
-/// How often an order was handled completely.
+/// Asks how often an order was handled to completion.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Handled(u64);
@@ -32,7 +32,7 @@ struct Parcels(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Notes(u64);
-/// Every message of this type fails, whatever its size.
+/// A message whose handler fails unless the message is empty.
 #[derive(Message)]
 struct Bulk(Vec<u8>);
 
@@ -82,7 +82,7 @@ impl Workshop {
         assert!(msg.0.is_empty(), "as asked")
     }
 }
-/// Handles what the other apps leave unanswered, and takes notes of all orders.
+/// Answers the messages that the other apps leave unanswered, and records all orders.
 #[derive(App)]
 struct Office {
     notes: Dict<u64, u64>,
@@ -158,11 +158,11 @@ fn a_dead_letter_names_message_handler_error_and_cause() {
         assert_eq!(of_parcel.cause.sender, Address::App(beehive_core::AppId(1)));
         assert_eq!(of_parcel.cause.handler, Some(("workshop", "order", "Order")));
 
-        // The two orders came in one batch, and each began a chain of its own; the parcel continues the chain of
-        // the first.
+        // The two orders came in one batch, and each of them began a causal chain. The parcel continues the
+        // chain of the first order.
         assert_eq!(of_parcel.cause.chain, of_order.cause.chain.wrapping_sub(1));
 
-        // Otherwise the stop would wait for this IO bee to read its answers.
+        // If the IO bee were still there, `stop` would wait for it to read its answers.
         drop(io);
         hive.stop(Duration::from_secs(5)).await;
     })
@@ -179,7 +179,7 @@ fn a_message_sent_again_is_what_it_was_and_goes_where_it_failed() {
 
             let first = letters(&hive, 1).await.remove(0);
             assert_eq!(first.error.text(), "not mended yet");
-            // It fails again, which adds a second letter about the same message.
+            // The message fails again, which adds a second letter about it.
             hive.resend_dead_letter(first.number).await.unwrap();
             eventually("again", Duration::from_secs(10), || hive.status().dead_letters == 2).await;
 

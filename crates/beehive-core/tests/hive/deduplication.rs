@@ -1,5 +1,5 @@
-//! Deduplication of messages from outside: no message is handled twice, and the memory for it does not grow
-//! with their number.
+//! Deduplication of messages from outside: no message is handled twice, and the dedup tables do not grow with
+//! the number of messages.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{Entry, LogState};
@@ -14,7 +14,7 @@ struct Count {
     key: u64,
     seq: u64,
 }
-/// Empties a key.
+/// Removes the cell of a key.
 #[derive(Message)]
 struct Clear(u64);
 #[derive(Message)]
@@ -23,8 +23,8 @@ struct Counted(u64);
 
 #[derive(App)]
 struct Counter {
-    /// Number of messages, their sum, the last number, and how often a number was not larger than the one
-    /// before.
+    /// For each key: the number of messages, the sum of their numbers, the last number, and how often a
+    /// number was not larger than the previous one.
     counts: Dict<u64, (u64, u64, u64, u64)>,
 }
 #[handlers]
@@ -57,7 +57,7 @@ fn replay(log: &[Vec<u8>]) -> LogState {
     LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
-/// Size of the deduplication sets of all bees of a log, and of the log itself.
+/// Returns the total size of the dedup tables of all bees in a log, and of the log itself.
 fn remembered(colony: &LogState) -> usize {
     colony.bees.values().map(|bee| bee.seen.size()).sum::<usize>() + colony.seen.size()
 }
@@ -65,7 +65,8 @@ fn remembered(colony: &LogState) -> usize {
 const RUN: u64 = 40;
 const KEYS: u64 = 200;
 
-/// Consecutive messages go to one key, so that a run of them is one record.
+/// Returns the key of a message. Consecutive messages go to one key, so that a run of them becomes one
+/// record.
 fn key_of(seq: u64) -> u64 {
     Chance(seq / RUN).below(KEYS)
 }
@@ -75,8 +76,8 @@ fn key_of(seq: u64) -> u64 {
 fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
     let messages: u64 = if std::env::var_os("BEEHIVE_LONG").is_some() { 1_000_000 } else { 250_000 };
     const LIVES: u64 = 5;
-    // For each bee: its low-water mark for the sender and for those that send requests, and the numbers
-    // above.
+    // Each bee remembers the floors of the sender's lane and of the lanes that requests use, and the numbers
+    // above these floors.
     const MOST: usize = KEYS as usize * 8;
     let mut log: Vec<Vec<u8>> = Vec::new();
     let mut done = 0u64;
@@ -91,7 +92,7 @@ fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
 
             let hive = begin(&journal, colony);
             let mut io = hive.io();
-            // Like a sender that only occasionally stores how far it has got.
+            // This simulates a sender that stores its position only occasionally.
             let mut seq = (done / 10_000 * 10_000).saturating_sub(20_000);
             io.resume(LANE, seq);
             while seq < until {
@@ -116,7 +117,7 @@ fn many_messages_are_handled_once_and_leave_a_memory_that_does_not_grow() {
                 assert!(hive.status().remembered <= MOST);
             }
 
-            // Killed: nothing is committed from here on.
+            // Kill the hive: nothing is committed from here on.
             journal.stop();
             let floor = io.floor();
             log.extend(journal.log());
@@ -143,7 +144,7 @@ async fn check(hive: &Hive, messages: u64) {
     }
 }
 
-/// The messages are sent again under their old numbers in the same incarnation, while the first ones are
+/// The messages are resent under their old numbers in the same incarnation, while the original messages are
 /// still in flight.
 #[test]
 fn a_message_sent_twice_is_handled_once() {
@@ -174,7 +175,8 @@ fn a_message_sent_twice_is_handled_once() {
     })
 }
 
-/// A bee that retires takes its deduplication set along. The numbers in it must not get lost.
+/// The dedup table of a bee ends when the bee retires. The messages in it must still be recognized as
+/// handled.
 #[test]
 fn messages_handled_by_a_retired_bee_are_not_handled_again() {
     let mut log: Vec<Vec<u8>> = Vec::new();
@@ -231,7 +233,7 @@ fn a_sender_that_ended_is_forgotten_everywhere() {
         }
 
         journal.accept_all();
-        // An idle bee forgets at its next run.
+        // An idle bee forgets retired lanes at its next run.
         let mut asked = 0;
 
         while hive.status().remembered > 60 {
@@ -254,7 +256,7 @@ fn a_sender_that_ended_is_forgotten_everywhere() {
     })
 }
 
-/// Senders that ended with the process are retired by the next incarnation.
+/// The next incarnation retires the lanes of senders that ended with the process.
 #[test]
 fn senders_of_an_earlier_incarnation_are_retired() {
     let log = on_workers(2, async {
@@ -267,7 +269,7 @@ fn senders_of_an_earlier_incarnation_are_retired() {
                 io.emit(Count { key, seq: at as u64 })
             }
             io.flush().await;
-            // Not dropped, because the process dies here.
+            // This does not drop the IO bee, because a crash would not drop it either.
             std::mem::forget(io)
         }
 
@@ -331,7 +333,7 @@ fn a_journal_that_commits_nothing_stops_its_senders_at_the_window() {
             assert!(emitted <= limits::LANE_WINDOW_MAX);
         }
 
-        // The senders continue when the journal does.
+        // The senders continue once the journal commits again.
         journal.accept_all();
         io.flush().await;
         eventually("all are done", Duration::from_secs(20), || io.floor() == sent).await;

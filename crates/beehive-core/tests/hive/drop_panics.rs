@@ -8,7 +8,7 @@ use beehive_core::{App, Ctx, Dict, Error, Hive, Mapper, Message, Table, handlers
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// A value whose clones panic when they are dropped, and originals as well if `armed`.
+/// A value whose clones panic when they are dropped. If `armed` is set, the original panics as well.
 #[derive(Serialize, Deserialize)]
 struct Touchy {
     value: u64,
@@ -75,7 +75,7 @@ fn a_panic_in_drop_does_not_break_atomicity() {
         let set = |value, fails| Set { key: 1, value, armed: false, fails };
         assert_eq!(hive.request(set(1, false)).await, Ok(()));
 
-        // The undo entry is dropped on commit, and panics.
+        // The commit drops the undo entry, which panics.
         assert_eq!(hive.request(set(2, false)).await, Ok(()));
         assert_eq!(hive.request(Look(1)).await, Ok((2, 2, 2)));
         assert!(hive.request(set(3, true)).await.is_err());
@@ -85,11 +85,12 @@ fn a_panic_in_drop_does_not_break_atomicity() {
             "what failed has left something, or taken it away"
         );
 
-        // The value that is rolled back panics.
+        // The rollback drops the new value, which panics.
         assert!(hive.request(Set { key: 1, value: 4, armed: true, fails: true }).await.is_err());
         assert_eq!(hive.request(Look(1)).await, Ok((2, 2, 2)));
 
-        // The current value is a clone. The next one is not, so nothing panics when the hive is dropped.
+        // The current value is a clone, which would panic when the hive is dropped. Replace it with a value
+        // that is not a clone.
         assert_eq!(hive.request(set(5, false)).await, Ok(()));
         assert_eq!(hive.request(Look(1)).await, Ok((5, 5, 5)));
         hive.stop(Duration::from_secs(5)).await;
@@ -163,7 +164,8 @@ fn a_message_that_panics_when_it_is_dropped_takes_neither_its_bee_along_nor_its_
 #[derive(Message)]
 struct Unhandled(Loud);
 
-/// Whoever holds a message last drops it. If no app handles the message, that is the task that emits it.
+/// The last holder of a message drops it. If no app handles the message, the last holder is the task that
+/// emits it.
 #[test]
 fn a_message_that_panics_when_it_is_dropped_does_not_harm_the_task_that_emits_it() {
     on_workers(2, async {
@@ -190,7 +192,7 @@ enum Fault {
     /// Touches a cell that its map does not name, catches the unwind, and continues.
     Strays,
     PutsOff,
-    /// Emits, and then fails.
+    /// Emits a message, and then fails.
     Fails,
 }
 
@@ -247,7 +249,7 @@ fn an_answer_that_panics_when_it_is_dropped_harms_nobody() {
     for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Unread>(), on);
-            // The fault, and the expected count afterwards.
+            // Each fault, with the count that is expected afterwards.
             for (fault, count) in
                 [(Fault::None, 10), (Fault::Strays, 10), (Fault::PutsOff, 30), (Fault::Fails, 31)]
             {

@@ -1,5 +1,5 @@
-//! A message that its map drops although the handler would do something ends with an error. The map of
-//! [`Shop`] is what a faulty derivation would yield.
+//! If a map drops a message that its handler would act on, the message ends with an error. The map of
+//! [`Shop`] is wrong in the way that a faulty derivation would be.
 
 use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::testing::{Kit, TestJournal};
@@ -24,14 +24,14 @@ enum Does {
 
 use Does::*;
 
-/// Asked of the shop, and of the fallback behind it.
+/// A request to the shop, and to the fallback app behind it.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Ask(Does);
-/// Observed by the shop.
+/// A message that the shop observes.
 #[derive(Message)]
 struct Tell(Does);
-/// Emitted.
+/// A message that handlers of the shop emit.
 #[derive(Message)]
 struct Sold;
 #[derive(Message)]
@@ -129,7 +129,8 @@ fn builder() -> Builder {
     Hive::builder().app::<Shop>().app::<Behind>()
 }
 
-/// How many messages of the shop became dead letters because of its maps. Each names the handler's line.
+/// Returns how many messages of the shop became dead letters because of its maps. Each of these dead letters
+/// names the line of the handler.
 fn found(hive: &Hive) -> usize {
     let letters = hive.dead_letters();
     let wrong = letters.iter().filter(|letter| letter.app == <Shop as App>::NAME);
@@ -157,15 +158,15 @@ fn a_wrongly_dropped_message_ends_with_an_error_and_leaves_nothing() {
                 assert_eq!(found(&hive), n + 1, "{on:?} {does:?}");
             }
 
-            // nobody waits for an emitted message, so only the dead letter has the error; an observer's
-            // failure reaches the requester
+            // no requester waits for an emitted message, so only the dead letter has the error. The failure
+            // of an observer reaches the requester
             let before = found(&hive);
             hive.emit(Tell(Touch)).await;
             assert_eq!(hive.request(Tell(Emit)).await, Err(RequestError::Unmapped), "{on:?}");
             assert_eq!(found(&hive), before + 2, "{on:?}");
 
-            // a message that is dropped rightly goes on to the next app, and nothing of the failed
-            // transactions is left
+            // a message that is dropped correctly goes on to the next app, and the failed transactions have
+            // left no changes
             assert_eq!(hive.request(Ask(Nothing)).await, Ok(99));
             let message = <Tell as Message>::NAME;
             assert_eq!(hive.request(Tell(Nothing)).await, Err(RequestError::NoAnswer { message }));
@@ -191,7 +192,7 @@ fn a_release_build_finds_one_in_some_and_then_all() {
         }
         assert_eq!(found(&hive), 11);
 
-        // in a batch as well, each message ends separately
+        // each message of a batch ends separately
         let mut io = hive.io();
         for n in 0..50 {
             io.emit(Tell(if n % 5 == 0 { Touch } else { Nothing }));
@@ -226,7 +227,7 @@ fn verification_can_be_turned_off_and_is_on_under_test() {
     assert_eq!(kit.request(Ask(Touch)), Err(RequestError::Unmapped));
 }
 
-/// The map is written by the user, who may drop messages that the handler could handle.
+/// A user who writes a map by hand may drop messages that the handler would act on.
 #[test]
 fn a_map_written_by_hand_may_drop() {
     #[derive(App)]
@@ -259,8 +260,8 @@ fn a_map_written_by_hand_may_drop() {
     })
 }
 
-/// Emitted by a handler on a journal, a wrongly dropped message is in no record, and its error is reported
-/// after the record.
+/// A journaled handler emits a message that is wrongly dropped. The record does not contain the message, and
+/// the error is reported after the record is committed.
 #[test]
 fn what_a_logged_handler_emits_is_verified() {
     #[derive(Message)]

@@ -123,7 +123,7 @@ fn a_hive_has_a_runtime_of_its_own_where_there_is_none() {
 
     assert!(threads() > 0 || !cfg!(target_os = "linux"));
     drop(hive);
-    // The threads end with the hive.
+    // The threads end when the hive ends.
     eventually_blocking(|| threads() == 0)
 }
 
@@ -135,7 +135,8 @@ fn eventually_blocking(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The same apps with different settings take turns on the same threads. No hive finds anything of another.
+/// Hives with the same apps and different settings take turns on the same threads. No hive sees any state of
+/// another one.
 #[test]
 fn hives_beside_each_other_share_threads_and_nothing_else() {
     on_workers(2, async {
@@ -180,7 +181,7 @@ fn a_stop_reports_unfinished_work() {
         hive.spawn_io("never returns", Restart::Never, |_io: Io| std::future::pending());
         hive.request(Remind(5)).await.unwrap();
 
-        // One runs, and the others wait behind it, because each came in a batch of its own.
+        // One message runs, and the others wait behind it, because each of them is in a batch of its own.
         for _ in 0..4 {
             hive.emit(Wait(1)).await
         }
@@ -195,7 +196,7 @@ fn a_stop_reports_unfinished_work() {
         let Stopped { unfinished, runs_dropped, timers_dropped, io_bees_dropped, .. } = stopped;
         assert_eq!((unfinished, timers_dropped, io_bees_dropped), (4, 1, 1), "{stopped:?}");
 
-        // The first may have been taken out together with some of those behind it.
+        // The bee may have taken the first message out of its mailbox together with some of those behind it.
         assert!(runs_dropped <= 3 && !stopped.is_clean(), "{stopped:?}");
         assert_eq!(twice.await.unwrap(), stopped, "whoever asks is told the same");
         assert_eq!(hive.stop(Duration::ZERO).await, stopped);

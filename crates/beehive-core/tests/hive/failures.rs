@@ -1,4 +1,4 @@
-//! Each kind of failure of a request, told apart by its variant. None shows the text of a panic.
+//! Each kind of failure of a request has its own variant. No variant contains the text of a panic.
 
 use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{
@@ -34,17 +34,17 @@ enum End {
     /// Holds its thread until the key is `RELEASED`.
     Hold,
 }
-/// Observed, and answered by no app.
+/// A message that apps only observe.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Observed;
-/// Handled by no app.
+/// A message that no app handles.
 #[derive(Message)]
 struct Unheard;
 #[derive(Message)]
 struct Many(u64);
 
-/// For even and for odd keys: the tests run at the same time.
+/// One flag for even keys and one for odd keys, because the tests run at the same time.
 static RELEASED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 #[derive(App)]
@@ -53,7 +53,7 @@ struct Store {
     other: Dict<String, u64>,
 }
 
-/// Names fewer cells than the handler touches.
+/// A map that names fewer cells than the handler touches.
 fn get_map(msg: &Get, mapper: &mut Mapper) {
     mapper.cell(Store::__bh_values, &msg.key);
 }
@@ -84,7 +84,8 @@ impl Store {
     }
 }
 
-/// A client does not see the details that the program's log and the dead letters contain.
+/// Checks that the error does not show a client the details that only the log and the dead letters may
+/// contain.
 fn says_nothing<E: MessageError>(error: &RequestError<E>) {
     assert!(!error.to_string().contains(SECRET) && !format!("{error:?}").contains(SECRET), "{error}");
 }
@@ -97,11 +98,11 @@ fn each_failure_of_a_request_is_a_variant_of_its_own() {
             let (hive, _journal) = start(Hive::builder().app::<Store>(), on);
             let get = |end| hive.request(Get { key: 1, end });
 
-            // an app handles the message and has no answer
+            // an app handles the message, but does not answer it
             let message = <Get as Message>::NAME;
             assert_eq!(get(End::Well).await, Err(RequestError::NoAnswer { message }), "{on:?}");
 
-            // no app answers: it was not added, or only an observer was
+            // no app can answer: no app was added for the message, or only an observer
             let (unheard, observed) = (<Unheard as Message>::NAME, <Observed as Message>::NAME);
             assert_eq!(hive.request(Unheard).await, Err(RequestError::NoApp { message: unheard }));
             assert_eq!(hive.request(Observed).await, Err(RequestError::NoApp { message: observed }));
@@ -110,7 +111,7 @@ fn each_failure_of_a_request_is_a_variant_of_its_own() {
             assert_eq!(get(End::Error).await, Err(RequestError::Handler(No::NotToday)));
             assert!(hive.dead_letters().is_empty());
 
-            // bugs, whose text is in the dead letter only
+            // for bugs, only the dead letter contains the text
             for (end, error) in [
                 (End::Panic, RequestError::Panicked),
                 (End::PanicWithError, RequestError::Panicked),
@@ -124,7 +125,7 @@ fn each_failure_of_a_request_is_a_variant_of_its_own() {
             let letters = hive.dead_letters();
             assert!(letters.iter().take(2).all(|letter| letter.error.text() == SECRET), "{letters:?}");
 
-            // a limit, which is named
+            // a limit: the error names it
             let failed = get(End::Limit).await.unwrap_err();
             let RequestError::Limit(error) = &failed else { panic!("{failed:?}") };
             assert_eq!((error.kind(), failed.kind()), (ErrorKind::Limit, Some(ErrorKind::Limit)));
@@ -154,7 +155,8 @@ fn a_request_that_finds_no_room_is_overloaded_and_is_not_handled() {
 
         let after = Duration::from_millis(50);
         let refused = hive.request_within(after, Get { key: 4, end: End::Well }).await;
-        // before any check, because a runtime does not end before its handlers
+        // release the handlers before any assertion can fail, because a runtime does not end before its
+        // handlers
         RELEASED[1].store(true, Ordering::Release);
         assert_eq!(refused, Err(RequestError::Overloaded { after }));
 

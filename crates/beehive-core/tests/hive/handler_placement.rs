@@ -1,5 +1,5 @@
-//! Placement of handlers: they run on the worker of the task that sends the request, unless they have
-//! recently blocked a thread.
+//! Placement of handlers: a handler runs on the worker of the task that sends the request, unless the handler
+//! has recently blocked a thread.
 
 use crate::load::{On, alone, on_workers, start};
 use beehive_core::{App, Dict, Hive, Message, handlers};
@@ -50,7 +50,7 @@ fn requests_run_on_the_worker_of_the_caller_unless_the_handler_has_recently_bloc
     let _alone = alone();
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Places>(), On::Memory);
-        // This is not a task, so nothing runs on its thread.
+        // This code is not in a task, so no handler runs on its thread.
         assert_eq!(answered_here(&hive).await, 0);
 
         let asking = hive.clone();
@@ -61,7 +61,7 @@ fn requests_run_on_the_worker_of_the_caller_unless_the_handler_has_recently_bloc
         });
 
         let (quick, held, lately) = asked.await.unwrap();
-        // The other worker may take some of them.
+        // The other worker may take some of the requests.
         assert!(quick > QUESTIONS / 4, "{quick} of {QUESTIONS}");
         assert!(held);
         assert_eq!(lately, 0, "on the worker of who waits, though it has held a thread");

@@ -1,6 +1,6 @@
-//! `History`: replays with a single bee what many bees on several workers did while they merged and moved, in
-//! memory and on a journal that refuses entries and dies. Injected bugs prove that the history finds
-//! deviations.
+//! `History`: replays with a single bee the messages that many bees on several workers handled while they
+//! merged and moved. The hive runs in memory, and on a journal that refuses entries and crashes. Injected
+//! bugs prove that the history finds deviations.
 
 use crate::load::{Chance, On, journals, on_workers, start};
 use beehive_core::journal::{Journal, LogState};
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     None,
-    /// The changes of a failed transaction to an account stay.
+    /// The changes that a failed transaction made to an account remain.
     LostUndo,
     /// A handler reads something that depends on where it runs.
     UnmappedRead,
@@ -79,10 +79,10 @@ struct Reminder {
     account: u64,
     left: u64,
 }
-/// Goes to every account.
+/// A message to every account.
 #[derive(Message, Debug)]
 struct Interest(i64);
-/// Passed on by a stateless handler.
+/// A message that a stateless handler passes on.
 #[derive(Message, Debug)]
 struct Rumor(u64);
 #[derive(Message, Debug)]
@@ -133,7 +133,7 @@ impl Bank {
         let sent = self.sent.entry(msg.account).or_default();
         *sent += 1;
         // In one of three cases, the clock decides that this was the last reminder. A rule that depends on
-        // `sent` alone would let three reminders of one account postpone one another for ever.
+        // `sent` alone would let three reminders of one account postpone one another forever.
         if msg.left > 0 && !(ctx.now().as_nanoseconds() / 1_000).is_multiple_of(3) {
             ctx.postpone(Duration::from_millis(msg.left));
         }
@@ -185,7 +185,7 @@ impl Books {
 }
 
 const ACCOUNTS: u64 = 60;
-/// Few, so that many bees remain.
+/// Few merges, so that many bees remain.
 const MERGES: u64 = 8;
 const SENDERS: u64 = 5;
 
@@ -256,8 +256,8 @@ fn run(seed: u64, count: u64, on: On, bug: Bug, fault: Option<Fault>) -> Result<
             assert!(history.tamper(fault), "{fault:?}: there is nothing that can have it")
         }
 
-        // The clones of the replay must be real: shared ones would change the amounts of the original
-        // execution.
+        // The clones of the replay must be deep copies. Shared clones would change the amounts of the
+        // original execution.
         CLONES_ARE_SHARED.store(false, Ordering::Relaxed);
         let found = history.compare(&hive).await;
         hive.stop(Duration::from_secs(5)).await;
@@ -290,7 +290,7 @@ fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
         let found = run(9, 3_000, On::Memory, Bug::None, Some(fault));
         let bites = match &found {
             Err(Deviation::Overtaken { .. }) => fault == Fault::Overtaken,
-            // A message moved forward may even precede its own emission.
+            // A message that was moved forward may even precede its own emission.
             Err(Deviation::NotDue { .. }) => fault != Fault::Lost,
             // Without the preceding message, the next one ends differently.
             Err(Deviation::Otherwise { .. }) => fault == Fault::Lost || fault == Fault::Twice,
@@ -300,7 +300,7 @@ fn many_bees_match_a_single_bee_and_injected_faults_are_found() {
     }
 }
 
-/// A colony that dies and restarts: the history in its log, across all incarnations, must be one that a
+/// A hive that crashes and restarts: the history in its log, across all incarnations, must be one that a
 /// single bee would have produced.
 #[test]
 fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
@@ -310,7 +310,7 @@ fn the_logged_history_of_many_incarnations_matches_a_single_bee() {
     }
 }
 
-/// The same with one log for each app: messages between the apps are in both logs, one of which may be ahead
+/// The same with one log for each app. Messages between the apps are in both logs, and one log may be ahead
 /// of the other when the hive is killed.
 #[test]
 fn the_history_in_two_logs_matches_a_single_bee() {
@@ -324,7 +324,7 @@ fn the_history_in_two_logs_matches_a_single_bee() {
     }
 }
 
-/// The same with the bees of both apps spread over the logs. The bees move between the logs.
+/// The same with the bees of both apps spread over the logs, while the bees move between the logs.
 #[test]
 fn the_history_of_bees_that_move_between_logs_matches_a_single_bee() {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());

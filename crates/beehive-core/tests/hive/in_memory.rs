@@ -1,4 +1,4 @@
-//! Apps in memory only beside apps with a log, and the assignment of logs to apps.
+//! Apps whose state is in memory only, beside apps with a log; and the assignment of logs to apps.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{AppId, LogState};
@@ -7,24 +7,24 @@ use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, StartError, handlers}
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Both apps can answer: `Front` counts it and passes it on to `Ledger`.
+/// Both apps can answer: `Front` counts the message and passes it on to `Ledger`.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Put(u64);
-/// To `Front`, which tells `Ledger`.
+/// A message to `Front`, which sends one to `Ledger`.
 #[derive(Message)]
 struct Tell(u64);
 #[derive(Message)]
 struct Told(u64);
-/// To `Ledger`, which tells `Front`.
+/// A message to `Ledger`, which sends one to `Front`.
 #[derive(Message)]
 struct Notify(u64);
 #[derive(Message)]
 struct Notified(u64);
-/// To each cell of `Front`.
+/// A message to each cell of `Front`.
 #[derive(Message)]
 struct Sweep;
-/// To each cell of `Ledger`, from `Front`.
+/// A message from `Front` to each cell of `Ledger`.
 #[derive(Message)]
 struct Audit;
 #[derive(Message)]
@@ -34,7 +34,7 @@ struct InFront(u64);
 #[message(reply = (u64, u64, u64))]
 struct InLedger(u64);
 
-/// In memory only. Of each key: puts, notices, and sweeps.
+/// In memory only. Counts the puts, notices and sweeps of each key.
 #[derive(App)]
 struct Front {
     counts: Dict<u64, (u64, u64, u64)>,
@@ -68,7 +68,7 @@ impl Front {
     }
 }
 
-/// In the log. Of each key: puts, what `Front` has told, and audits.
+/// In the log. Counts the puts, the messages from `Front`, and the audits of each key.
 #[derive(App)]
 struct Ledger {
     counts: Dict<u64, (u64, u64, u64)>,
@@ -198,7 +198,7 @@ fn an_app_has_one_log_and_keeps_it() {
         assert_eq!(twice, StartError::TwoLogs { app: "front".into() });
         assert!(twice.to_string().contains("`front` twice"), "{twice}");
 
-        // the log of both apps
+        // one log for both apps
         let hive = apps().journal(one.clone(), LogState::default()).start().unwrap();
         for id in 0..16 {
             hive.request(Put(id)).await.unwrap();

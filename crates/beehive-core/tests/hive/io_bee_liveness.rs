@@ -1,5 +1,5 @@
-//! An IO bee stays live whatever the handlers of its messages do: its timers fire in time, it reads its mail,
-//! and other IO bees are served.
+//! An IO bee stays responsive no matter what the handlers of its messages do: its timers fire on time, it
+//! reads its mail, and other IO bees are served.
 
 use crate::load::{Lateness, On, alone, credits_are_back, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Error, Hive, Io, Message, Restart, handlers};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What a handler does to its thread, and for how many milliseconds.
+/// How a handler uses its thread, and for how many milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Manner {
     Spins(u64),
@@ -39,14 +39,14 @@ struct Visit {
     place: u64,
     manner: Manner,
 }
-/// Needs no cell. Passed on in order to a place.
+/// Needs no cell. A stateless handler passes it on to a place, in order.
 #[derive(Message)]
 struct Pass {
     place: u64,
     number: u64,
     manner: Manner,
 }
-/// The same message without the detour: it goes to its cell directly.
+/// The same message, sent directly to its cell.
 #[derive(Message)]
 struct Passed {
     place: u64,
@@ -55,7 +55,7 @@ struct Passed {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Numbers(u64);
-/// Not answered by the first app, which passes it on or drops it; answered by the place.
+/// A request that the first app passes on or drops, and that the place answers.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Ask {
@@ -67,7 +67,7 @@ struct Ask {
 
 const WELL: Manner = Manner::Blocks(0);
 
-/// Sees some messages before the other apps.
+/// An app that gets some messages before the other apps.
 #[derive(App)]
 struct Gate {
     nothing: Dict<u64, u64>,
@@ -139,8 +139,8 @@ struct Seen {
 
 type Shared = Arc<Mutex<Seen>>;
 
-/// The IO bee whose message is stuck. It ticks like a keep-alive, and meanwhile emits messages to other
-/// places.
+/// The IO bee whose message is stuck. It ticks like a keep-alive timer, and emits messages to other places at
+/// the same time.
 async fn driver(mut io: Io, here: bool, warm: u64, stuck: StuckBy, over: Arc<AtomicBool>, seen: Shared) {
     if here {
         io.run_here()
@@ -192,7 +192,7 @@ async fn driver(mut io: Io, here: bool, warm: u64, stuck: StuckBy, over: Arc<Ato
     }
 }
 
-/// Another IO bee, with one message in flight at a time.
+/// A second IO bee, which has one message in flight at a time.
 async fn neighbor(mut io: Io, over: Arc<AtomicBool>, seen: Shared) {
     io.run_here();
     let mut took = Vec::new();
@@ -254,7 +254,7 @@ fn seen_while(here: bool, warm: u64, stuck: StuckBy) -> Seen {
     Arc::into_inner(seen).unwrap().into_inner().unwrap()
 }
 
-/// No delay exceeds what a keep-alive tolerates, plus the delay of the machine itself.
+/// Checks that no delay exceeds the tolerance of a keep-alive plus the delay of the machine itself.
 fn both_go_on(here: bool, warm: u64, stuck: StuckBy) {
     let seen = seen_while(here, warm, stuck);
     println!("{stuck:?}, here: {here}, after {warm} messages: {seen:?}");
@@ -294,8 +294,8 @@ fn an_io_bee_goes_on_while_a_stateless_handler_spins() {
     both_go_on(false, 0, StuckBy::Stateless(Manner::Spins(1_500)))
 }
 
-/// The answer is produced first, in the same turn. The IO bee receives it without waiting for the handler
-/// behind it.
+/// The answer is produced first, and a stuck handler follows in the same turn. The IO bee must receive the
+/// answer without waiting for that handler.
 #[test]
 fn an_io_bee_is_told_of_an_answer_though_the_next_handler_is_stuck() {
     let _alone = alone();
@@ -346,7 +346,7 @@ fn messages_through_a_stateless_handler_keep_their_order() {
             const MESSAGES: u64 = 2_000;
             let mut answered = Vec::new();
             for number in 0..MESSAGES {
-                // From time to time one of them takes longer.
+                // Some of the messages take longer.
                 let milliseconds = if number % 100 == 7 { 3 } else { 0 };
                 io.emit(Ask { place: 1, number, looked_at: number % 3 == 0, milliseconds });
                 io.emit(Pass { place: 2, number, manner: WELL });

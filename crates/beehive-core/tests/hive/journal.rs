@@ -1,4 +1,4 @@
-//! A hive with a journal that is killed at any moment and starts again from the bytes of its log.
+//! A hive with a journal is killed at arbitrary moments, and starts again from the bytes of its log.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{CrashMarker, LogState};
@@ -6,7 +6,7 @@ use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::time::Duration;
 
-/// Message number `seq` from outside: counted at `key`, and passed on to the counter of its group.
+/// Message number `seq` from outside. It is counted at `key` and passed on to the counter of its group.
 #[derive(Message)]
 struct Hit {
     key: u64,
@@ -93,7 +93,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
     for run in 0..6u64 {
         let mut log: Vec<Vec<u8>> = Vec::new();
         let mut chance = Chance(run);
-        // The number of incarnations; the last one runs to completion.
+        // Six incarnations, of which the last one runs to completion.
         for life in 0..6 {
             let last_life = life == 5;
             log = on_workers(3, async {
@@ -115,7 +115,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
                     .start()
                     .unwrap();
 
-                // The sender does not know what was handled, and sends everything again.
+                // The sender does not know which messages were handled, so it resends all of them.
                 let mut io = hive.io();
                 io.resume(LANE, 0);
                 for seq in 0..MESSAGES {
@@ -127,7 +127,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
 
                 if last_life {
                     check(&hive).await;
-                    // the log hears of messages that had no effect a little later
+                    // messages without effect are recorded in the log a little later
                     let open = || {
                         let new = journal.log();
                         let all = log.iter().chain(&new).map(Vec::as_slice);
@@ -139,7 +139,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
                     tokio::time::sleep(Duration::from_micros(chance.below(30_000))).await
                 }
 
-                // Killed: nothing is committed from here on.
+                // Kill the hive: nothing is committed from here on.
                 journal.stop();
                 let mut all = log.clone();
                 all.extend(journal.log());

@@ -1,5 +1,6 @@
-//! The status of a hive is correct for known traffic: the busiest bees, the heaviest exchanges, which
-//! messages cause which, and which handler merges bees. The counters survive merges.
+//! The status of a hive is correct for known traffic: the busiest bees, the pairs that exchange the most
+//! messages, which messages cause which other messages, and which handler merges bees. The counters survive
+//! merges.
 
 use crate::load::on_workers;
 use beehive_core::testing::merge_two;
@@ -105,14 +106,14 @@ fn status_reports_known_traffic() {
         assert!(bytes[0] > 10_000 && bytes[1..].iter().all(|bytes| (10..100).contains(bytes)), "{bytes:?}");
         assert!(switch.busiest[0].nanoseconds_per_message.is_some_and(|ns| ns > 0));
 
-        // The heaviest exchanges.
+        // The pairs that exchange the most messages.
         assert_eq!(sent_by(&switch.busiest[0], None), MOST);
 
         let from = &driver.busiest[0].from;
         assert_eq!((from.len(), from[0].app, from[0].messages), (1, Some("switch"), 3 * MOST));
         assert_eq!(from[0].bee, Some(switch.busiest[0].bee));
 
-        // Which messages cause which.
+        // Which messages cause which other messages.
         let caused = |message: &str| {
             let name = format!("beehive-core::{message}");
             let of_message: Vec<_> = status.emits.iter().filter(|emit| emit.message == name).collect();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Shared by all tests of this process, or held exclusively by a test that measures time.
+/// Ordinary tests share this lock. A test that measures time holds it exclusively.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 thread_local! {
@@ -45,13 +45,13 @@ pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T 
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
     let result = runtime.block_on(test);
     runtime.shutdown_timeout(Duration::from_millis(200));
-    // each has a thread, and hundreds of them would slow down the tests that come later
+    // each journal has a thread, and hundreds of threads would slow down later tests
     JOURNALS.take().iter().for_each(|journal| journal.stop());
     result
 }
 
-/// Measures how late this machine wakes a thread, whatever the hive does: one that sleeps in a loop. A test
-/// that asserts an upper bound on a delay adds this, because other processes may use the same machine.
+/// Measures the wake-up delay of the machine itself, with a thread that sleeps in a loop. A test that asserts
+/// an upper bound on a delay adds this delay to the bound, because other processes may use the same machine.
 pub(crate) struct Lateness {
     is_over: Arc<AtomicBool>,
     worst_nanos: Arc<AtomicU64>,
@@ -86,27 +86,27 @@ impl Drop for Lateness {
     }
 }
 
-/// Where a hive sends its records.
+/// Where a hive keeps its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     /// Nowhere.
     Memory,
-    /// To a journal that commits late, refuses one entry in fifty, and is deposed now and then.
+    /// In a journal that commits late, refuses one entry in fifty, and is sometimes deposed.
     Journal,
-    /// To several such journals, among which the bees move all the time.
+    /// In several such journals, between which the bees move all the time.
     Journals,
 }
 
-/// Every place where a hive may keep its records, for tests of what holds in all of them.
+/// All places where a hive may keep its records, for tests that must pass with each of them.
 pub(crate) const EVERYWHERE: [On; 3] = [On::Memory, On::Journal, On::Journals];
 
-/// Returns the number of journals of [`On::Journals`]: what `BEEHIVE_JOURNALS` says, or two.
+/// Returns the number of journals of [`On::Journals`]: the value of `BEEHIVE_JOURNALS`, or two by default.
 pub(crate) fn journals() -> u64 {
     let set = std::env::var("BEEHIVE_JOURNALS").ok();
     set.map_or(2, |count| count.parse().expect("BEEHIVE_JOURNALS is a number"))
 }
 
-/// Starts a journal of a hive that runs until the test ends.
+/// Starts a journal that runs until the test ends.
 fn journal(seed: u64) -> Arc<TestJournal> {
     let journal = TestJournal::start(seed, 50, 0);
     journal.depose(4);
@@ -156,7 +156,8 @@ pub(crate) async fn eventually(what: &str, limit: Duration, mut done: impl FnMut
     }
 }
 
-/// Unwinds without the panic hook: thousands of expected panics would hide the one that matters.
+/// Unwinds without calling the panic hook, because the output of thousands of expected panics would hide an
+/// unexpected one.
 pub(crate) fn unheard(text: &str) -> ! {
     std::panic::resume_unwind(Box::new(text.to_string()))
 }
@@ -172,8 +173,8 @@ impl Chance {
 }
 
 /// The oracle: checks that a handler touches only what its derived map names (before fusion), and that the
-/// message is handled. Returns how many of the named cells are needed: the oracle fails if one of those is
-/// missing from the map.
+/// message is handled. Returns how many of the mapped cells the handler needs: the oracle reports an error if
+/// one of those cells is missing from the map.
 pub(crate) fn cells_needed<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> usize {
     let mapped = describe::<A, M>(message);
     let touched = record(app, message);
@@ -201,7 +202,7 @@ pub(crate) async fn credits_are_back(hive: &Hive, io: &[&Io], limit: u32) {
     .await
 }
 
-/// A platform whose clock is ahead of the real time.
+/// A platform whose clock is ahead of real time.
 pub(crate) struct Ahead(TokioPlatform, Duration);
 
 impl Ahead {

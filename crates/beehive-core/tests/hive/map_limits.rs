@@ -1,4 +1,4 @@
-//! A message whose map exceeds a limit ends with an error soon, and holds up nobody.
+//! A message whose map exceeds a limit soon ends with an error, and does not delay other messages.
 
 use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{App, Dict, ErrorKind, Hive, Message, RequestError, handlers, limits};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 #[derive(Message)]
 #[message(reply = u64)]
 struct Add(Vec<u64>);
-/// Adds one to each key of a range, which may be endless.
+/// Adds one to each key of a range, which may be unbounded.
 #[derive(Message)]
 #[message(reply = u64)]
 struct AddFrom {
     first: u64,
     below: Option<u64>,
 }
-/// Searches for a key that there may not be.
+/// Searches for a key that may not exist.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Find {
     divisor: u64,
 }
-/// Adds one to the key before each of these, if the cell `0` says so.
+/// Adds one to the predecessor of each of these keys if cell `0` says so.
 #[derive(Message)]
 #[message(reply = u64)]
 struct AddBefore(Vec<u64>);
@@ -111,7 +111,7 @@ fn a_message_may_have_as_many_cells_as_the_limit_says() {
             is_limit(hive.request(AddFrom { first: 0, below: None }).await, "4096 cells");
             assert_eq!(hive.request(Get(0)).await, Ok(3), "{on:?}");
 
-            // the failure of an emitted message, which has no requester, is in the dead letters
+            // an emitted message has no requester, so its failure is in the dead letters
             hive.emit(Add((0..=MAX).collect())).await;
             assert_eq!(hive.dead_letters().len(), 3, "{on:?}");
         })
@@ -125,14 +125,14 @@ fn a_search_that_takes_too_long_is_ended() {
         assert_eq!(hive.request(Find { divisor: 1_000 }).await, Ok(1_000));
         is_limit(hive.request(Find { divisor: 4_294_967_292 }).await, "1048576 steps");
 
-        // the count begins anew with each message
+        // the count starts again for each message
         let below = u64::from(limits::STEPS_PER_MAP_MAX) - 10;
         assert_eq!(hive.request(Find { divisor: below }).await, Ok(below));
         assert_eq!(hive.request(Find { divisor: below }).await, Ok(below));
     })
 }
 
-/// The map panics for a key of 0 in a build that checks for overflow, and the handler does not.
+/// In a build that checks for overflow, the map panics for key 0, while the handler does not.
 #[test]
 #[cfg(debug_assertions)]
 fn a_map_goes_on_behind_a_branch_that_panics_but_not_forever() {
@@ -150,7 +150,8 @@ fn a_map_goes_on_behind_a_branch_that_panics_but_not_forever() {
     }
 }
 
-/// The limits hold per message of a batch, and its other messages are handled in order.
+/// The limits apply to each message of a batch separately, and the other messages of the batch are handled in
+/// order.
 #[test]
 fn the_neighbors_of_a_message_that_is_refused_are_handled() {
     on_workers(2, async {
@@ -170,7 +171,8 @@ fn the_neighbors_of_a_message_that_is_refused_are_handled() {
 fn a_message_with_a_million_keys_is_refused_at_once() {
     on_workers(3, async {
         let (hive, _) = start(Hive::builder().app::<Counts>(), On::Memory);
-        // the shortest of several, because other programs use the machine; without the limit, 20 s
+        // measure the shortest of several attempts, because other programs use the machine. Without the
+        // limit, an attempt takes 20 s
         let mut shortest = Duration::MAX;
         for _ in 0..10 {
             let keys = (0..1_000_000).collect();

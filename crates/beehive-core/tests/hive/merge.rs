@@ -17,7 +17,7 @@ struct Open {
 #[derive(Message)]
 #[message(reply = u64)]
 struct Balance(u64);
-/// Moves one unit from each account to the next, and answers their total.
+/// Moves one unit from each account to the next one, and answers with their total.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Around {
@@ -25,7 +25,7 @@ struct Around {
     fail: bool,
     panic: bool,
 }
-/// Answers the total of several accounts.
+/// Answers with the total of several accounts.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Sum(Vec<u64>);
@@ -145,7 +145,7 @@ async fn storm(hive: &Hive, tasks: u64, rounds: u64) {
     }
 }
 
-/// Takes `milliseconds`. Answers the time that the handler sees.
+/// Takes `milliseconds`. Answers with the time that the handler sees.
 #[derive(Message)]
 #[message(reply = Time)]
 struct Keep {
@@ -205,7 +205,7 @@ fn sixty_four_bees_become_one_on_a_journal_while_they_are_taken_apart() {
     })
 }
 
-/// Must not be overtaken by later messages of the same sender to the same cell while it waits for a merge.
+/// Waits for a merge. Later messages of the same sender to the same cell must not overtake it.
 #[derive(Message)]
 struct Append {
     keys: Vec<u64>,
@@ -297,8 +297,8 @@ fn a_merge_waits_for_a_handler_and_nobody_else_waits_for_the_merge() {
     })
 }
 
-/// Two senders want the same bees merged while one of the bees is busy. The merge of the first sender ends
-/// the busy bee; the second sender is notified.
+/// Two senders need the same bees merged while one of these bees is busy. The merge for the first sender ends
+/// the busy bee, and the second sender must be notified.
 #[test]
 fn a_sender_that_waits_for_a_merged_bee_is_notified() {
     on_workers(4, async {
@@ -329,8 +329,8 @@ fn a_sender_that_waits_for_a_merged_bee_is_notified() {
     })
 }
 
-/// The transactions of a bee were logged by a machine whose clock was ahead. When the bee merges into another
-/// one, that one's time must not be earlier from then on.
+/// The log contains transactions of a bee that ran on a machine whose clock was ahead. After the bee has
+/// merged into another bee, that bee must not see an earlier time.
 #[test]
 fn time_does_not_run_backwards_when_bees_merge() {
     const HOUR: Duration = Duration::from_secs(3_600);

@@ -1,5 +1,5 @@
-//! Deduplication across merges: messages handled by bees that merged are not handled again, in the same
-//! incarnation or the next.
+//! Deduplication across merges: messages that bees handled before they merged are not handled again, neither
+//! in the same incarnation nor in the next one.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Entry, Journal, JournalEvents, LogState, Record};
@@ -74,8 +74,8 @@ async fn counted_once(hive: &Hive) {
     }
 }
 
-/// In one incarnation: the sender's low-water mark cannot rise above a message that is held up, so all
-/// messages behind it may be sent again.
+/// Within one incarnation: the floor of the sender's lane cannot rise above a message that is blocked, so all
+/// later messages may be resent.
 #[test]
 fn messages_handled_before_a_merge_are_not_handled_again() {
     HELD.store(true, Ordering::Release);
@@ -87,7 +87,7 @@ fn messages_handled_before_a_merge_are_not_handled_again() {
         io.emit(Block);
         (0..KEYS).for_each(|key| io.emit(Count { key }));
         io.flush().await;
-        // one entry may be of several bees
+        // one entry may contain runs of several bees
         let are_counted = || {
             let log = journal.log();
             let state = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
@@ -109,7 +109,8 @@ fn messages_handled_before_a_merge_are_not_handled_again() {
     })
 }
 
-/// Across incarnations: the log entry of the merge must contain the deduplication sets.
+/// Across incarnations: when a log applies the record of the merge, it must unite the dedup tables of the two
+/// bees.
 #[test]
 fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
     let log = on_workers(2, async {
@@ -118,7 +119,7 @@ fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
         let mut io = hive.io();
         io.resume(LANE, 0);
 
-        // Sent together, so that no bee learns that another message is done.
+        // All messages are in one batch, so no bee learns that another message of the batch is done.
         (0..KEYS).for_each(|key| io.emit(Count { key }));
         io.flush().await;
         eventually("all are done", Duration::from_secs(20), || io.floor() == KEYS).await;
@@ -143,7 +144,7 @@ fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
         let hive = begin(journal.clone(), colony);
         let mut io = hive.io();
 
-        // Like a sender that does not remember what was handled.
+        // This simulates a sender that does not remember which messages were handled.
         io.resume(LANE, 0);
         (0..KEYS).for_each(|key| io.emit(Count { key }));
         io.flush().await;
@@ -154,7 +155,7 @@ fn after_a_restart_messages_handled_before_a_merge_are_not_handled_again() {
     })
 }
 
-/// A journal that commits on request of the test.
+/// A journal that commits when the test asks it to.
 #[derive(Default)]
 struct Patient {
     entries: Mutex<Vec<Arc<Entry>>>,
@@ -162,8 +163,8 @@ struct Patient {
 }
 
 impl Patient {
-    /// Returns the number of uncommitted runs of bees. The hive has entries of its own, such as the shapes that it
-    /// writes when it starts.
+    /// Returns the number of uncommitted runs of bees. Entries of the hive itself, such as the shapes that it
+    /// writes at start, do not count.
     fn waiting(&self) -> usize {
         let entries = self.entries.lock().unwrap();
         let runs = |entry: &Arc<Entry>| match &entry.record {
@@ -192,7 +193,7 @@ impl Journal for Patient {
     }
 }
 
-/// A repeated message must not be reported as done while its first occurrence is not committed.
+/// A duplicate must not be reported as done before the first copy of the message is committed.
 #[test]
 fn a_duplicate_is_not_done_before_the_first_is_committed() {
     on_workers(2, async {
@@ -207,7 +208,7 @@ fn a_duplicate_is_not_done_before_the_first_is_committed() {
         again.emit(Count { key: 1 });
         again.flush().await;
 
-        // Whether the repetition causes an entry of its own does not matter.
+        // It does not matter whether the duplicate causes an entry of its own.
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!((io.floor(), again.floor()), (0, 0), "it is not committed");
 

@@ -1,5 +1,5 @@
-//! Order of messages: per sender, without loss or duplicates, never two handlers at once on one key, also
-//! while cells are emptied and recreated.
+//! Order of messages: the messages of each sender arrive in order, without loss or duplicates, and no two
+//! handlers run on one key at the same time, even while cells are emptied and recreated.
 
 use crate::load::{Chance, On, cells_needed, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -16,7 +16,7 @@ struct Numbered {
     seq: u64,
 }
 
-/// Answers what a key has received from each sender.
+/// Answers with the messages that a key has received from each sender.
 #[derive(Message)]
 #[message(reply = Vec<(u64, u64)>)]
 struct Seen(u64);
@@ -33,7 +33,7 @@ struct Log {
 impl Log {
     #[rcv(sharded)]
     fn numbered(&mut self, msg: &Numbered) {
-        // Keys below 1024 have a flag each, so the flags of two keys cannot collide.
+        // Each key below 1024 has a flag of its own, so the flags of two such keys cannot collide.
         let flag = &INSIDE[(msg.key % 1024) as usize];
         if msg.key < 1024 {
             if flag.swap(true, Ordering::AcqRel) {

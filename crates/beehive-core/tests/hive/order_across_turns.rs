@@ -1,4 +1,4 @@
-//! Order of messages while a bee does not run: at the end of a turn, or because it is idle.
+//! Order of messages while a bee is not running, because a turn has ended or because the bee is idle.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use beehive_core::journal::LogState;
@@ -61,7 +61,7 @@ struct Later {
 /// Counts messages, and those out of order.
 #[derive(App)]
 struct Ledger {
-    /// The next number expected, and how often another one came.
+    /// The next expected number, and how often a different number arrived.
     next: Dict<u64, (u64, u64)>,
     lists: Dict<u64, Vec<u64>>,
 }
@@ -128,7 +128,7 @@ impl Relays {
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// More messages than one turn can handle wait at a bee while further ones arrive.
+/// A bee has more messages than one turn can handle, and further messages arrive.
 #[test]
 fn order_is_kept_over_the_end_of_a_turn() {
     on_workers(2, async {
@@ -150,7 +150,7 @@ fn order_is_kept_over_the_end_of_a_turn() {
                 io.flush().await
             }
 
-            // These arrive while the bee is running.
+            // These messages arrive while the bee is running.
             for _ in 0..2_000 {
                 emit(&mut io, 1, 0);
                 io.flush().await
@@ -164,8 +164,8 @@ fn order_is_kept_over_the_end_of_a_turn() {
     })
 }
 
-/// An empty bee does not retire while one of its messages waits for a merge: the next bee of its cell would
-/// not know about that message.
+/// An empty bee does not retire while one of its messages waits for a merge, because the next owner of its
+/// cell would not know about that message.
 #[test]
 fn messages_of_a_cell_keep_their_order_when_its_bee_was_idle() {
     on_workers(3, async {
@@ -198,8 +198,8 @@ fn messages_of_a_cell_keep_their_order_when_its_bee_was_idle() {
     })
 }
 
-/// A sender that merges with another bee keeps its blocked messages in order: messages emitted later for the
-/// same cells stay behind them.
+/// If a sender merges with another bee, its blocked messages stay in order, and later messages to the same
+/// cells stay behind them.
 #[test]
 fn messages_of_a_cell_keep_their_order_when_its_bee_merges() {
     // In both merge directions.
@@ -284,7 +284,7 @@ fn a_timer_set_before_a_merge_is_not_overtaken_by_one_set_after_it() {
     }
 }
 
-/// After a crash, messages that a bee sent before and after it merged are sent again in their order.
+/// After a crash, messages that a bee sent before and after it merged are resent in order.
 #[test]
 fn messages_of_a_merged_bee_are_resent_in_order() {
     for (first, joined) in [(7, 8), (8, 7)] {
@@ -309,7 +309,7 @@ fn messages_of_a_merged_bee_are_resent_in_order() {
             hive.emit(Relay { key: first, keys: vec![1], number: 4 }).await;
             tokio::time::sleep(Duration::from_millis(100)).await;
 
-            // Killed while the first message waits.
+            // Kill the hive while the first message waits.
             journal.stop();
             hive.stop(Duration::ZERO).await;
             journal.log()

@@ -1,6 +1,6 @@
 //! The log contains everything that a retired bee has handled before anything that the next owner of its
-//! cells does. So in every prefix of the log, each cell has at most one owner, which knows which of the
-//! cell's messages were handled.
+//! cells handles. Therefore, in every prefix of the log, each cell has at most one owner, and this owner
+//! knows which messages to the cell were handled.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Entry, LogState};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Handled without leaving any state.
+/// A message whose handler leaves no state.
 #[derive(Message)]
 struct Touch(u64);
 #[derive(Message)]
@@ -47,7 +47,7 @@ fn shared(colony: &LogState) -> Vec<Vec<u64>> {
     owners.into_values().filter(|owners| owners.len() > 1).collect()
 }
 
-/// Sends a message to every key, each from a sender of its own that can be resumed.
+/// Sends a message to every key. Each message comes from a separate sender that can be resumed.
 async fn touch_all(hive: &Hive) {
     let mut senders = Vec::new();
     for key in 0..KEYS {
@@ -80,7 +80,7 @@ fn life(seed: u64) -> Vec<Vec<u8>> {
     })
 }
 
-/// Returns how many messages a hive handles that resumes from this state and receives all messages again.
+/// Starts a hive from this state, resends all messages, and returns how many of them the hive handles.
 fn handled_again(colony: &LogState) -> u64 {
     on_workers(3, async {
         let journal = TestJournal::start(7, 0, colony.last);

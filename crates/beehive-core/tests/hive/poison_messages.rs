@@ -79,16 +79,16 @@ impl Journal for FileJournal {
 /// The step that crashes the process.
 const POISON: u64 = 2;
 
-/// Runs the steps 1 to 4 one after the other, delivered in this way.
+/// Runs the steps 1 to 4 one after the other. `Way` says how each step is delivered.
 #[derive(Message)]
 struct Order(Way);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Way {
     Bee,
-    /// By a timer, to a stateless handler.
+    /// A timer sends the step to a stateless handler.
     Stateless,
     Sweep,
-    /// From outside, by a sender that sends everything again.
+    /// A sender outside sends the step, and resends everything after a crash.
     Outside,
 }
 #[derive(Message, Clone)]
@@ -102,7 +102,7 @@ struct Taken(u64);
 struct Prepare(u64);
 #[derive(Message)]
 struct Sweep;
-/// Answers the steps that were executed.
+/// Answers with the steps that were executed.
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Steps;
@@ -250,7 +250,7 @@ fn three_lives(test: &str, way: Way) -> Option<Told> {
 
     for life in ["first", "second"] {
         let ended = lives();
-        // Killed by a signal: a failed test would exit with a status code.
+        // The incarnation was killed by a signal. A failed test would exit with a status code instead.
         assert!(ended.status.code().is_none(), "the {life} life: {ended:?}");
         assert!(!directory.join("told").exists());
     }

@@ -1,5 +1,5 @@
 //! Postponed messages, evicted rows and undone blocks, on a journal that refuses entries and with a hive that
-//! is killed. Every message is handled to completion once, and the log agrees with the hive.
+//! is killed. Each message is handled to completion exactly once, and the log agrees with the hive.
 
 use crate::load::{Chance, on_workers};
 use beehive_core::journal::LogState;

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Message)]
 #[message(reply = u64)]
 struct Ask(u64);
-/// Postponed by a minute the first time.
+/// A message that is postponed by a minute the first time.
 #[derive(Message)]
 struct Put {
     key: u64,
@@ -40,14 +40,14 @@ struct Tries(u64);
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct Rings(u64);
-/// Answered only by the last app of the chain, and postponed by the first.
+/// A request that the first app of the chain postpones, and that only the last app answers.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Chain(u64);
 
 #[derive(App)]
 struct First {
-    /// Number of attempts, and of those that were final.
+    /// Number of attempts, and number of attempts that were final.
     tries: Dict<u64, (u64, u64)>,
 }
 #[handlers]
@@ -100,12 +100,12 @@ impl First {
 
 #[derive(App)]
 struct Second {
-    /// Per bell: how often it fired too early, and in time.
+    /// For each bell: how often it fired too early, and how often on time.
     rung: Dict<u64, (u64, u64)>,
 }
 #[handlers]
 impl Second {
-    /// Postpones for as long as the message asks, without any state.
+    /// Postpones the message by the time that it specifies, and needs no state.
     #[rcv(stateless)]
     fn chain(&mut self, msg: &Chain, ctx: &mut Ctx) -> Result<Option<u64>> {
         let at = Chance(msg.0).below(20_000_000);
@@ -210,7 +210,7 @@ fn a_sender_continues_while_the_log_keeps_a_postponed_message() {
         let of_key = |key| MESSAGES / 50 + (key < MESSAGES % 50) as u64;
         let mut found = (0, 0);
 
-        // The message has been handled twice, the second time to completion: a crash ends the delay.
+        // The message has been handled twice, the second time to completion, because a crash ends the delay.
         while found != (of_key(10) + 1, of_key(10)) {
             assert!(start.elapsed() < LIMIT, "{found:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -227,8 +227,8 @@ fn a_sender_continues_while_the_log_keeps_a_postponed_message() {
     })
 }
 
-/// A stateless handler has no bee. What it postpones is in the record of the sender of its message, or in a
-/// record of its own.
+/// A stateless handler has no bee. A message that it postpones is in the record of the message's sender, or
+/// in a separate record.
 #[test]
 fn a_message_postponed_by_a_stateless_handler_completes_once() {
     const BELLS: u64 = 200;
@@ -244,7 +244,7 @@ fn a_message_postponed_by_a_stateless_handler_completes_once() {
                 let mut io = hive.io();
                 io.resume(77, 0);
                 for number in 0..BELLS {
-                    // Identical each time it is sent.
+                    // The same value each time the message is sent.
                     let at =
                         *began.get_or_insert(hive.now().as_nanoseconds()) + Chance(number).below(50_000_000);
 

@@ -82,7 +82,7 @@ impl Subscriber for Warnings {
     fn exit(&self, _: &Id) {}
 }
 
-/// The warnings that `start` causes.
+/// Returns the warnings that `start` causes.
 fn warnings(start: impl FnOnce()) -> Vec<String> {
     let warnings = Warnings::default();
     tracing::subscriber::with_default(warnings.clone(), start);

@@ -1,4 +1,4 @@
-//! Requests: each one ends in exactly one way and in time, with a value, the handler's error, no answer, a
+//! Requests: each request ends exactly once and on time, with a value, the handler's error, no answer, a
 //! timeout, or unavailability.
 
 use crate::load::{EVERYWHERE, On, alone, eventually, on_workers, start, unheard};
@@ -81,7 +81,7 @@ impl Second {
         Some(count)
     }
 }
-/// Answers how often the first app changed something because of a request.
+/// Answers with the number of changes that requests caused in the first app.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Count(u64);
@@ -98,12 +98,12 @@ impl Observer {
     #[rcv(sharded, observes)]
     fn ask(&mut self, msg: &Ask) -> Result<(), Error> {
         *self.seen.entry(msg.key).or_default() += 1;
-        // The error of an observer is nobody's answer.
+        // An observer's error must not become the answer.
         if msg.key % 2 == 1 { Err("observers have no say".into()) } else { Ok(()) }
     }
 }
 
-/// Handled by no app.
+/// A message that no app handles.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Unheard;
@@ -142,8 +142,8 @@ fn the_first_answer_in_the_order_of_apps_is_the_answer() {
 
                         assert_eq!(got, want, "{ask:?}, {twice}");
 
-                        // Apps behind an answer are not asked, and an error is an answer. A failed handler
-                        // changes nothing.
+                        // Once an app has answered, later apps do not get the request. An error is an answer,
+                        // too. A failed handler changes nothing.
                         let ran = match first {
                             Fate::Answered | Fate::Slow(_) | Fate::PassedOn => Ok(1),
                             _ => Err(RequestError::NoAnswer { message: <Count as Message>::NAME }),
@@ -189,7 +189,7 @@ fn no_request_ends_after_its_deadline() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<First>().app::<Second>().credits(64), On::Memory);
         let mut asking = Vec::new();
-        // Far more than there are credits, most of them behind slow handlers.
+        // Far more requests than credits, most of them behind slow handlers.
         for n in 0..400u64 {
             let hive = hive.clone();
             asking.push(tokio::spawn(async move {
@@ -204,7 +204,7 @@ fn no_request_ends_after_its_deadline() {
                 match got {
                     Ok(who) => assert_eq!(who, "first"),
                     Err(error) => {
-                        // some wait for a credit until then
+                        // some requests wait for a credit until their timeout
                         let overloaded = error == RequestError::Overloaded { after: limit };
                         assert!(overloaded || error == RequestError::Timeout { after: limit }, "{error}");
                         assert!(took >= limit, "{took:?} of {limit:?}")
@@ -217,7 +217,7 @@ fn no_request_ends_after_its_deadline() {
             task.await.unwrap()
         }
 
-        // Requests that timed out have been handled or dropped, and hold no credits.
+        // Requests that timed out were handled or dropped in the end, and hold no credits.
         eventually("credits", Duration::from_secs(20), || hive.status().credits_free == 64).await;
         let again = Ask { key: 1, first: Fate::Answered, second: Fate::Answered };
         assert_eq!(hive.request(again).await, Ok("first".to_string()));
@@ -283,7 +283,7 @@ fn a_unit_answer_means_that_all_who_handle_it_have_committed() {
                     assert_eq!(hive.request(Noted(app * 10_000 + key)).await, Ok(1), "{on:?}");
                 }
 
-                // One of them fails: its error is the answer, and the other's changes stay.
+                // One of the apps fails. Its error is the answer, and the changes of the other app stay.
                 let failed = hive.request(Note { key, fail: 1 + key % 2 }).await;
                 assert_eq!(failed, Err(RequestError::Handler(Error::new("as asked"))));
 
@@ -293,7 +293,7 @@ fn a_unit_answer_means_that_all_who_handle_it_have_committed() {
                 }
             }
 
-            // One of them drops it.
+            // One of the apps drops the message.
             assert_eq!(hive.request(Note { key: 1_001, fail: 0 }).await, Ok(()));
             assert_eq!(hive.request(Noted(21_001)).await, Ok(1));
             hive.stop(Duration::from_secs(5)).await;
@@ -333,7 +333,7 @@ fn a_sweep_is_answered_when_every_cell_has_committed() {
     for on in EVERYWHERE {
         on_workers(2, async {
             let (hive, _journal) = start(Hive::builder().app::<Calling>(), on);
-            // Without any cells, the sweep is complete at once.
+            // If there are no cells, the sweep is complete at once.
             assert_eq!(hive.request(Roll { fail: false }).await, Ok(()), "{on:?}");
 
             for key in 0..10 {
@@ -433,7 +433,7 @@ fn a_sweep_whose_map_panics_for_one_cell_fails_there_and_reaches_the_others() {
     })
 }
 
-/// Goes through more nested stateless handlers than the limit allows.
+/// A message that passes through more nested stateless handlers than the limit allows.
 #[derive(Message)]
 struct Down {
     left: u64,
@@ -574,7 +574,7 @@ fn settings_for_an_app_without_any_are_refused() {
     })
 }
 
-/// A thread that runs no tasks sends requests. They end in the same ways as those of a task.
+/// A thread that runs no tasks sends requests, which end in the same ways as the requests of a task.
 #[test]
 fn a_plain_thread_can_send_blocking_requests() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -615,8 +615,8 @@ fn a_plain_thread_can_send_blocking_requests() {
     assert_eq!(hive.request_blocking(ask(1, Fate::Answered)), Err(RequestError::Unavailable));
 }
 
-/// A task or a handler must not block, because it may hold the thread that has to answer. It gets an error
-/// before anything is sent.
+/// A task or a handler must not block, because it may hold the thread that has to answer. The call fails
+/// before it sends anything.
 #[test]
 fn a_blocking_request_from_a_task_or_handler_is_refused() {
     on_workers(2, async {

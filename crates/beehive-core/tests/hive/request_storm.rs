@@ -16,11 +16,11 @@ enum Fate {
     Slow(u64),
     /// Postponed by this many milliseconds, and answered then.
     PutOff(u64),
-    /// The first app's map drops it; the second app answers.
+    /// The map of the first app drops the request; the second app answers.
     Dropped,
-    /// The first app has no answer; the second has.
+    /// The first app does not answer; the second app does.
     PassedOn,
-    /// No app has an answer.
+    /// No app answers.
     LeftByAll,
     /// Answered by a stateless handler.
     Stateless,
@@ -43,7 +43,8 @@ struct AskStateless(u64);
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct AskNobody(#[allow(dead_code)] u64);
-/// Answers how many requests with this key left a change, in the first app and in the second.
+/// Answers with the number of requests with this key that left a change, in the first app and in the second
+/// one.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Left(u64);
@@ -133,7 +134,7 @@ async fn ask(hive: &Hive, number: u64, fate: Fate, limit: Duration) -> Answer {
     }
 }
 
-/// Whether the request has ended as it must.
+/// Checks whether the request has ended correctly.
 fn is_right(number: u64, fate: Fate, answer: &Answer) -> bool {
     match fate {
         Fate::Answered | Fate::Slow(_) | Fate::PutOff(_) | Fate::Stateless => *answer == Ok((1, number)),
@@ -170,8 +171,8 @@ fn any_fate(chance: &mut Chance) -> Fate {
 /// Maximum delay of an answer.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// Adds the delay of the machine itself, for each thread that has to be woken up on the way of an answer: that
-/// of the timer, the bee's worker, the asker's worker, and the runtime of the test.
+/// Adds the delay of the machine itself once for each thread that must wake up before an answer arrives: the
+/// thread of the timer, the bee's worker, the requester's worker, and the runtime of the test.
 fn may_be_late(machine: Duration) -> Duration {
     LATE_MAX + 4 * machine
 }
@@ -182,7 +183,8 @@ const QUESTIONS: u64 = 100_000;
 #[derive(Default)]
 struct Ends {
     all: u64,
-    /// Requests that left a change in the first app: those that certainly did, and those that may have.
+    /// Number of requests that certainly left a change in the first app, and number of those that may have
+    /// left one.
     first: (u64, u64),
     second: (u64, u64),
     timeouts: u64,
@@ -203,7 +205,7 @@ impl Ends {
                 self.unavailable += 1;
                 true
             }
-            // it was not handled, and will not be
+            // the request was not handled, and will not be handled later
             Err(RequestError::Overloaded { .. }) => {
                 self.timeouts += 1;
                 return;
@@ -247,7 +249,8 @@ async fn asker(hive: Hive, seed: u64, count: u64, stopping: bool) -> Ends {
     for _ in 0..count {
         let (number, mut fate) = (NUMBERS.fetch_add(1, Ordering::Relaxed), any_fate(&mut chance));
         let mut limit = Duration::from_secs(20);
-        // Some have a deadline that is too short: they wait behind others, or their handler takes longer.
+        // Some requests have a deadline that is too short, because they wait behind other requests or because
+        // their handler takes longer.
         if chance.below(100) == 0 {
             limit = Duration::from_millis(chance.below(12));
             if chance.below(4) == 0 {
@@ -273,7 +276,7 @@ async fn asker(hive: Hive, seed: u64, count: u64, stopping: bool) -> Ends {
     ends
 }
 
-/// Returns the changes that all requests left.
+/// Returns the total number of changes that all requests left.
 async fn left(hive: &Hive) -> (u64, u64) {
     let mut sums = (0, 0);
     for key in 0..KEYS {
@@ -299,7 +302,7 @@ fn all_end(on: On, askers: u64, count: u64) {
         tokio::time::sleep(Duration::from_millis(30)).await;
         hive.idle().await;
 
-        // Each was handled once or, if its end is unknown, at most once.
+        // Each request was handled exactly once or, if its outcome is unknown, at most once.
         let left = left(&hive).await;
         for (left, (certain, perhaps)) in [(left.0, ends.first), (left.1, ends.second)] {
             assert!(
@@ -357,7 +360,7 @@ fn every_question_has_one_end_when_the_hive_stops() {
                 .map(|n| tokio::spawn(asker(hive.clone(), seed * 1_000 + n, count, true)))
                 .collect();
 
-            // Somewhere in the middle, with and without time to finish what is in flight.
+            // Stop the hive somewhere in the middle, with or without time to finish the work in flight.
             let so_far = first + Chance(seed).below(askers * count);
             while NUMBERS.load(Ordering::Relaxed) < so_far && tasks.iter().any(|task| !task.is_finished()) {
                 tokio::task::yield_now().await
@@ -370,7 +373,7 @@ fn every_question_has_one_end_when_the_hive_stops() {
                 ends.join(task.await.unwrap())
             }
 
-            // A stopped hive keeps no task waiting.
+            // A stopped hive must not keep any task waiting.
             ends.latest = ends.latest.max(stopped.elapsed());
             ends
         });

@@ -30,7 +30,7 @@ impl Ledger {
     }
 }
 
-/// Owns a cell only while it passes a message on.
+/// An app that owns a cell only while it passes a message on.
 #[derive(App)]
 struct Relays {
     nothing: Dict<u64, u64>,

@@ -1,5 +1,5 @@
-//! A log written by another version of the program: an incompatible change is refused, with its place. Also,
-//! two types with one name.
+//! Logs that another version of the program has written: the hive refuses incompatible changes, and names the
+//! place. Also tests two types with the same name.
 
 use crate::load::on_workers;
 use beehive_core::journal::{LogState, Record};
@@ -7,7 +7,7 @@ use beehive_core::testing::TestJournal;
 use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, StartError, handlers};
 use std::time::Duration;
 
-/// The same app in several versions of a program.
+/// Defines the same app in several versions of a program.
 macro_rules! program {
     ($name:ident, $account:ty, { $($field:ident: $type:ty),* }, $message:literal) => {
         mod $name {
@@ -52,7 +52,7 @@ macro_rules! program {
     };
 }
 program!(first, u64, { coins: u64, notes: u32 }, "bank::Later");
-// The waiting message and an empty dictionary have other types.
+// In this version, the waiting message and an empty dictionary have other types.
 program!(second, String, { coins: u64, notes: u32 }, "bank::Later");
 program!(swapped, u64, { notes: u32, coins: u64 }, "bank::Later");
 

@@ -26,12 +26,12 @@ impl Ledger {
     }
 }
 
-/// Leaves its cells empty.
+/// A message that leaves its cells empty.
 #[derive(Message)]
 struct Touch {
     keys: Vec<u64>,
 }
-/// Makes a bee wait with many messages for a blocked cell, and then with one for itself.
+/// Makes a bee emit many messages to a blocked cell, and then one to itself.
 #[derive(Message)]
 struct Begin {
     at: u64,

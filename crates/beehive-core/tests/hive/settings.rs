@@ -29,7 +29,7 @@ struct Step(u64, u64, u8);
 /// Same as [`Step`], for a stateless handler.
 #[derive(Message)]
 struct Pass(u64, u64, u8);
-/// Answers how often a sender's level was above the receiver's.
+/// Answers with the number of times that a sender's level was above the receiver's.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Behind(u64);
@@ -68,7 +68,7 @@ impl Ruled {
 
     #[rcv(stateless)]
     fn pass(&mut self, msg: &Pass, ctx: &mut Ctx) {
-        // Reports the level seen here to the next cell, which counts if its own is lower.
+        // Sends the level seen here to the next cell, which counts the message if its own level is lower.
         let level = self.config.level;
         ctx.emit(Step(msg.0 % 64, level.max(msg.1), msg.2));
         if level < msg.1 {
@@ -94,7 +94,7 @@ impl Ruled {
 
 static STATELESS_BEHIND: AtomicU64 = AtomicU64::new(0);
 
-/// Has no settings.
+/// An app without settings.
 #[derive(App)]
 struct Plain {
     seen: Dict<u64, u64>,
@@ -210,7 +210,7 @@ fn settings_that_one_app_refuses_change_nothing() {
         assert_eq!(hive.reconfigure(level(1)).await, Ok(vec![]), "these are in force");
         assert_eq!(hive.status().apps[1].settings_version, 1);
 
-        // Chains in flight began on a higher level, and the counter is shared by all tests of this process.
+        // Chains in flight began at a higher level, and all tests of this process share the counter.
         hive.idle().await;
         assert_eq!(hive.reconfigure(rules("")).await, Ok(vec!["ruled"]), "defaults");
         assert_eq!(hive.request(Begin(1)).await, Ok(0));
@@ -262,7 +262,8 @@ fn a_log_knows_the_settings_before_anybody_sees_them_and_versions_go_on_after_a_
         hive.stop(Duration::from_millis(10)).await;
         assert_eq!(waits.await.unwrap(), Err(ReconfigureError::Stopped));
 
-        // The same settings as before: no new version, but the apps that want to know are notified again.
+        // The settings are the same as before, so there is no new version, but the apps that handle
+        // `Reconfigured` are notified again.
         let (hive, again) = goes_on(level(2), colony(&journal));
         let told = tokio::time::timeout(Duration::from_secs(30), async {
             while hive.request(Told(5)).await.unwrap().last() != Some(&2) {

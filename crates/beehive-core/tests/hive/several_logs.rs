@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often a message has arrived at a cell, and from where: the last number of each cell that has sent to it.
+/// The messages that have arrived at a cell: their count, the sum of the squares of their ids, the last number
+/// from each sending cell, and the number of messages out of order.
 type Arrivals = (u64, u64, BTreeMap<u64, u64>, u64);
 
 /// Records a message in its receiver's cell. Messages of one cell must arrive in the order of their numbers.
@@ -21,7 +22,7 @@ fn add(arrivals: &mut Arrivals, id: u64, from: u64, number: u64) {
     *disorder += u64::from(last.insert(from, number).is_some_and(|before| before >= number));
 }
 
-/// From outside, to a cell of `First`.
+/// A message from outside to a cell of `First`.
 #[derive(Message)]
 struct Begin(u64);
 #[derive(Message)]
@@ -30,7 +31,7 @@ struct ToSecond {
     from: u64,
     number: u64,
 }
-/// Answered by nobody: `Second` and `Third` both look at it, in this order.
+/// A message that no app answers. `Second` and `Third` both get it, in this order.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Both {
@@ -50,24 +51,24 @@ struct Late {
     id: u64,
     from: u64,
 }
-/// To a stateless handler of `Third`, which sets a timer.
+/// A message to a stateless handler of `Third`, which sets a timer.
 #[derive(Message)]
 struct Later {
     id: u64,
     from: u64,
 }
-/// The timer of that handler, for another one.
+/// The timer of that handler sends this message to another stateless handler.
 #[derive(Message)]
 struct Drift {
     id: u64,
     from: u64,
 }
-/// To each cell of `Fourth`.
+/// A message to each cell of `Fourth`.
 #[derive(Message)]
 struct Round(u64);
 #[derive(Message)]
 struct Plant(u64);
-/// Makes one bee of the owners of two cells of `Second`.
+/// Merges the owners of two cells of `Second`.
 #[derive(Message)]
 struct Unite(u64, u64);
 #[derive(Message)]
@@ -86,7 +87,7 @@ struct AtFourth(u64);
 struct RoundsAt(u64);
 
 const KEYS: u64 = 24;
-/// Cells of `Fourth` that exist from the start on, which rounds visit.
+/// Number of cells of `Fourth` that exist from the start, so that rounds visit them.
 const PLANTED: u64 = 40;
 const ROUND_EVERY: u64 = 50;
 
@@ -134,7 +135,7 @@ impl Second {
         *number += 1;
         ctx.emit(ToFourth { id: msg.id, from: key, number: *number })
     }
-    /// Passes every other message on.
+    /// Passes every second message on.
     #[rcv(sharded)]
     fn both(&mut self, msg: &Both) -> Option<u64> {
         let key = 100 + msg.from;
@@ -175,7 +176,7 @@ impl Third {
     fn drift(&mut self, msg: &Drift, ctx: &mut Ctx) {
         ctx.emit(ToFourth { id: msg.id, from: 1_000 + msg.from, number: 0 })
     }
-    /// The bees of these cells end again and again.
+    /// Empties cells, so that their bees retire again and again.
     #[rcv(sharded)]
     fn clear(&mut self, msg: &Clear) {
         self.arrivals.remove(&(1_000 + msg.0));
@@ -200,7 +201,7 @@ struct Fourth {
 impl Fourth {
     #[rcv(sharded)]
     fn fourth(&mut self, msg: &ToFourth) {
-        // messages sent by timers are in no particular order
+        // messages that timers send have no particular order
         let (from, number) = match msg.from < 1_000 {
             true => (msg.from, msg.number),
             false => (u64::MAX - msg.id, 1),
@@ -209,7 +210,7 @@ impl Fourth {
         let is_late = msg.from >= 1_000;
         add(cell, msg.id.wrapping_add(if is_late { 1 << 40 } else { 0 }), from, number);
         if is_late {
-            // the numbers of timers need not be remembered
+            // the numbers of messages from timers are not recorded
             cell.2.remove(&from);
         }
     }
@@ -244,12 +245,12 @@ fn replay(log: &[Vec<u8>]) -> LogState {
     LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
 }
 
-/// How apps and bees are divided among the logs of a hive.
+/// How a hive divides apps and bees among its logs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Divided {
-    /// The apps.
+    /// Each app has its own log.
     ByApp,
-    /// The bees of every app. They move from log to log.
+    /// The bees of every app are spread over all logs, and move between them.
     ByBee,
 }
 
@@ -278,7 +279,7 @@ fn start(logs: &[Vec<Vec<u8>>], divided: Divided, seed: u64, refuse: u64) -> (Hi
 /// Number of bees that move at the same time.
 const MOVERS: u64 = 8;
 
-/// Moves one bee after the other until `end` is set. Adds to the number of those that have moved.
+/// Moves one bee after the other until `end` is set. Counts the completed moves in `moved`.
 async fn move_bees(hive: Hive, seed: u64, end: Arc<AtomicBool>, moved: Arc<AtomicU64>) {
     for round in 0.. {
         if end.load(Ordering::Acquire) {
@@ -290,7 +291,8 @@ async fn move_bees(hive: Hive, seed: u64, end: Arc<AtomicBool>, moved: Arc<Atomi
     }
 }
 
-/// Adds what one cell has seen: the number of messages, the sum of their squares, and the disorder.
+/// Adds the counts of one cell: the number of messages, the sum of the squares of their ids, and the number
+/// of messages out of order.
 fn plus((count, sum, disorder): (u64, u64, u64), cell: &Arrivals) -> (u64, u64, u64) {
     (count + cell.0, sum.wrapping_add(cell.1), disorder + cell.3)
 }
@@ -299,7 +301,7 @@ fn squares(ids: impl Iterator<Item = u64>) -> (u64, u64, u64) {
     ids.fold((0, 0, 0), |(count, sum, _), id| (count + 1, sum.wrapping_add(id.wrapping_mul(id)), 0))
 }
 
-/// Checks that each app has handled each message once, and in the order of its sender.
+/// Checks that each app has handled each message once, and the messages of each sender in order.
 async fn check(hive: &Hive, messages: u64) {
     let all = || 0..messages;
     let (mut second, mut both, mut third, mut fourth) = ((0, 0, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0));
@@ -383,7 +385,8 @@ fn check_moves(logs: &[Vec<Vec<u8>>]) {
             let (before, after) = (ids(before), ids(outbox));
             let lost: Vec<_> = before.difference(&after).copied().collect();
             let added: Vec<_> = after.difference(&before).copied().collect();
-            // Numbers of refused records are not used again, and the newest cells may not be in the log yet.
+            // The sequence numbers of refused records are not reused, and the newest cells may not be in the
+            // log yet.
             let is_copy = image.state == copy.state
                 && image.next_seq <= copy.next_seq
                 && image.cells.is_subset(&copy.cells);
@@ -469,7 +472,7 @@ fn live_and_die((divided, count_of_logs): (Divided, usize), seed: u64, messages:
                 hive.idle().await;
                 check(&hive, messages).await;
                 journals.iter().for_each(|journal| journal.accept_all());
-                // two rounds of what is written ten times a second
+                // long enough for two rounds of the acknowledgments that the hive writes ten times a second
                 tokio::time::sleep(Duration::from_millis(400)).await
             }
 
@@ -510,8 +513,8 @@ fn each_message_is_handled_once_wherever_bees_move() {
     }
 }
 
-/// Another log remembers a sender's messages only until the sender announces a floor above them, which means
-/// that it does not resend them.
+/// A receiver in another log remembers a sender's messages only until the sender announces a floor above
+/// them. From then on, the sender does not resend them.
 #[test]
 fn what_came_from_another_log_is_forgotten() {
     on_workers(2, async {

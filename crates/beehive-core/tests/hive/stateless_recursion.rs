@@ -1,11 +1,11 @@
-//! Stateless handlers nested too deep for one stack: their messages arrive in the order that an unlimited
-//! stack would give, and so do later messages of their sender.
+//! Stateless handlers that nest too deeply for one stack: their messages, and later messages of their sender,
+//! arrive in the order in which they would arrive with an unlimited stack.
 
 use crate::load::{EVERYWHERE, On, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers, limits};
 use std::time::Duration;
 
-/// Passed on `left` times, and then counted at `key`.
+/// A message that is passed on `left` times, and then counted at `key`.
 #[derive(Message)]
 struct Hop {
     left: usize,
@@ -20,7 +20,7 @@ struct Put {
 #[derive(Message)]
 #[message(reply = Vec<u64>)]
 struct Get(u64);
-/// Goes to every list.
+/// A message to every list.
 #[derive(Message)]
 struct Mark {
     number: u64,
@@ -174,8 +174,8 @@ fn deep_messages_of_a_bee_are_not_overtaken_while_bees_move() {
     on_workers(4, from_a_bee(On::Journals))
 }
 
-/// For handlers that branch: the messages of the first branch, however deep, arrive before those of the
-/// second.
+/// If a handler emits two messages, everything that the first one causes arrives before everything that the
+/// second one causes, no matter how deeply the handlers nest.
 #[test]
 fn branches_come_one_after_the_other() {
     for on in EVERYWHERE {

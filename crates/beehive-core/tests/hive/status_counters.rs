@@ -1,4 +1,4 @@
-//! Counters in the status of a hive: answers, waits for a merge, time, bytes, and who sends to whom.
+//! Counters in the status of a hive: answers, waits for merges, time, bytes, and the senders of each bee.
 
 use beehive_core::{App, BeeStatus, Ctx, Dict, HandlerStatus, Hive, Message, Status, handlers};
 use std::time::Duration;
@@ -9,7 +9,7 @@ struct Put {
     key: u64,
     value: u64,
 }
-/// Not answered for odd keys.
+/// A request that is not answered if the key is odd.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Get(u64);
@@ -98,7 +98,7 @@ async fn the_busiest_bee_is_measured() {
     }
 
     hive.request(Put { key: 4, value: 7 }).await.expect("is answered");
-    // The app `Log` handles its message a moment later.
+    // The app `Log` handles its message slightly later.
     for _ in 0..1000 {
         if handler(&hive.status(), "seen").messages == 201 {
             break;

@@ -108,7 +108,7 @@ fn io_bees_are_notified_of_a_stop_and_an_unresponsive_one_is_dropped() {
                 let told = told.clone();
                 async move {
                     io.stopping().await;
-                    // A last message is still handled.
+                    // The last message is still handled.
                     io.emit(Late { test: 3, keys: vec![1], milliseconds: 0 });
                     io.flush().await;
                     told.fetch_add(1, Ordering::Relaxed);
@@ -205,12 +205,12 @@ fn nothing_begins_when_the_grace_is_over() {
         let after = HANDLED[4].load(Ordering::Relaxed);
         assert!(after <= handled + 1, "the one that had begun: {handled}, then {after}");
 
-        // They were queued behind all earlier messages.
+        // These messages were queued behind all earlier ones.
         assert_eq!(HANDLED[5].load(Ordering::Relaxed), 0);
     })
 }
 
-/// Messages that wait for a merge release what they hold, too.
+/// Messages that wait for a merge release their credits, too.
 #[test]
 fn a_hive_that_has_stopped_is_idle() {
     let _alone = alone();
@@ -231,7 +231,7 @@ fn a_hive_that_has_stopped_is_idle() {
         let idle = tokio::time::timeout(Duration::from_secs(20), hive.idle()).await;
         assert!(idle.is_ok(), "something is under way");
 
-        // No merge waits for a bee's body that never comes.
+        // No merge waits for a body that never arrives.
         let tasks = tokio::runtime::Handle::current().metrics();
         eventually("no task is left", Duration::from_secs(20), || tasks.num_alive_tasks() == 0).await;
         assert_eq!(HANDLED[6].load(Ordering::Relaxed), 3);

@@ -1,5 +1,5 @@
-//! A hive is stopped while it handles a batch: its log records no message as consumed that no handler has
-//! seen.
+//! A hive is stopped while it handles a batch. Its log must not record a message as consumed if no handler
+//! has seen the message.
 
 use crate::load::on_workers;
 use beehive_core::journal::LogState;
@@ -16,13 +16,14 @@ struct Slow {
     number: u64,
     milliseconds: u64,
 }
-/// The same without a cell: passed on as `Slow`.
+/// A message without a cell, which is passed on as `Slow`.
 #[derive(Message)]
 struct Pass {
     number: u64,
     milliseconds: u64,
 }
-/// Passed on as `Pass` a millisecond later, all at once.
+/// A message that is passed on as `Pass` a millisecond later. All such messages are passed on at the same
+/// time.
 #[derive(Message)]
 struct Plan {
     numbers: Vec<u64>,
@@ -63,8 +64,9 @@ impl Numbers {
     }
 }
 
-/// Runs two incarnations that send the same messages: the first is stopped `after` milliseconds, and gets no
-/// time to finish. Returns what is handled in the end, and how many messages the first one handled.
+/// Runs two incarnations that get the same messages. The first one is stopped after `after` milliseconds and
+/// gets no time to finish. Returns the numbers of the messages that were handled in the end, and how many of
+/// them the first incarnation handled.
 fn handled_after_a_stop(after: u64, send: fn(&mut Io, u64, u64)) -> (Vec<u64>, usize) {
     let mut log: Vec<Vec<u8>> = Vec::new();
     let mut first = 0;

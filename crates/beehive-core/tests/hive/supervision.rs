@@ -31,8 +31,8 @@ impl Register {
     }
 }
 
-/// The pauses double up to a maximum, and start over after an incarnation that ran at least that long. In
-/// virtual time, the pauses are exact.
+/// The pauses double up to a maximum. They start again from the first pause after an incarnation that ran for
+/// at least the maximum pause. In virtual time, the pauses are exact.
 #[test]
 fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing() {
     let mut kit = Kit::of::<Register>().start();
@@ -66,7 +66,8 @@ fn an_io_bee_that_fails_is_started_again_with_growing_pauses_and_harms_nothing()
     kit.advance(Duration::from_millis(590));
     for (panics, ends) in [false, true].into_iter().zip(&ends) {
         let between: Vec<u128> = ends.lock().windows(2).map(|two| two[1].since(two[0]).as_millis()).collect();
-        // the seventh incarnation runs for 80 ms after a pause of 80 ms, and is followed by the first pause
+        // the seventh incarnation starts after a pause of 80 ms and runs for 80 ms, so the next pause is the
+        // first one again
         assert_eq!(between, [20, 40, 80, 80, 80, 160, 20, 40]);
         assert_eq!(kit.request(Births(panics as u64)), Ok(between.len() as u64 + 1));
     }

@@ -1,4 +1,4 @@
-//! Sweeps and timers: each cell is visited once, also while bees merge, in the sender's order. At most one
+//! Sweeps and timers: each cell is visited once and in the sender's order, even while bees merge. At most one
 //! tick is pending.
 
 use crate::load::{Chance, EVERYWHERE, On, eventually, on_workers, start, unheard};
@@ -74,7 +74,7 @@ fn a_sweep_reaches_every_cell_once_and_creates_none() {
                 io.emit(Append { keys: vec![key], number: 0 })
             }
 
-            // Some of them share a bee.
+            // Some of the cells share a bee.
             io.emit(Append { keys: (0..40).collect(), number: 1 });
             io.flush().await;
             for key in 0..KEYS {
@@ -141,7 +141,8 @@ fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
                     assert_eq!(numbers_of(&hive, key, want.len()).await, want, "round {round}, {on:?}");
                 }
 
-                // So that the sweeps of the next round find only its own cells.
+                // Remove the cells of this round, so that the sweeps of the next round visit only that
+                // round's cells.
                 io.emit(Erase(a));
                 io.emit(Erase(b));
                 io.flush().await;
@@ -253,8 +254,8 @@ impl Garden {
     }
 }
 
-/// A sweep spread over half of its period visits every cell once, even if bees merge meanwhile. In virtual time
-/// a delay of the machine cannot be taken for one of the sweep.
+/// A sweep spread over half of its period visits every cell once, even if bees merge meanwhile. With virtual
+/// time, a delay of the machine cannot be mistaken for a delay of the sweep.
 #[test]
 fn a_paced_sweep_meets_every_cell_once_in_each_period_while_bees_merge() {
     let mut kit = Kit::of::<Garden>().start();
@@ -335,7 +336,7 @@ fn one_tick_is_pending_at_most_and_missed_ones_collapse() {
         assert_eq!(TWO_INSIDE.load(Ordering::Relaxed), 0);
         assert!(hive.status().ticks_collapsed >= 40);
 
-        // Nothing has piled up: no tick comes once the hive has stopped.
+        // No ticks have piled up: none arrives after the hive has stopped.
         hive.stop(Duration::from_secs(2)).await;
         let at_stop = SLOW_TICKS.load(Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(300)).await;

@@ -1,4 +1,4 @@
-//! Sweeps with a journal: even if the hive is killed at an arbitrary moment, each cell is visited once, in
+//! Sweeps with a journal: even if the hive is killed at an arbitrary moment, each cell is visited once and in
 //! the sender's order.
 
 use crate::load::{Chance, eventually, on_workers};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 struct Plant(u64);
 #[derive(Message)]
 struct All(u64);
-/// Sent to one cell by the bee that sent the sweep before.
+/// A message to one cell from a bee that has sent a sweep before.
 #[derive(Message)]
 struct After {
     key: u64,
@@ -142,7 +142,7 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
                 let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
                 let hive = begin(&journal, colony);
 
-                // Sent again in every incarnation, from outside and by a bee.
+                // In every incarnation, the sweeps are sent again from outside and by a bee.
                 let mut io = hive.io();
                 io.resume(2, 0);
                 for sweep in 0..SWEEPS {
@@ -197,7 +197,7 @@ async fn check(hive: &Hive) {
         tokio::time::sleep(Duration::from_millis(10)).await
     }
 
-    // The messages sent after the last sweep of the bee.
+    // These messages come after the last sweep of the bee.
     for _ in 0..200 {
         if hive.request_within(LIMIT, Turns(19)).await.unwrap().len() as u64 == SWEEPS + SWEEPS / 2 {
             break;
@@ -355,7 +355,7 @@ fn ticks_on_a_journal_meet_every_cell_once_in_each_period() {
 
         tokio::time::sleep(PERIOD * 6).await;
         for key in 0..100 {
-            // on a machine that does other work, a sweep on this journal may take longer than a period
+            // on a busy machine, a sweep on this journal may take longer than a period
             let began = Instant::now();
             let ticks = loop {
                 let ticks = hive.request(Ticks(key)).await.unwrap();
@@ -429,7 +429,7 @@ fn ticks_that_change_and_send_nothing_are_not_logged() {
         assert_eq!((journal.log().len(), journal.waiting()), (logged, 0), "an idle hive writes nothing");
         hive.stop(Duration::from_secs(5)).await;
 
-        // one that sends something is
+        // a sweep whose visits send a message is logged
         let (hive, journal) = quiet(0, 0).await;
         let sent = || {
             let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
@@ -441,7 +441,7 @@ fn ticks_that_change_and_send_nothing_are_not_logged() {
     })
 }
 
-/// A few entries record the visits of all cells, whichever entries the journal refuses.
+/// A few entries record the visits of all cells, no matter which entries the journal refuses.
 #[test]
 fn visits_that_change_and_send_nothing_are_logged_together() {
     on_workers(2, async {

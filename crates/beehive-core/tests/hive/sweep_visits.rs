@@ -1,5 +1,5 @@
-//! Special visits of a sweep: dropped by the map of the cell, needing cells of other bees, or taking too
-//! long.
+//! Special visits of a sweep: visits that the map drops, visits that need cells of other bees, and visits
+//! that take too long.
 
 use crate::load::{EVERYWHERE, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -63,8 +63,8 @@ async fn all_is_harvested(hive: &Hive, times: u64, what: &str) {
     }
 }
 
-/// The request is answered when every visit is complete, including visits that the cell's map dropped and
-/// those that waited until their bee owned all the cells they need.
+/// The request is answered when every visit is complete. This includes visits that the map has dropped, and
+/// visits that had to wait until their bee owned all cells that they need.
 #[test]
 fn a_sweep_is_answered_though_turns_are_dropped_or_taken_elsewhere() {
     for on in EVERYWHERE {
@@ -88,8 +88,8 @@ fn a_sweep_is_answered_though_turns_are_dropped_or_taken_elsewhere() {
 static WATERED: AtomicBool = AtomicBool::new(false);
 static WATERING: AtomicU64 = AtomicU64::new(0);
 
-/// Releases the handler when dropped, even if an assertion fails: a runtime does not shut down before its
-/// threads end.
+/// Releases the handler when dropped, even if an assertion fails. Otherwise the runtime would wait for the
+/// handler's thread forever.
 struct Release;
 
 impl Drop for Release {

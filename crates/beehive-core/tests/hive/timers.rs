@@ -7,7 +7,7 @@ use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers, limits
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Sets `timers` timers. Answers how many have been set at this place.
+/// Sets `timers` timers. Answers with the number of timers that have been set at this place.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Set {
@@ -25,7 +25,7 @@ struct Read(u64);
 
 #[derive(App)]
 struct Clocks {
-    /// Number of timers set, and of timers fired.
+    /// Number of timers set, and number of timers fired.
     clocks: Dict<u64, (u64, u64)>,
 }
 #[handlers]
@@ -51,8 +51,8 @@ impl Clocks {
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A transaction that would exceed the limit on timers fails as a whole. One that sets none succeeds, and so
-/// does one after some timers have fired.
+/// A transaction that would exceed the limit on timers fails as a whole. A transaction that sets no timer
+/// still succeeds, and once some timers have fired, others may be set again.
 #[test]
 fn timers_beyond_the_limit_are_refused_and_leave_nothing_behind() {
     on_workers(2, async {
@@ -112,11 +112,11 @@ fn timers_of_an_earlier_incarnation_fire_when_due() {
                 assert_eq!(hive.request(Set { place: 1, timers: TIMERS, milliseconds }).await, Ok(TIMERS));
             }
 
-            // Timers that are due at the same time are one.
+            // Timers that are due at the same time count as one.
             eventually("timers", LIMIT, || (hive.status().timers == 0) == (rung == TIMERS)).await;
             hive.idle().await;
 
-            // Long enough for a timer that fires too early.
+            // Wait, in case a timer fires too early.
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(hive.request(Read(1)).await, Ok((TIMERS, rung)), "life {life}");
 
@@ -202,8 +202,8 @@ fn a_hive_is_idle_when_the_messages_of_its_timers_are_done() {
 /// A handler of [`Bells`] waits for this flag.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Releases the handler when dropped, even if an assertion fails: a runtime does not shut down before its
-/// threads end.
+/// Releases the handler when dropped, even if an assertion fails. Otherwise the runtime would wait for the
+/// handler's thread forever.
 struct Release;
 
 impl Drop for Release {

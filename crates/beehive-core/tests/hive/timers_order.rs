@@ -1,5 +1,5 @@
-//! Timers of one cell arrive in the order in which they fire, also if its bee retires or merges meanwhile,
-//! and through stateless handlers.
+//! The messages of a cell's timers arrive in the order in which the timers fire, even if the cell's bee
+//! retires or merges in the meantime, and even if they pass through stateless handlers.
 
 use crate::load::{On, eventually, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
@@ -87,7 +87,7 @@ async fn lists(hive: &Hive, want: [(u64, Vec<u64>); 2]) {
     }
 }
 
-/// The cell is empty and its bee idle for a while between two timers.
+/// Between two timers, the cell is empty and its bee is idle for a while.
 fn retirement(on: On) {
     on_workers(3, async {
         let (hive, _journal) = start(Hive::builder().app::<Ledger>(), on);
@@ -122,8 +122,8 @@ fn timers_of_a_cell_that_was_idle_while_bees_move() {
     retirement(On::Journals)
 }
 
-/// Timers whose messages go to a stateless handler. With `merge`, the bee that sets them merges between the
-/// two.
+/// Two timers whose messages go to a stateless handler. If `merge` is set, the bee that sets the timers
+/// merges between them.
 fn via_stateless(merge: bool, on: On) {
     for (first, joined) in [(7, 8), (8, 7)] {
         on_workers(4, async {

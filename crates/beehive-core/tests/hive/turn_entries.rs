@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Counts in a cell, and then holds the thread for so many milliseconds.
+/// Counts in a cell, and then holds the thread for `held_ms` milliseconds.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Visit {
@@ -76,7 +76,7 @@ fn a_bee_that_holds_its_thread_does_not_delay_the_entry_of_the_bees_before_it() 
     on_workers(2, async {
         let (hive, _) = start();
         let mut io = hive.io_with_credits(1_000);
-        // the bees exist, so that none is created meanwhile
+        // create both bees first, so that no bee is created during the test
         (0..2).for_each(|place| io.emit(Visit { place, held_ms: 0 }));
         io.flush().await;
         answers(&mut io, 2).await;

@@ -1,4 +1,4 @@
-//! Typed errors: a handler may return an error in any form; its transaction leaves nothing, and the
+//! Typed errors: in whatever form a handler returns an error, its transaction leaves no changes, and the
 //! requester gets the error with its type.
 
 use crate::load::{Chance, EVERYWHERE, On, cells_needed, on_workers, start};
@@ -6,7 +6,7 @@ use beehive_core::{App, Ctx, Dict, Error, Hive, Message, RequestError, Table, at
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The error of the messages that name one.
+/// The error type of the messages that declare one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum No {
     SoldOut { left: u64 },
@@ -253,7 +253,7 @@ impl Shop {
     }
 }
 
-/// Counts the messages that left committed transactions.
+/// Counts the messages that committed transactions have emitted.
 #[derive(App)]
 struct Ear {
     heard: Dict<u64, (u64, u64)>,
@@ -271,7 +271,7 @@ impl Ear {
     }
 }
 
-/// What a place holds, and the messages that committed transactions there sent.
+/// The content of a place, and the messages that committed transactions at this place have sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     value: Option<u64>,
@@ -340,7 +340,7 @@ async fn send(hive: &Hive, form: u64, script: Script) -> bool {
     got.is_ok() || is_dropped(&got)
 }
 
-/// Whether the map dropped a message without an answer, because its handler would do nothing.
+/// Checks whether the map has dropped a message without an answer, because the handler would do nothing.
 fn is_dropped<E>(got: &Result<(), RequestError<E>>) -> bool {
     matches!(got, Err(RequestError::NoAnswer { .. }))
 }
@@ -348,8 +348,8 @@ fn is_dropped<E>(got: &Result<(), RequestError<E>>) -> bool {
 const FORMS: u64 = 6;
 const PLACES: u64 = 4;
 
-/// Property: a handler that changes cells and rows, emits, sets timers and postpones its message, and then
-/// returns an error of any form, leaves nothing of that behind.
+/// Property: if a handler changes cells and rows, emits, sets timers and postpones its message, and then
+/// returns an error in any form, all of this is undone.
 #[test]
 fn a_handler_that_returns_an_error_of_any_form_leaves_nothing_behind() {
     for (on, messages) in [(On::Memory, 3_000), (On::Journal, 600), (On::Journals, 600)] {
@@ -377,7 +377,7 @@ fn a_handler_that_returns_an_error_of_any_form_leaves_nothing_behind() {
             }
 
             assert!(failed.iter().all(|count| *count > 30), "{failed:?}");
-            // nothing arrives late either
+            // wait, in case a message arrives late
             tokio::time::sleep(Duration::from_millis(50)).await;
             for (place, model) in places.iter().enumerate() {
                 let mut heard = (0, 0);
@@ -506,7 +506,7 @@ fn a_postponed_message_is_answered_with_the_typed_error() {
             for place in 0..3 {
                 let failed = hive.request_within(Duration::from_secs(20), Wait { place, times: 3 }).await;
                 assert_eq!(failed, Err(RequestError::Handler(No::SoldOut { left: 3 })), "{on:?}");
-                // the changes of the run that failed are undone, so the next one fails in the same way
+                // the changes of the failed run are undone, so the next run fails in the same way
                 let failed = hive.request_within(Duration::from_secs(20), Wait { place, times: 3 }).await;
                 assert_eq!(failed, Err(RequestError::Handler(No::SoldOut { left: 3 })), "{on:?}");
             }
@@ -554,7 +554,7 @@ fn an_error_that_panics_when_it_is_shown_or_dropped_harms_nobody() {
     on_workers(2, async {
         let (hive, _) = start(Hive::builder().app::<Fails>(), On::Memory);
         for round in 1..10 {
-            // nobody waits for these, so the hive drops the error
+            // no requester waits for these messages, so the hive drops the error
             hive.emit(Fail(13)).await;
             hive.emit(Fail(1)).await;
             let failed = hive.request(Fail(1)).await;

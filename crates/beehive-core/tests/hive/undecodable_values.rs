@@ -1,5 +1,5 @@
-//! Values that can be encoded but not decoded: refused when the hive starts, not when a log already contains
-//! them.
+//! Values that can be encoded but not decoded: the hive refuses them when it starts, before a log contains
+//! any of them.
 
 use crate::load::on_workers;
 use beehive_core::journal::LogState;

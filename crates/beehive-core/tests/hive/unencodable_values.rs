@@ -1,5 +1,5 @@
 //! Values that cannot be logged, because they cannot be encoded or are too large: only the transaction that
-//! leaves one fails, with an error that says so.
+//! writes such a value fails, with an error that states the reason.
 
 use crate::load::on_workers;
 use beehive_core::journal::LogState;
@@ -130,8 +130,8 @@ impl Cactus {
     }
 }
 
-/// The log must hold a postponed message. If it cannot, the transaction that postpones it leaves nothing, as the error
-/// says.
+/// The log must be able to hold a postponed message. If it cannot, the transaction that postpones the message fails
+/// and leaves no changes, and the error says so.
 #[test]
 fn a_message_that_cannot_be_postponed_leaves_nothing() {
     on_workers(3, async {
@@ -195,7 +195,7 @@ fn too_large(key: u64, rows: u64, bytes: u64) {
         let refused = got.as_ref().unwrap_err().to_string();
         assert!(refused.contains("RECORD_BYTES_MAX"), "{refused}");
 
-        // Other messages are handled in any case.
+        // Other messages are still handled.
         let after = hive.request_within(LIMIT, Count(1)).await;
         let small = hive.request_within(LIMIT, Large { key: 1_000, rows: 1, bytes: 1 }).await;
         journal.stop();
@@ -230,7 +230,8 @@ fn many_messages_in_one_run() {
     })
 }
 
-/// A stateless handler postpones a message that cannot be encoded. The IO bee that sent it continues.
+/// A stateless handler postpones a message that cannot be encoded. The IO bee that sent the message continues
+/// to work.
 #[test]
 fn an_io_bee_goes_on_after_something_that_cannot_be_encoded() {
     on_workers(3, async {

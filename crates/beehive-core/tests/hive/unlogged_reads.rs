@@ -1,6 +1,5 @@
-//! Runs that change and send nothing have no log entry of their own, and their effects wait until everything
-//! that they have read is committed. If their messages may arrive again, a later entry records that they have
-//! been handled.
+//! A run that changes and sends nothing has no log entry of its own, and its effects wait until everything
+//! that it has read is committed. If its messages may arrive again, a later entry records them as handled.
 
 use crate::load::{Chance, eventually, on_workers};
 use beehive_core::journal::{Entry, Input, LaneId, LogState, Record};
@@ -16,11 +15,11 @@ struct Add(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Get(u64);
-/// Changes its cell and then fails, so the change is rolled back.
+/// A message whose handler changes its cell and then fails, so that the change is rolled back.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Fail(u64);
-/// Stores the value that is already there.
+/// A message whose handler stores the value that the cell already has.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Refresh(u64);
@@ -177,7 +176,8 @@ fn a_read_of_a_refused_change_is_run_again() {
     })
 }
 
-/// Lane and number of each message that a bee has handled according to a log.
+/// Returns, for each entry of a log, the bee, lane and number of each message that the entry records as
+/// handled.
 fn said(log: &[Vec<u8>]) -> Vec<Vec<(BeeId, LaneId, u64)>> {
     let numbers = |bee: BeeId, inputs: &[Input]| {
         let all = inputs.iter().flat_map(|input| input.messages().map(|(seq, _)| (input.lane, seq.0)));
@@ -230,10 +230,10 @@ fn a_read_of_a_new_bee_that_may_be_sent_again_is_logged_at_once() {
     })
 }
 
-/// After a crash, messages that are not recorded in the log are handled again. None of them may take effect
-/// after a later message of the same sender to the same bee. Therefore each entry must list all earlier
-/// messages of the sender that the bee has handled and that no earlier entry lists. This also holds if
-/// entries are refused in between.
+/// After a crash, messages that are not recorded in the log are handled again. None of them may then take
+/// effect after a later message of the same sender to the same bee. Therefore each entry must list all
+/// earlier messages of the sender that the bee has handled and that no earlier entry lists. This also holds
+/// if entries are refused in between.
 #[test]
 fn an_entry_says_what_its_bee_has_handled_before() {
     for seed in 0..3 {

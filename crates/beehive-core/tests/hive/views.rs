@@ -1,5 +1,5 @@
-//! Views of a hive under full load. When it is idle they equal what the owners of the cells have; meanwhile
-//! they show past states, in order.
+//! Views of a hive under full load. While the hive is busy, the views show past states in order. When the
+//! hive is idle, they equal the state of the owners.
 
 use crate::load::{Chance, eventually, on_workers, unheard};
 use beehive_core::journal::LogState;
@@ -36,11 +36,11 @@ struct Clear(Spot);
 /// Counts at every existing spot.
 #[derive(Message)]
 struct Everywhere;
-/// Answers the content of a spot.
+/// Answers with the content of a spot.
 #[derive(Message)]
 #[message(reply = (Option<u64>, Vec<(u64, u64)>))]
 struct At(Spot);
-/// Reads views, from a handler with a bee and from a stateless one.
+/// Reads views, in a handler that has a bee and in a stateless handler.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Look(u64);
@@ -186,7 +186,7 @@ async fn storm(hive: &Hive, seed: u64, rounds: u64) {
         .map(|task| {
             let hive = hive.clone();
             tokio::spawn(async move {
-                // Different readers in each incarnation, because version numbers start again.
+                // Each incarnation has different readers, because version numbers start again.
                 let (mut chance, looker) = (Chance(seed * 7 + task), seed * 7 + task);
                 for _ in 0..rounds {
                     let spot = Spot(chance.below(SPOTS));
@@ -248,7 +248,7 @@ fn views_of_an_idle_hive_equal_the_cells_of_the_owners() {
             assert_eq!(copied, self::copied(&hive));
         }
 
-        // the hive looks for empty bees at intervals, and may have met none so far
+        // the hive looks for empty bees only at intervals, and may not have found any yet
         let copied = copied(&hive);
         let alone = Spot(SPOTS);
         hive.request(Count { spots: vec![alone], end: End::Well }).await.unwrap();
@@ -270,8 +270,8 @@ fn views_of_an_idle_hive_equal_the_cells_of_the_owners() {
     })
 }
 
-/// With a journal that commits late and refuses entries, killed after each incarnation: refused changes are
-/// never visible, and an incarnation starts with the content of the log.
+/// A hive on a journal that commits late and refuses entries is killed after each incarnation. Refused
+/// changes are never visible, and each incarnation starts with the content of the log.
 #[test]
 fn on_a_journal_views_match_the_log_across_incarnations() {
     let mut log: Vec<Vec<u8>> = Vec::new();
@@ -283,7 +283,7 @@ fn on_a_journal_views_match_the_log_across_incarnations() {
             let builder = Hive::builder().app::<Spots>().seed(42);
             let hive = builder.journal(journal.clone(), colony).start().unwrap();
 
-            // Before any handler has run.
+            // This is before any handler has run.
             if let Some(before) = &before {
                 assert_eq!(&copied(&hive), before, "life {life}")
             }
@@ -302,7 +302,7 @@ fn on_a_journal_views_match_the_log_across_incarnations() {
     }
 }
 
-/// A handler that holds a version for a long time does not prevent others from seeing later ones.
+/// A handler that holds a version for a long time does not prevent other handlers from seeing later versions.
 #[derive(Message)]
 #[message(reply = (u64, u64))]
 struct Hold(u64);
@@ -320,7 +320,7 @@ impl Holders {
     fn add(&mut self, msg: &Add) {
         self.sums.update(msg.0, |sum| *sum += 1);
     }
-    /// Answers the content of the view when it was taken, and when the handler is released.
+    /// Answers with the content of the view when the handler took it, and when the handler is released.
     #[rcv(sharded)]
     fn hold(&mut self, msg: &Hold) -> (u64, u64) {
         let sums = self.sums.shared();
@@ -351,8 +351,8 @@ fn a_handler_that_holds_a_version_holds_nobody_up() {
 
         let sum = || hive.read(|holders: &Holders| holders.sums.shared().values().sum::<u64>()).unwrap();
         let (mut written, begun) = (1, std::time::Instant::now());
-        // The handler holds one copy of two. For more than two later versions, the publisher must have made
-        // another copy.
+        // The handler holds one of the two copies. If readers see more than two later versions, the publisher
+        // has made another copy.
         while sum() < 100 {
             assert!(begun.elapsed() < Duration::from_secs(25), "{} of {written} are seen", sum());
             hive.request(Add(written % 7)).await.unwrap();

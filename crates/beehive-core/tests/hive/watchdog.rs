@@ -1,19 +1,19 @@
-//! The watchdog: a message that holds its handler for too long is named in the status while it does, and
-//! counted.
+//! The watchdog: a message that holds its thread for too long is counted, and is listed in the status while
+//! it holds the thread.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::{App, Dict, Hive, Io, Message, Status, StuckStatus, handlers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Holds its handler until it is released, spinning or blocking.
+/// A message whose handler spins or blocks until the test releases it.
 #[derive(Message, Clone)]
 struct Hold {
     place: u64,
     gate: usize,
     spins: bool,
 }
-/// Takes a millisecond.
+/// A message whose handler takes a millisecond.
 #[derive(Message)]
 struct Brief(u64);
 #[derive(Message)]
@@ -24,8 +24,8 @@ struct Quick(u64);
 
 static LET_GO: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
 
-/// Releases the handler when dropped, even if an assertion fails: a runtime does not shut down before its
-/// threads end.
+/// Releases the handler when dropped, even if an assertion fails. Otherwise the runtime would wait for the
+/// handler's thread forever.
 struct LetsGo(usize);
 impl Drop for LetsGo {
     fn drop(&mut self) {
@@ -101,7 +101,7 @@ fn a_message_that_holds_its_handler_is_named_while_it_does() {
             assert_eq!((named.chain.len(), named.cell.as_ref().map(String::len)), (16, Some(16)));
             assert!(u128::from(named.milliseconds) >= STUCK_AFTER.as_millis());
 
-            // Others continue, and the message is reported once.
+            // Other messages are handled, and the stuck message is reported once.
             assert_eq!(hive.request(Quick(8)).await, Ok(0));
 
             tokio::time::sleep(STUCK_AFTER).await;

@@ -1,4 +1,4 @@
-//! `attempt!`: a block that yields an error is rolled back, and nothing else is.
+//! `attempt!`: if a block yields an error, the changes of that block are rolled back, and nothing else.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, Table, attempt, handlers};
@@ -17,7 +17,8 @@ enum Do {
 #[derive(Message)]
 struct Script {
     key: u64,
-    /// The operations before an attempt, in it, in a nested attempt, in the outer one again, and after it.
+    /// The operations in five parts: before an attempt, in it, in a nested attempt, in the outer attempt
+    /// again, and after it.
     parts: [Vec<Do>; 5],
     inner_fails: bool,
     outer_fails: bool,
@@ -59,7 +60,7 @@ impl Actor {
 
         Ok(())
     }
-    /// A timer's message goes to the app that set it.
+    /// The message of a timer goes to the app that set the timer.
     #[rcv]
     fn said(&mut self, _: &Said) {}
     fn play(&mut self, key: u64, what: &[Do], ctx: &mut Ctx) {
@@ -76,7 +77,7 @@ impl Actor {
     }
 }
 
-/// The same semantics in plain code.
+/// A model of the same semantics in plain code.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Model {
     value: Option<u64>,
@@ -130,7 +131,7 @@ impl Chance {
         (self.0 >> 33) % bound
     }
     fn part(&mut self) -> Vec<Do> {
-        // Sometimes more operations than the undo log searches linearly.
+        // This is sometimes more than the number of entries that the undo log searches linearly.
         let count = if self.below(4) == 0 { 30 } else { self.below(6) };
         (0..count)
             .map(|_| match self.below(6) {
@@ -240,7 +241,7 @@ impl Says for Ctx {
     }
 }
 
-/// Emits in an attempt that fails, in a method whose context is hidden in this way.
+/// Emits in an attempt that fails, in a method whose context is hidden in one of these ways.
 #[derive(Message, Clone, Copy, PartialEq, Debug)]
 enum Hidden {
     BehindAnAlias,
@@ -248,7 +249,7 @@ enum Hidden {
     InAnOption,
     BehindATrait,
     OnlyATimer,
-    /// Emits outside the attempt.
+    /// Does not emit in the attempt, but outside of it.
     Nothing,
 }
 

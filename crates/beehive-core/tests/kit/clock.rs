@@ -1,4 +1,5 @@
-//! The virtual clock: time moves only when the test moves it, and everything due on the way runs in order.
+//! The virtual clock: time advances only when the test advances it, and everything that becomes due in
+//! between runs in order.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, RequestError, Time, handlers};
@@ -77,7 +78,7 @@ fn timers_ticks_and_sweeps_fire_in_order() {
     assert_eq!(heard(&mut kit).iter().filter(|h| h.0 == "sweep").count(), 1);
 }
 
-/// The cells of a paced sweep are visited during half of the period, and none after that.
+/// A paced sweep visits its cells in the first half of the period, and none in the second half.
 #[test]
 fn a_paced_sweep_is_spread_over_half_of_its_period() {
     const CELLS: usize = 1_000;

@@ -109,7 +109,7 @@ fn several_messages() {
     assert!(text.ends_with("; 2 more messages failed"), "{text}");
 }
 
-/// More than the dead letters that a hive keeps.
+/// More messages fail than the hive keeps as dead letters.
 #[test]
 fn failures_beyond_the_limit_of_dead_letters_are_counted_and_the_first_is_named() {
     let failures = 3 * beehive_core::limits::DEAD_LETTERS_MAX as u64;
@@ -124,7 +124,7 @@ fn failures_beyond_the_limit_of_dead_letters_are_counted_and_the_first_is_named(
     assert!(text.starts_with(&start), "{text}");
     assert!(text.ends_with(&format!("; {} more messages failed", failures - 1)), "{text}");
 
-    // the count begins anew in each step
+    // the count starts again in each step
     let (_, text) = failure(|| {
         kit.emit(Sell { item: 7 });
     });

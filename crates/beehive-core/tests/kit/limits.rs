@@ -107,7 +107,7 @@ fn without_eviction_a_transaction_over_the_row_limit_fails() {
     assert_eq!(kit.sent::<Added>(), [Added(1)]);
     assert_eq!(kit.look::<Strict, _>(|app| app.count.get(&1).copied()), Some(1));
 
-    // The last rows are evicted.
+    // This evicts the last rows.
     assert_eq!(kit.request(Add { fails: true, ..add(2, 5..50) }), Ok(0));
     let kept: Vec<u64> = kit.look::<Strict, _>(|app| app.lowest.at(2).keys().copied().collect());
     assert_eq!(kept, [5, 6, 7]);
@@ -138,7 +138,7 @@ fn no_more_cells_than_allowed() {
 #[test]
 fn many_keys_at_once_get_no_more_cells_either() {
     let mut kit = Kit::of::<Bounded>().failures_allowed().start();
-    // Owners are requested in advance for all messages of a batch.
+    // The hive claims owners in advance for all messages of a batch.
     kit.emit_all((0..500).map(|key| add(key, 0..1)));
     assert_eq!((kit.state_copy::<Bounded>().cells().len(), kit.bees::<Bounded>()), (6, 6));
     assert_eq!(kit.sent::<Added>(), (0..6).map(Added).collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! The test kit: control of time and randomness, strictness, and re-runs with other distributions of cells.
+//! Tests of the test kit: control of time and randomness, strictness, and re-runs with other distributions of
+//! cells.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;

@@ -1,10 +1,10 @@
-//! `ctx.postpone(..)`: the same message is handled again later, and answered then.
+//! `ctx.postpone(..)`: the same message is handled again later, and is answered then.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Ctx, Dict, Message, RequestError, Result, attempt, handlers};
 use std::time::Duration;
 
-/// Needs a key that may not exist yet. Gives up after `tries` attempts.
+/// A request for a key that may not exist yet. The handler gives up after `tries` attempts.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Want {
@@ -18,7 +18,7 @@ struct Give {
 }
 #[derive(Message, PartialEq, Debug)]
 struct Tried(u64);
-/// Only observed.
+/// A message that apps only observe.
 #[derive(Message)]
 struct Seen(u64);
 
@@ -65,7 +65,7 @@ impl Store {
     }
 }
 
-/// Answers what the store passes on.
+/// Answers the requests that the store passes on.
 #[derive(App)]
 struct Last {
     none: Dict<u64, u64>,

@@ -1,11 +1,12 @@
-//! A reply that is a `Result` would commit an `Err`. Where the reply type is known, such a program does not compile
-//! (`tests/diagnostics`); where it is known only when a generic app is used, the hive does not start.
+//! If the reply of a message is a `Result`, an `Err` would commit. If the reply type is known at the declaration or
+//! at the handler, such a program does not compile (`tests/diagnostics`). In a generic app the type is known only
+//! when the app is used, and the hive does not start.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Dict, Handlers, Hive, Message, Result, StartError, Value, handlers};
 use std::marker::PhantomData;
 
-/// What a store sells decides how it answers.
+/// The type of the goods that a store sells. It determines how the store answers.
 trait Goods: Send + Sync + 'static {
     type Bought: Value;
     fn bought(left: u64) -> Self::Bought;
@@ -15,7 +16,7 @@ trait Goods: Send + Sync + 'static {
 #[message(reply = R)]
 struct Ask<R>(u64, PhantomData<R>);
 
-/// The same, and says that an `Err` commits.
+/// The same, but the message declares that an `Err` commits.
 #[derive(Message)]
 #[message(reply = R, commits_errors)]
 struct Try<R>(u64, PhantomData<R>);
@@ -107,7 +108,7 @@ fn a_message_that_declares_it_commits_its_errors() {
     assert_eq!(left, Some(1), "an answer like any other");
 }
 
-/// An ordinary error still rolls back.
+/// An ordinary error still rolls the transaction back.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Sell(u64);

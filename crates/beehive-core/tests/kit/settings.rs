@@ -1,4 +1,4 @@
-//! Settings that change in a test: handlers and views see the new ones.
+//! Settings that change during a test: handlers and views see the new settings.
 
 use beehive_core::testing::Kit;
 use beehive_core::{App, Config, Dict, Message, Reconfigured, handlers};

@@ -1,5 +1,5 @@
-//! The same scenario with different distributions of cells: correct apps pass, and each kind of mistake is
-//! found.
+//! Runs the same scenario with different distributions of cells: correct apps pass, and each kind of mistake
+//! is found.
 
 use beehive_core::testing::{Kit, Spread};
 use beehive_core::{App, Ctx, Dict, Key, Message, Table, handlers};
@@ -99,7 +99,7 @@ fn cells_are_distributed_as_configured() {
     assert!(after < before && before > 10, "{before} bees, later {after}");
 }
 
-/// Numbers the messages it sees with a global counter, which is not in any cell.
+/// Numbers the messages that it gets with a global counter, which is not in a cell.
 #[derive(App)]
 struct Outsider {
     number: Dict<u64, u64>,
@@ -185,7 +185,7 @@ fn swept_cells_draw_different_random_numbers() {
     assert_eq!(drawn.len(), 12);
 }
 
-/// Answers how many messages it has seen so far, of any sender: one cell for all.
+/// Answers with the number of messages from all senders so far. All messages go to one cell.
 #[derive(App)]
 struct Queue {
     served: Dict<u64, u64>,
@@ -230,7 +230,7 @@ fn a_race_of_two_senders_is_found() {
     assert!(found.to_string().contains("the outcome depends on how cells are distributed"));
 }
 
-/// Passes each message on once. The second handler must draw other numbers than its neighbors.
+/// Passes each message on once. The second handler must draw different random numbers for different messages.
 #[derive(App)]
 struct Relay {
     passed: Dict<u64, u64>,

@@ -1,5 +1,5 @@
-//! Views as a handler sees them: committed state of one version, never its own changes, never an earlier
-//! version than before, and the same for every distribution of cells.
+//! Views as a handler sees them: they show the committed state of one version, never the handler's own
+//! changes and never an earlier version than before, and they are the same for every distribution of cells.
 
 use beehive_core::testing::Kit;
 use beehive_core::{
@@ -62,7 +62,8 @@ struct Net {
 }
 
 thread_local! {
-    /// How often a total was computed. Thread-local, because the apps of a test run on the test's thread.
+    /// Number of times that a total was computed. It can be thread-local, because the apps of a test run on
+    /// the test's thread.
     static TOTALS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -219,7 +220,8 @@ fn a_derived_value_is_computed_once_until_its_dictionary_changes() {
 
 #[test]
 fn a_step_sees_the_state_before_it_for_every_distribution() {
-    // Without that rule, which messages see which others would depend on the order of bees.
+    // Without this rule, it would depend on the order of bees which messages see the changes of which other
+    // messages.
     let scenario = |kit: &mut Kit| {
         for round in 0..6u64 {
             kit.emit_all((0..8).map(|from| link(from, round, from * round)));
@@ -292,7 +294,7 @@ fn kit_look_provides_views_of_the_state() {
     assert_eq!(kit.look::<Net, _>(|net| net.degrees.shared().get(&Node(1)).copied()), Some(1));
 }
 
-/// Holds old versions, nested, until nothing can be published any more.
+/// Holds old versions in nested reads until no new version can be published.
 fn hold(kit: &mut Kit, depth: usize, then: &mut dyn FnMut(&mut Kit)) {
     if depth == 0 {
         return then(kit);
@@ -320,7 +322,7 @@ fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
         assert!(count < depth as u64, "readers hold everything: {count}");
         assert_eq!(kit.request(ByHand(Node(1))).unwrap(), depth as u64);
 
-        // The limit of `names` is two seconds; the others have the default of ten.
+        // The maximum age of `names` is two seconds. The other dictionaries have the default of ten seconds.
         kit.advance(Duration::from_secs(3));
         let Err(RequestError::Stale(error)) = kit.request(ByHand(Node(1))) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
@@ -340,7 +342,7 @@ fn a_view_that_is_too_old_is_refused_until_it_is_fresh_again() {
         let Err(RequestError::Stale(error)) = kit.request(Survey) else { panic!("it is too old") };
         assert_eq!(error.kind(), ErrorKind::Stale);
 
-        // Staleness is no bug: no dead letter, no panic.
+        // A stale view is not a bug, so it causes no dead letter and no panic.
         assert!(kit.dead_letters().is_empty());
 
         let app = &kit.hive().status().apps[0];

@@ -1,5 +1,6 @@
-//! Programs that developers of real applications wanted to write and that the analysis accepts, each compiled
-//! and with its expected map. Those that it rejects are in the tests of the analysis.
+//! Programs that developers of real applications wanted to write and that the analysis accepts. Each of them
+//! is compiled, and its map is compared with the expected one. The programs that the analysis rejects are in
+//! the tests of the analysis.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Kind, Load, M, Note};

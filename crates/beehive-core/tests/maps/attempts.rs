@@ -1,4 +1,5 @@
-//! Maps of handlers with `attempt!`: the accesses of a block count, whether it is rolled back or not.
+//! Maps of handlers with `attempt!`: the map contains the accesses of a block whether or not the block is
+//! rolled back.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Kind, Load, M, Note};

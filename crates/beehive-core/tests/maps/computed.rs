@@ -1,5 +1,5 @@
-//! Keys that loops, labeled blocks, guards with patterns and `dbg!` compute, and locals that several branches
-//! move.
+//! Keys that are computed by loops, labeled blocks, guards with patterns and `dbg!`, and locals that several
+//! branches move.
 
 #![allow(unused, deprecated, clippy::all, clippy::dbg_macro)]
 use crate::check_handlers;

@@ -1,5 +1,5 @@
-//! The output of the derive macros for all shapes of types: names, encodings, and serde impls for crates
-//! without serde.
+//! The output of the derive macros for all shapes of types: names, encodings, and serde impls for crates that
+//! do not depend on serde.
 
 use beehive::{App, Config, Ctx, Dict, Handles, Key, Message, Table, handlers};
 use beehive_protocol::codec;
@@ -43,7 +43,7 @@ struct Pair<A, B>(A, B);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Key)]
 struct Nothing;
 
-/// With its own serde impls.
+/// A type with its own serde impls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Key, serde::Serialize, serde::Deserialize)]
 #[key(serde = false)]
 struct Own(u64);

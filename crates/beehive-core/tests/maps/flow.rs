@@ -1,5 +1,5 @@
-//! Control flow: conditions on the message are evaluated exactly, and for conditions on state all branches
-//! are followed.
+//! Control flow: a map evaluates conditions on the message exactly, and follows all branches of conditions on
+//! state.
 
 #![allow(unused, clippy::all)]
 use crate::message::{Inner, Kind, Load, M, Note, Text};

@@ -1,5 +1,5 @@
-//! Handlers whose keys change through references that no `mut` names, by interior mutability, in versions of
-//! a method, and in closures: the map repeats each change.
+//! Handlers whose keys change without a visible `mut`: through references, by interior mutability, in
+//! alternative versions of a method, and in closures. The map repeats each change.
 
 #![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;

@@ -258,7 +258,7 @@ impl Keys {
         self.s.put(name, 1);
         Ok(())
     }
-    /// `get` takes a reference to a key, and whatever the compiler dereferences to one.
+    /// `get` takes a reference to a key, and every type that the compiler dereferences to such a reference.
     #[rcv(joins)]
     fn through_pointers(&mut self, m: &M<88>) {
         let large: Vec<&u64> = m.items.iter().filter(|x| **x > 3).collect();

@@ -1,5 +1,5 @@
-//! Handlers that lend a local mutably to a call or a loop, and that log while they compute a key: the map repeats
-//! the change, and leaves out the logging.
+//! Handlers that lend a local mutably to a call or a loop, or that log while they compute a key: the map repeats
+//! the change and leaves out the logging.
 
 #![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;

@@ -1,5 +1,5 @@
-//! Derived maps over real dictionaries: each map has the expected cells, covers what its handler touches, and
-//! a delivery restricted to the mapped cells never fails for that reason.
+//! Derived maps over real dictionaries: each map names the expected cells and covers all cells that its
+//! handler touches, so a delivery that is restricted to the mapped cells never touches another cell.
 
 extern crate beehive_core as beehive;
 

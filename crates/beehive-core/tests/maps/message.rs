@@ -1,4 +1,5 @@
-//! The message that all handlers take, as one type per handler, and the message that fills dictionaries.
+//! The message that all handlers take, with one type for each handler, and the message that fills
+//! dictionaries.
 
 use beehive::{Key, Message};
 
@@ -38,7 +39,7 @@ pub(crate) struct M<const N: u32> {
 }
 
 impl<const N: u32> M<N> {
-    /// The message of the acceptance table.
+    /// The message for which the expected maps are stated.
     pub(crate) fn sample() -> Self {
         M {
             a: 1,
@@ -55,7 +56,7 @@ impl<const N: u32> M<N> {
         }
     }
 
-    /// Returns the same content as another type.
+    /// Returns a message of another type with the same content.
     pub(crate) fn of<const O: u32>(m: &M<O>) -> Self {
         let M { a, b, flag, name, items, pairs, opt, kind, mac, inner, text } = m.clone();
         M { a, b, flag, name, items, pairs, opt, kind, mac, inner, text }

@@ -98,7 +98,7 @@ fn loaded<A: Handlers + Handles<Load>>(state: &Load) -> A {
     app
 }
 
-/// Whether a handler touches a cell that its map does not name.
+/// Checks whether a handler touches a cell that its map does not name.
 pub(crate) fn misses<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
     message: &M<N>,
     state: &Load,
@@ -146,8 +146,8 @@ pub(crate) fn check<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>(
     tally.exact += (mapped.words.len() == touched.len()) as u64;
 }
 
-/// Checks handlers with random messages and states, `$times` times. Every run checks coverage. The share of
-/// runs with exact maps checks that the maps are not needlessly coarse.
+/// Checks handlers with random messages and states, `$times` times. Every run checks that the map covers the
+/// touched cells. The share of runs in which the map is exact shows that the maps are not needlessly coarse.
 #[macro_export]
 macro_rules! check_handlers {
     ($app:ty, $times:expr, exact in 1 of $share:literal, [$($n:literal)*]) => {{

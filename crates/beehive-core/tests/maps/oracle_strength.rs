@@ -1,12 +1,12 @@
-//! Proof that the oracle finds bugs: maps from an analysis with a known bug do not cover what their handlers
-//! touch, and the random messages and states that pass on correct maps reveal it.
+//! Proof that the oracle finds bugs: maps from an analysis with a known bug do not cover all cells that their
+//! handlers touch, and the same random messages and states that find no fault in correct maps reveal this.
 
 use crate::message::{Load, M};
 use crate::oracle::{Chance, misses};
 use crate::seeded;
 use beehive::{Handlers, Handles};
 
-/// Whether some random message and state reveals that a map of `A` names too few cells.
+/// Checks whether some random message and state reveal that a map of `A` names too few cells.
 fn is_caught<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>() -> bool {
     (0..300).any(|seed| {
         let mut chance = Chance::new(seed);

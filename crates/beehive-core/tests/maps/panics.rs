@@ -1,5 +1,5 @@
-//! Maps that panic where their handlers do not: behind a condition that the map cannot read. Each handler here
-//! checks first, in a local that depends on state as well, and never panics.
+//! Maps that panic where their handlers do not, because the map cannot evaluate a condition. Each handler here
+//! checks the condition first, in a local that also depends on state, and never panics.
 
 #![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;

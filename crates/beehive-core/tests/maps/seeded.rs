@@ -1,4 +1,5 @@
-//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.
+//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with
+//! seeded bugs.
 
 #![allow(warnings, clippy::all)]
 use crate::message::{Load, M};

@@ -1,5 +1,5 @@
-//! The ways out that the errors offer in their help lines, each as a handler: the analysis accepts it, and its
-//! map covers what it touches.
+//! The alternatives that the help lines of the errors suggest, each as a handler: the analysis accepts it, and
+//! its map covers the cells that it touches.
 
 #![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;
@@ -54,7 +54,7 @@ impl Ways {
             self.t.put(*k, *v);
         }
     }
-    // key_from_unknown_code: promise it, list it, or let the analysis see it
+    // key_from_unknown_code: use `pure!`, use a known function, or show the function to the analysis
     #[rcv]
     fn promised(&mut self, m: &M<801>) {
         self.d.put(pure!(shard_of(m.a)), 1);
@@ -122,19 +122,19 @@ impl Ways {
             self.e.put(this, 1);
         }
     }
-    // key_from_context: a row, which is free to choose
+    // key_from_context: use a row, whose key may be any value
     #[rcv]
     fn row_by_time(&mut self, m: &M<811>, ctx: &mut Ctx) {
         self.rows.at(m.a).insert(m.b, 1);
     }
-    // key_from_state: all of a dictionary on one bee
+    // key_from_state: own the whole dictionary on one bee
     #[rcv(centralized)]
     fn whole(&mut self, m: &M<812>) {
         if let Some(k) = self.d.get(&m.a).copied() {
             self.w.whole().put(k, 1);
         }
     }
-    // key_from_helper: no `self`
+    // key_from_helper: a function without `self`
     #[rcv]
     fn without_self(&mut self, m: &M<813>) {
         let k = Self::both(m.a, m.b);
@@ -143,7 +143,7 @@ impl Ways {
     fn both(a: u64, b: u64) -> u64 {
         a.max(b)
     }
-    // endless_loop: bounded by the message
+    // endless_loop: a loop that the message bounds
     #[rcv(joins)]
     fn bounded(&mut self, m: &M<815>) {
         for i in (0u64..).take(m.items.len()) {

@@ -1,4 +1,4 @@
-//! Overload: memory stays flat, nothing is lost, credits are returned, and cycles are cut off.
+//! Overload: memory use stays flat, no message is lost, credits are returned, and cycles are cut off.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use crate::memory::{alone, load_time, memory_is_flat};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 // ---- a chain with a slow end ----
 
-/// Enters the chain at its first app.
+/// A message to the first app of the chain.
 #[derive(Message)]
 struct Enter {
     key: u64,
@@ -174,11 +174,11 @@ fn a_cycle_is_cut_off_counted_and_gives_its_credit_back() {
             let right = hive.request(ReadRight(1)).await.unwrap();
             assert_eq!(left + right, limits::HOPS_PER_CAUSE_MAX as u64 + 1, "{on:?}");
 
-            // A transaction that is re-run because its record was refused counts again.
+            // A transaction is counted again if it is re-run because its record was refused.
             let cycles = hive.status().cycles;
             assert!(cycles == 1 || on == On::Journal, "{cycles}");
 
-            // The longest chain allowed is not cut off.
+            // The longest allowed chain is not cut off.
             hive.emit(Ping { key: 2, left: limits::HOPS_PER_CAUSE_MAX as u64 }).await;
             let all = limits::HOPS_PER_CAUSE_MAX as u64 + 1;
             let mut sum = 0;
@@ -246,7 +246,7 @@ fn one_message_to_a_thousand_bees_is_bounded_by_its_one_credit() {
 
 // ---- one slow place among a thousand ----
 
-/// Whether slow messages are slow at the moment.
+/// Whether the slow place is currently slow.
 static SLOW: AtomicBool = AtomicBool::new(false);
 
 #[derive(Message)]
@@ -274,11 +274,12 @@ impl Worker {
 
 const PLACES: u64 = 1_000;
 
-/// Returns how many messages all places but the first handle while the first is fast, and while it is slow. Every
-/// place has its own IO bee.
+/// Returns how many messages all places except the first one handle while the first place is fast, and how many
+/// while it is slow. Every place has its own IO bee.
 ///
-/// Both are counted in one hive, in short turns: what else runs on the machine slows both down equally, and neither
-/// takes processor time from the other, as two hives side by side would.
+/// Both numbers are measured on one hive, alternating in short turns. Other load on the machine therefore affects
+/// both equally, and the two measurements do not take processor time from each other, as they would on two hives
+/// side by side.
 async fn handled_by_the_others(time: Duration) -> (u64, u64) {
     const TURN: Duration = Duration::from_millis(50);
 
@@ -323,7 +324,7 @@ async fn handled_by_the_others(time: Duration) -> (u64, u64) {
         let (before, began) = (handled.load(Ordering::Relaxed), Instant::now());
         tokio::time::sleep(TURN).await;
 
-        // a timer that fires late makes its turn longer
+        // divide by the actual time, because a timer that fires late makes the turn longer
         let rate = (handled.load(Ordering::Relaxed) - before) as f64 / began.elapsed().as_secs_f64();
         match is_slow {
             true => slow += rate * TURN.as_secs_f64(),

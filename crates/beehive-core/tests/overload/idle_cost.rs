@@ -1,4 +1,4 @@
-//! The cost of idle bees and of timers that are not due: a hundred thousand of each, or a million bees with
+//! The cost of idle bees and of pending timers: a hundred thousand of each, or a million bees with
 //! `BEEHIVE_LONG=1`.
 
 use crate::load::on_workers;
@@ -24,7 +24,7 @@ impl Counters {
     }
     #[rcv(stateless)]
     fn later(&mut self, msg: &Later, ctx: &mut Ctx) {
-        // Each timer has its own time, because timers with the same time are one.
+        // Each timer has a time of its own, because timers with the same time count as one.
         ctx.after(Duration::from_secs(3600) + Duration::from_nanos(msg.0), Count(msg.0))
     }
 }
@@ -51,14 +51,14 @@ fn spent() -> Duration {
 /// Returns the processor time that one idle second takes.
 async fn idle_second(hive: &Hive) -> Duration {
     hive.idle().await;
-    // The work of the last messages finishes first.
+    // Let the work of the last messages finish first.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (began, spent_before) = (Instant::now(), spent());
     tokio::time::sleep(Duration::from_secs(1)).await;
     (spent() - spent_before).div_f64(began.elapsed().as_secs_f64())
 }
 
-/// Resolution of a clock that ticks a hundred times a second.
+/// Tolerance for the resolution of a clock that ticks a hundred times a second.
 const NOISE: Duration = Duration::from_millis(40);
 
 async fn emitted<M: Message>(hive: &Hive, count: u64, message: impl Fn(u64) -> M) {
@@ -75,7 +75,7 @@ fn an_idle_bee_takes_little_memory_and_no_time() {
     alone(|| {
         on_workers(2, async {
             let hive = Hive::builder().app::<Counters>().start().unwrap();
-            // The first messages allocate what all later ones reuse.
+            // The first messages allocate buffers that all later ones reuse.
             emitted(&hive, 1000, |key| Count(key + (1 << 40))).await;
             let empty = idle_second(&hive).await;
             let before = resident();

@@ -1,4 +1,4 @@
-//! The inbox of an IO bee: bounded, holds credits until it is read, and blocks nobody.
+//! The inbox of an IO bee is bounded, holds credits until it is read, and blocks no sender.
 
 use crate::load::{On, credits_are_back, eventually, on_workers, start};
 use crate::memory::{alone, load_time, memory_is_flat};
@@ -60,7 +60,7 @@ fn read_all(io: &mut Io) -> (Vec<u64>, usize) {
     (letters, answers)
 }
 
-/// Unread messages hold credits. A sender that waits for credits must not wait for itself.
+/// Unread messages hold credits. An IO bee that waits for credits must not wait for its own unread mail.
 #[test]
 fn an_io_bee_that_reads_no_mail_does_not_lock_itself_out() {
     on_workers(2, async {
@@ -96,8 +96,8 @@ fn an_io_bee_that_reads_no_mail_does_not_lock_itself_out() {
 /// Set when the handler of `Held` may return.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Keeps the handler of `Held` from returning until it is dropped, also by a test that fails: the runtime would
-/// wait for the handler forever.
+/// Keeps the handler of `Held` from returning until this is dropped. A failing test drops it, too. Otherwise
+/// the runtime would wait for the handler forever.
 struct Closed;
 
 impl Closed {
@@ -146,8 +146,8 @@ impl Holding {
     }
 }
 
-/// An answer may arrive before the credit of its message is back. An IO bee whose `try_flush` has kept a
-/// batch, and which then waits for nothing but mail, is served when the credit comes back.
+/// An answer may arrive before the credit of its message is back. If `try_flush` has kept a batch and the IO
+/// bee then waits only for mail, the batch is flushed when the credit comes back.
 #[test]
 fn a_batch_that_try_flush_has_kept_is_flushed_while_its_io_bee_waits_for_mail() {
     for on in [On::Memory, On::Journal] {
@@ -191,7 +191,7 @@ fn answers(mail: Mail) -> Vec<u64> {
     mail.into_answers::<Answered>().ok().unwrap().into_iter().map(Result::unwrap).collect()
 }
 
-/// Its flushes get their credits back, and its inbox does not grow.
+/// The credits of its flushes come back, and its inbox does not grow beyond the limit.
 #[test]
 fn an_io_bee_that_floods_and_never_reads_grows_no_further_than_the_limit() {
     alone(|| {
@@ -223,7 +223,7 @@ fn an_io_bee_that_floods_and_never_reads_grows_no_further_than_the_limit() {
             let kept = letters.len() + answers;
 
             assert!(kept <= limits::MAIL_UNREAD_MAX, "{kept}");
-            // A rejected letter may stand for a whole batch of them.
+            // The hive may have dropped the rest of a whole batch together with the rejected letter.
             assert!(kept + 1_000 > limits::MAIL_UNREAD_MAX, "{kept}");
             assert_eq!(kept as u64 + hive.status().mail_shed, sent, "kept or counted");
             assert!(letters.is_sorted(), "what is kept is in order");
@@ -241,7 +241,7 @@ fn an_io_bee_that_floods_and_never_reads_grows_no_further_than_the_limit() {
     })
 }
 
-/// Messages flushed without credits also produce answers without credits.
+/// The answers to messages that were flushed without credits hold no credits either.
 #[test]
 fn mail_that_never_held_a_credit_is_bounded_too() {
     alone(|| {

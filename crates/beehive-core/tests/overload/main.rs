@@ -1,4 +1,4 @@
-//! Overload tests, in a process of their own because they measure its memory.
+//! Overload tests. They have a process of their own, because they measure its memory.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;

@@ -18,8 +18,7 @@ pub(crate) fn resident() -> u64 {
     pages * 4096
 }
 
-/// Runs a load, and checks that memory does not grow after its first third by more than what an allocator may
-/// retain.
+/// Runs a load, and checks that after its first third memory grows by no more than an allocator may retain.
 pub(crate) async fn memory_is_flat(what: &str, load: impl Future<Output = ()>) {
     const ROOM: u64 = 12 << 20;
     let time = load_time();

@@ -1,5 +1,5 @@
-//! Races on the message path: a hive on a registry that answers late, and a model of mailboxes, routes,
-//! sender queues, credits and merges whose interleavings are explored.
+//! Races on the message path: tests of a hive on a registry that answers late, and a model of mailboxes,
+//! routes, sender queues, credits and merges, whose interleavings a scheduler explores.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;

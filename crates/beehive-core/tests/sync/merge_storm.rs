@@ -164,7 +164,7 @@ fn nothing_overtakes_a_message_that_waits_for_a_merge_on_a_late_registry() {
     }
 }
 
-/// Accounts come and go: bees retire while others claim their cells and merge with them.
+/// Accounts come and go, so bees retire while other bees claim their cells and merge with them.
 #[test]
 fn sums_are_conserved_while_bees_merge_retire_and_are_made_again() {
     for (effect, refuse_one_in) in [(Effect::WithTheAnswer, 0), (Effect::BeforeTheAnswer, 0)] {
@@ -180,7 +180,7 @@ fn sums_are_conserved_while_bees_merge_retire_and_are_made_again() {
                     for round in 0..120u64 {
                         chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                         let pair = (chance >> 33) % (ACCOUNTS / 2) * 2;
-                        // Back and forth, so that most accounts are empty most of the time.
+                        // Move each unit back and forth, so that most accounts are empty most of the time.
                         for (from, to) in [(pair, pair + 1), (pair + 1, pair)] {
                             hive.request_within(LIMIT, Move { from, to }).await.unwrap_or_else(|error| {
                                 panic!("task {task}, round {round}, {effect:?}: {error}")

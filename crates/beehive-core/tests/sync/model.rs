@@ -1,6 +1,6 @@
 //! A model of the message path (mailbox, routes, sender queue, credits, freeze and fuse, retirement), whose
 //! thread interleavings a scheduler explores. It follows the hive step by step and lock by lock, and uses the
-//! hive's own state machine for ownership. Each check is proven by a seeded fault that it must catch.
+//! hive's own state machine for ownership. For each check there is a seeded fault that the check must catch.
 
 use beehive_core::registry::{Decision, Ownership, Proposal};
 use beehive_core::{BeeId, CellId, CellSet};
@@ -11,7 +11,7 @@ use shuttle::thread;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// A fault seeded on purpose.
+/// A fault that a test seeds on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -31,11 +31,11 @@ enum Fault {
     LaneIgnored,
     /// A blocked message is delivered although an earlier one for the same cells is still blocked.
     ParkedOvertakes,
-    /// Messages to a frozen bee are rejected and dropped.
+    /// Messages to a frozen bee are dropped.
     FrozenDrops,
     /// Messages to a retired or merged bee are dropped.
     GoneDrops,
-    /// A bee that becomes idle does not check for messages that arrived meanwhile.
+    /// A bee that becomes idle does not check whether messages have arrived in the meantime.
     QueueUnlooked,
     /// A credit is returned when the message is handed over, not when it is done.
     CreditEarly,
@@ -48,7 +48,7 @@ enum Mode {
     Gone,
 }
 
-/// Held while a message from outside is in flight. Returns its credit when dropped.
+/// Exists while a message from outside is in flight. Returns the message's credit when dropped.
 struct Cause(Arc<AtomicUsize>);
 impl Drop for Cause {
     fn drop(&mut self) {
@@ -118,7 +118,7 @@ impl Hive {
             .then_some(first)
     }
 
-    /// Returns the owner, or the bees that must be merged first.
+    /// Returns the owner of the cells, or the bees that must be merged first.
     fn claim(&self, cells: &CellSet) -> Result<Arc<Bee>, Option<(BeeId, Vec<BeeId>)>> {
         let mut queen = lock(&self.queen);
         let decision = queen.ownership.apply(&Proposal::Claim { cells: cells.clone() });
@@ -210,8 +210,9 @@ impl Hive {
         lock(lane).parked.push(delivery)
     }
 
-    /// Requests owners for all messages that are not behind another one, delivers what can be delivered, and
-    /// merges the owners of the first message left. Returns whether any message is left.
+    /// Requests owners for all messages that do not wait behind another one, delivers the messages that can
+    /// be delivered, and merges the owners of the first remaining message. Returns whether any message
+    /// remains.
     fn resolve(&self, lane: &Mutex<Lane>) -> bool {
         let mut merge = None;
         for cells in self.heads(&lock(lane).parked) {
@@ -236,7 +237,7 @@ impl Hive {
         (0..parked.len()).filter(|at| !behind(*at)).map(|at| parked[at].cells.clone()).collect()
     }
 
-    /// Delivers blocked messages, in order, as far as possible. Returns whether any is left.
+    /// Delivers blocked messages in order, as far as possible. Returns whether any message remains.
     fn retry(&self, lane: &Mutex<Lane>) -> bool {
         let mut lane = lock(lane);
         let mut left: Vec<Delivery> = Vec::new();
@@ -396,7 +397,7 @@ impl Hive {
         self.handled.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Runs one bee until it is idle. Returns whether there was one.
+    /// Runs one scheduled bee until it is idle. Returns whether there was such a bee.
     fn run_one(&self) -> bool {
         let Some(bee) = lock(&self.woken).pop_front() else { return false };
         let (mut body, mut queue, mut waited_for) = {
@@ -435,12 +436,12 @@ impl Hive {
 
 const CREDITS: usize = 8;
 
-/// The messages of each sender, one after the other.
+/// The messages of each sender, in order, each as the list of its cells.
 const SENT: [&[&[u64]]; 3] =
     [&[&[1], &[2], &[1, 2], &[1], &[2]], &[&[2], &[2], &[3], &[2, 3], &[3]], &[&[1], &[1], &[3], &[3]]];
 
-/// Runs the model once. Panics if a message is lost, reordered, or handled concurrently with another one of
-/// its cell.
+/// Runs the model once. Panics if a message is lost or reordered, or if two messages of one cell are handled
+/// concurrently.
 fn scenario(fault: Fault) {
     let hive = Arc::new(Hive {
         fault,

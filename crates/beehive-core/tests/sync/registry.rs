@@ -1,4 +1,4 @@
-//! A registry that behaves like that of a cluster: it answers late, or cannot decide.
+//! A registry that behaves like the registry of a cluster: it answers late, or cannot decide.
 
 use beehive_core::registry::{Decision, LocalRegistry, Ownership, Proposal, Registry, Unavailable};
 use beehive_core::seams::BoxFuture;
@@ -9,9 +9,10 @@ use std::time::Duration;
 /// When a proposal takes effect, from the point of view of the proposer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// At once, although the answer is late. A proposer that does not wait never learns of it.
+    /// At once, although the answer is late. A proposer that does not wait for the answer never learns of the
+    /// decision.
     BeforeTheAnswer,
-    /// Together with the answer. If the proposer does not wait, the proposal has no effect.
+    /// Together with the answer. If the proposer does not wait for the answer, the proposal has no effect.
     WithTheAnswer,
 }
 

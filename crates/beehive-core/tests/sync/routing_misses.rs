@@ -1,5 +1,5 @@
-//! Messages to cells without a known owner: many of them are one proposal to the registry, and a message that
-//! waits for a merge delays no other.
+//! Messages to cells without a known owner: many such messages share one proposal to the registry, and a
+//! message that waits for a merge does not delay any other message.
 
 use crate::merge_storm::on_workers;
 use crate::registry::{Counted, Counts, Effect, LateRegistry};
@@ -60,7 +60,7 @@ fn append(keys: &[u64], number: u64) -> Append {
     Append { keys: keys.to_vec(), number, milliseconds: 0 }
 }
 
-/// Returns a registry that answers at once, and three that do not.
+/// Returns one registry that answers at once, and three that answer late.
 fn registries() -> Vec<(&'static str, Arc<Counts>, Arc<dyn Registry>)> {
     let late = |effect, refuse| {
         let counts = Arc::new(Counts::default());
@@ -130,8 +130,8 @@ fn a_thousand_fresh_keys_of_one_batch_are_a_few_proposals() {
     }
 }
 
-/// Each bee is a sender of its own. Misses that arrive while a proposal is in flight are batched into the
-/// next one.
+/// Each bee is a separate sender. Misses that arrive while a proposal is in flight are batched into the next
+/// proposal.
 #[test]
 fn misses_of_a_thousand_bees_on_a_late_registry_are_a_few_proposals() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
@@ -180,8 +180,8 @@ fn a_merge_that_takes_long_holds_up_only_messages_to_its_own_cells() {
             tokio::time::sleep(Duration::from_millis(20)).await;
             let mut io = hive.io();
 
-            // The second and the fourth message wait for the handler. The merge of other bees and new cells
-            // do not.
+            // The second and the fourth message wait for the handler. Messages that merge other bees or need
+            // new cells do not wait.
             for keys in [&[2, 3][..], &[0, 1], &[4, 5], &[1], &[7], &[3], &[8, 9]] {
                 io.emit(append(keys, 2))
             }

@@ -30,15 +30,15 @@ mod sync {
     }
 }
 
-/// The number of the last transaction, per writer. A second map has the same content, as a second dictionary
-/// would.
+/// The number of the last transaction of each writer. The second map has the same content, like a second
+/// dictionary.
 #[derive(Clone, Default)]
 struct Copy {
     one: BTreeMap<u64, u64>,
     other: BTreeMap<u64, u64>,
 }
 
-/// Transactions: writer and number.
+/// A log of transactions, each with its writer and its number.
 #[derive(Default)]
 struct Transactions(Vec<(u64, u64)>);
 
