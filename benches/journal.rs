@@ -1,8 +1,8 @@
 //! The path of a message through a journaled hive, beside the same path without a journal.
 //!
 //! Run with `cargo bench --bench journal`. Throughput is in messages. The journal encodes each entry and commits it
-//! at once, so a row shows what the hive itself adds: no disk, no network. Below each journaled row are the
-//! allocations, log bytes and log entries per message, which do not depend on the machine.
+//! at once, without a disk or a network, so a row shows the cost that the hive itself adds. Below each journaled
+//! row are the allocations, log bytes and log entries per message, which do not depend on the machine.
 #![allow(missing_docs)]
 
 use beehive::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
@@ -85,7 +85,7 @@ impl Journal for AtOnce {
     }
 }
 
-/// Stores 64 bytes under a key of 8.
+/// Stores 64 bytes under a key of 8 bytes.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Put {
@@ -182,7 +182,8 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// Returns a message that stores another value than all before: storing what is there already has no entry.
+/// Returns a message that stores a value different from all earlier ones, because storing the same value
+/// again would not cause a log entry.
 fn put(key: u64) -> Put {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     Put { key, value: NEXT.fetch_add(1, Relaxed).to_le_bytes().repeat(8) }

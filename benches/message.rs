@@ -316,7 +316,7 @@ fn path(c: &mut Criterion) {
         b.iter(|| runtime.block_on(hive.request(Add { key: next(&mut state) % 1000, amount: 1 })).unwrap())
     });
 
-    // as from a task of a program under load: no sleeping thread has to be woken
+    // this measures requests from a task of a program under load: no sleeping thread has to be woken
     let busy = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let flood = runtime.spawn(flooded(hive.clone(), busy.clone()));
     c.bench_function("request/busy", |b| {
@@ -353,9 +353,9 @@ async fn requested(hive: Hive, requests: u64) -> Duration {
     took.get(took.len() / 2).copied().unwrap_or_default() * requests as u32
 }
 
-/// Questions and answers in one exchange, below the limit on the length of a causal chain.
+/// Number of questions and answers in one exchange. It is below the limit on the length of a causal chain.
 const PAIRS: u64 = 100;
-/// Exchanges at a time, each between two bees of its own.
+/// Number of concurrent exchanges, each between its own two bees.
 const EXCHANGES: u64 = 64;
 
 async fn talked(hive: Hive, times: u64) -> Duration {

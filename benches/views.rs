@@ -1,5 +1,5 @@
-//! Shared views of dictionaries: the cost of a read, the cost to a writer of being read, and the cost of
-//! publishing.
+//! Shared views of dictionaries: the cost of a read, the additional cost of a write if the dictionary has
+//! views, and the cost of publishing.
 //!
 //! Run with `cargo bench --bench views`. Times are per read, per message and per change.
 #![allow(missing_docs)]

@@ -68,8 +68,8 @@ impl Store {
 
 type Failure = (StatusCode, String);
 
-/// Returns the status for a failure that the application does not tell apart itself. The text never contains
-/// that of a panic, which is in the log and the dead letters.
+/// Returns the status for a failure that the application does not handle itself. The text of a panic is never
+/// sent to the client; it is in the log and in the dead letters.
 pub(crate) fn failure<E: MessageError>(error: RequestError<E>) -> Failure {
     let status = match error {
         RequestError::Handler(_) => StatusCode::BAD_REQUEST,

@@ -1,5 +1,5 @@
-//! Checks that the documents promise nothing that this build cannot do, that their links lead somewhere, and that
-//! they are spelled in one way.
+//! Checks that the documents promise nothing that this build cannot do, that their links are valid, and that
+//! their spelling is American.
 //!
 //! State is in memory and a hive runs alone, so a sentence about restarts or several hives is true only if it says
 //! that, or if a test shows it. Each paragraph, list item or table row with such a word must
@@ -176,7 +176,7 @@ fn links_between_documents_lead_to_files() {
     assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
 }
 
-/// If this fails, a durable journal exists, and these pages have to say so.
+/// If this test fails, a durable journal exists, and these pages have to mention it.
 #[test]
 fn the_documents_deny_persistence_as_long_as_there_is_no_journal_on_disk() {
     let sources = files("crates", &[".rs"]).into_iter().filter(|file| {

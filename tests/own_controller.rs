@@ -89,7 +89,7 @@ fn it_runs_the_app_and_serves_people() {
     assert!(status.success(), "{status}");
 }
 
-/// Runs the program to its end. Returns its status, what it printed, and its errors.
+/// Runs the program to its end. Returns its exit status, its output and its errors.
 fn ended(arguments: &[&str]) -> (bool, String, String) {
     let output = Command::new(program()).args(arguments).output().expect("starts");
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

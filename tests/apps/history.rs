@@ -1,5 +1,6 @@
-//! Checks that every example, on all cores and while its bees merge and migrate, does what a single bee would
-//! have done: in memory, and on a journal that commits late, refuses entries, is stopped and replayed.
+//! Checks that every example produces the same results as a single bee would, although it runs on all cores
+//! while its bees merge and move. The hive runs in memory, and on a journal that commits late, refuses
+//! entries, and is stopped and replayed.
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::controller::{Ban, Guard};
@@ -105,7 +106,7 @@ async fn in_memory(scenario: &'static Scenario, seed: u64) -> HistorySummary {
     seen
 }
 
-/// Runs incarnations that are cut at an arbitrary moment, and a last one that is not.
+/// Runs incarnations that are stopped at an arbitrary moment, and a last one that runs to completion.
 async fn on_a_journal(scenario: &'static Scenario, seed: u64) -> HistorySummary {
     const LIVES: u64 = 3;
 

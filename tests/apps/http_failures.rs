@@ -1,5 +1,5 @@
-//! Each kind of failure of a request over HTTP: the status that `examples/key_value.rs` maps it to, and a
-//! text that is never that of a panic.
+//! For each kind of failure of a request over HTTP, checks the status to which `examples/key_value.rs` maps
+//! it, and that the text is never that of a panic.
 
 use crate::key_value::failure;
 use axum::Router;
@@ -20,12 +20,12 @@ enum No {
     NotToday,
 }
 
-/// Reads a value, or fails as the key says.
+/// Reads a value, or fails in the way that the key specifies.
 #[derive(Message)]
 #[message(reply = u64, error = No)]
 struct Read(String);
 
-/// Handled by no app.
+/// A message that no app handles.
 #[derive(Message)]
 struct Unheard;
 
@@ -35,7 +35,7 @@ struct Noise(u64);
 
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Releases the handlers even if the test fails: its runtime does not end before they do.
+/// Releases the handlers even if the test fails. Otherwise the runtime would wait for them forever.
 struct Release;
 impl Drop for Release {
     fn drop(&mut self) {
@@ -54,7 +54,7 @@ impl Faulty {
     fn read(&mut self, Read(key): &Read, ctx: &mut Ctx) -> Result<Option<u64>, No> {
         match key.as_str() {
             "error" => return Err(No::NotToday),
-            // without the panic hook, whose backtrace takes long
+            // do not call the panic hook, because its backtrace takes long
             "panic" => std::panic::resume_unwind(Box::new(SECRET.to_string())),
             "limit" => (0..1_000_000).for_each(|number| ctx.emit(Noise(number))),
             "hold" => {
@@ -115,7 +115,7 @@ async fn each_failure_of_a_request_has_its_status_and_no_panic_reaches_a_client(
     let letters = hive.dead_letters();
     assert!(letters.iter().any(|letter| letter.error.text() == SECRET), "the dead letter has the text");
 
-    // `hold` holds its cell, so these take all credits
+    // `hold` holds its cell, so these messages take all credits
     while hive.try_emit(Read("hold".into())).is_ok() {}
     let (status, body) = ask(address, "overloaded").await;
     assert_eq!(status, 503, "{body}");

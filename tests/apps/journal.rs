@@ -1,5 +1,5 @@
-//! Runs the examples on a journal that commits late, in batches, and refuses entries, and that is stopped and
-//! replayed, while bees are exported and imported again.
+//! Runs the examples on a journal that commits late and in batches, refuses entries, and is stopped and
+//! replayed, while bees are exported and imported.
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::hello::{Greeter, Hello};
@@ -28,7 +28,7 @@ fn shaken(hive: &Hive) -> tokio::task::JoinHandle<()> {
     })
 }
 
-/// Returns a fixed sequence of transfers, some of which ask for more money than there is.
+/// Returns a fixed sequence of transfers, some of which exceed the balance of the account.
 fn transfers(count: u64) -> impl Iterator<Item = Transfer> {
     (0..count).map(|n| {
         let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -36,7 +36,7 @@ fn transfers(count: u64) -> impl Iterator<Item = Transfer> {
     })
 }
 
-/// Returns the balance of each account, which a transfer of zero answers with.
+/// Returns the balance of each account: the answer to a transfer of zero.
 async fn balances(hive: &Hive) -> Vec<u64> {
     let mut all = Vec::new();
     for account in 0..ACCOUNTS {
@@ -141,7 +141,7 @@ async fn who_was_greeted_is_remembered() {
         tokio::time::sleep(Duration::from_millis(10 + life)).await;
         greeting.abort();
 
-        // the task has ended, or has been aborted and receives no more answers
+        // the task has ended, or was aborted because it receives no more answers
         let failed = greeting.await.is_err_and(|error| error.is_panic());
         assert!(!failed, "a greeting was counted twice or not at all");
         journal.stop();

@@ -1,5 +1,5 @@
-//! Checks that the derived maps of the examples cover the cells that the handlers touch, and that a map
-//! without one of its cells does not.
+//! Checks that the derived maps of the examples cover the cells that the handlers touch, and that a map from
+//! which one cell is removed does not cover them.
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::hello::{Greeter, Hello};

@@ -1,8 +1,8 @@
 //! Compiles programs with one mistake each and checks that the compiler shows exactly one error.
 //!
-//! `beehive-analysis` has golden files for the errors of the macros alone. Here whole programs are compiled,
-//! so that the test also sees the compiler's own errors: about types, and about items that might be missing
-//! after an error of a macro. To rewrite the golden files: `DIAGNOSTICS=write cargo test --test diagnostics`.
+//! `beehive-analysis` has golden files for the errors of the macros alone. This test compiles whole programs,
+//! so it also sees the compiler's own errors about types, and about items that may be missing after an error
+//! of a macro. To rewrite the golden files: `DIAGNOSTICS=write cargo test --test diagnostics`.
 
 mod compiler;
 

@@ -1,4 +1,4 @@
-//! Two switches at one controller: kept apart where they are apart, one network where they are joined.
+//! Two switches at one controller: separate switches are kept apart, and connected switches form one network.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -16,10 +16,10 @@ const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const ALICE_ETHERNET: &str = "02:00:00:00:00:0a";
 const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
 
-/// How long nothing may reach the controller once flows are in place.
+/// Time during which no packet may reach the controller once flows are in place.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How long the first answer through two switches may take.
+/// Time limit for the first answer through two switches.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 fn two_switches(lab: &Lab) -> (Bridge<'_>, Bridge<'_>) {
@@ -34,7 +34,8 @@ fn two_switches(lab: &Lab) -> (Bridge<'_>, Bridge<'_>) {
     (left, right)
 }
 
-/// The same two hosts exist on both switches, on exchanged ports. One table for both would send all astray.
+/// The same two hosts exist on both switches, with their ports exchanged. A single address table for both
+/// switches would send packets to the wrong ports.
 fn separate_switches_with_the_same_addresses_do_not_mix() {
     let Some(lab) = Lab::open("separate_switches_with_the_same_addresses_do_not_mix") else { return };
     let mut controller = Controller::start(&lab);

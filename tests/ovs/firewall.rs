@@ -1,4 +1,4 @@
-//! A firewall in front of the learning switch: who may ask whom, and that answers pass.
+//! A firewall in front of the learning switch: only allowed hosts may open conversations, and answers pass.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -14,18 +14,19 @@ tests! {
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
-/// Alice may ping; nobody else may do anything.
+/// The rules: Alice may ping, and everything else is denied.
 const PING: &str =
     "[[apps.firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.1/32\"\nprotocol = \"icmp\"\n";
 
-/// Has a host put checksums into what it sends by itself: no hardware does that between here and a switch in userspace, and
-/// the other host would drop it. (`ethtool --offload eth0 tx off`, where there need be no `ethtool`.)
+/// Makes a host compute the checksums of the packets that it sends. There is no hardware between the host and a
+/// userspace switch that could do so, and the receiver would drop packets without checksums. This is `ethtool --offload
+/// eth0 tx off` for machines without `ethtool`.
 const CHECKSUMS: &str = "import array, fcntl, socket, struct\n\
     order = array.array('B', struct.pack('II', 0x17, 0))\n\
     request = struct.pack('16sP', b'eth0', order.buffer_info()[0])\n\
     fcntl.ioctl(socket.socket(), 0x8946, request)\n";
 
-/// How long the first answer may take.
+/// Time limit for the first answer.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 fn who_may_ask_whom(test: &str, protocols: Protocols) {
@@ -42,7 +43,7 @@ fn who_may_ask_whom(test: &str, protocols: Protocols) {
     alice.ping(BOB).assert_answered(5);
     let before = alice.received_frames();
     bob.ping(ALICE).assert_unanswered(3);
-    // but for a question after its address, nothing of it was to arrive
+    // apart from an ARP request for its address, no packet may arrive
     assert!(alice.received_frames() - before <= 2, "packets that are denied arrive");
     assert_eq!(bridge.refusals(), Vec::<String>::new(), "the switch refused messages");
     controller.assert_running();
@@ -57,7 +58,8 @@ fn who_may_ask_whom_on_openflow_1_3() {
     who_may_ask_whom("who_may_ask_whom_on_openflow_1_3", Protocols::OpenFlow13);
 }
 
-/// A server in `python3`, where there is one: conversations that are open are the switch's alone.
+/// A conversation with a server in `python3`, if that is installed: the switch forwards the packets of an
+/// open conversation without the controller.
 fn a_conversation_is_forwarded_by_the_switch_alone() {
     let Some(lab) = Lab::open("a_conversation_is_forwarded_by_the_switch_alone") else { return };
     let rules = "[[apps.firewall.rules]]\naction = \"allow\"\nfrom = \"10.0.0.1/32\"\nprotocol = \"tcp\"\n\
@@ -97,7 +99,7 @@ fn a_conversation_is_forwarded_by_the_switch_alone() {
     assert!(bridge.flows().contains("tp_dst=8000"), "no flow of the conversation:\n{}", bridge.flows());
     let up = mirror.packet_ins_since(mark);
     assert!(up < 40, "{up} packets came up, though the conversation was open");
-    // another port of the same hosts stays shut
+    // another port of the same host stays blocked
     let other = ask.replace("8000", "8001").replace("seq 40", "seq 5");
     assert!(!lab.run(&alice.words(&["timeout", "5", "bash", "-c", &other]), limit).status.success());
     controller.assert_running();

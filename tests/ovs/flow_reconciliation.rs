@@ -1,4 +1,5 @@
-//! Flows that outlive their controller: good ones are kept, the rest is put right, and nothing is lost meanwhile.
+//! Flows that outlive their controller: correct flows are kept, the others are repaired, and no packets are lost
+//! in the meantime.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -24,19 +25,20 @@ const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
 /// Flows on the switch when its controller crashes.
 const FLOWS: usize = 5_000;
 
-/// Echo requests, 10 ms apart: some seconds before the crash, the whole of the absence, and some seconds after.
+/// Number of echo requests, 10 ms apart. They cover some seconds before the crash, the whole time without a
+/// controller, and some seconds after the restart.
 const REQUESTS: u32 = 1_500;
 
-/// How soon a host that moved must be reachable once there is a controller again.
+/// Time limit within which a host that has moved must be reachable once a controller is running again.
 const FIND_LIMIT: Duration = Duration::from_secs(2);
 
-/// How soon what was put out of order must be in order again when that is asked for.
+/// Time limit for a repair of flows that a command requests.
 const REPAIR_LIMIT: Duration = Duration::from_secs(5);
 
-/// How soon at the latest it must be in order if nobody asks: flows are read every minute, and reading takes a moment.
+/// Time limit for a repair without a command: the controller reads the flows every minute, and a read takes some time.
 const MINUTE: Duration = Duration::from_secs(62);
 
-/// A flow by hand, with no mark of ours.
+/// A flow that was added by hand. Its cookie does not mark it as a flow of this controller.
 const FOREIGN: &str = "priority=7,dl_src=02:00:00:00:00:77,actions=drop";
 
 fn no_packet_is_lost_by_a_crash_on_openflow_1_0() {
@@ -74,7 +76,7 @@ fn crash_under_load(test: &str, protocols: Protocols) {
         controller.kill();
         bridge.wait_disconnected();
         if protocols != Protocols::OpenFlow10 {
-            // of ours, and gone when the controller comes back
+            // remove the table-miss flow, so that it is missing when the controller is running again
             lab.succeed(&[
                 "ovs-ofctl",
                 "-O",
@@ -93,7 +95,7 @@ fn crash_under_load(test: &str, protocols: Protocols) {
     });
     let mut controller = returned.expect("came back");
 
-    // whoever touches a flow starts its age again
+    // a modification of a flow resets its age
     let after = flows(&bridge);
     let ours: Vec<_> = after.iter().filter(|flow| flow.contains("hard_timeout")).collect();
     assert!(ours.len() >= FLOWS + 2, "{} flows are left", ours.len());
@@ -123,8 +125,8 @@ fn crash_under_load(test: &str, protocols: Protocols) {
     controller.stop();
 }
 
-/// The flow that brings packets up, intended as any other, is put back: whether the switch tells that it is gone, and
-/// whether it is gone or replaced.
+/// The table-miss flow, which is an intended flow like any other, is restored, no matter whether it was removed or
+/// replaced and whether the switch reports this.
 fn repairs(lab: &Lab, bridge: &Bridge<'_>) {
     let in_order =
         || flows(bridge).iter().any(|flow| flow.contains("priority=0") && flow.contains("CONTROLLER"));
@@ -143,8 +145,8 @@ fn repairs(lab: &Lab, bridge: &Bridge<'_>) {
     assert!(in_order(), "{:?}", flows(bridge));
 }
 
-/// An intended flow that somebody has replaced by hand, of which the switch tells nothing: `--verify` puts it right at once,
-/// and otherwise a minute does. The minute takes long: with `BEEHIVE_LONG=1`.
+/// An intended flow that was replaced by hand, which the switch does not report. `--verify` repairs the flow at once.
+/// Otherwise the controller repairs it within a minute, which is tested only with `BEEHIVE_LONG=1`.
 fn replaced_by_hand(test: &str, protocols: Protocols) {
     let Some(lab) = Lab::open(test) else { return };
     let mut controller = Controller::start_with(&lab, "discovery,learning-switch", "");
@@ -193,11 +195,11 @@ fn the_flow_that_brings_packets_up_is_not_touched_by_a_restart_on_openflow_1_3()
     bridge.wait_disconnected();
 
     let away = Instant::now();
-    // one that is touched from here on is younger than this by more than ages are rounded by
+    // after this pause, a flow that is modified is younger than `away` by more than the rounding of ages
     std::thread::sleep(Duration::from_millis(500));
     let mut controller = Controller::start(&lab);
     bridge.wait_connected();
-    // returns when the switch has been read once more
+    // this returns when the controller has read the flows of the switch again
     let verified = lab.run(&[&program(&lab), "flows", "--verify"], REPAIR_LIMIT);
     assert!(verified.error.contains(": 1 kept, 0 installed, 0 removed"), "{}", verified.error);
     let touched_after = away.elapsed();
@@ -237,7 +239,7 @@ fn moves_meanwhile(test: &str, protocols: Protocols) {
     bridge.wait_disconnected();
     bob.vacate("02:00:00:00:00:0c");
     elsewhere.add_address(&format!("{BOB}/24"));
-    // its old port is up, and flows lead there
+    // the host's old port is up, and flows lead to it
     assert!(bridge.link_is_up(&bob.switch_interface()));
     assert!(!alice.ping(BOB).try_once());
 
@@ -262,7 +264,8 @@ fn two_hosts<'lab>(lab: &'lab Lab, protocols: Protocols) -> (Bridge<'lab>, Host<
     (bridge, alice, bob)
 }
 
-/// Adds flows as the learning switch makes them, between a hundred stations behind one port and fifty behind another.
+/// Adds flows like those of the learning switch, between a hundred stations behind one port and fifty behind another
+/// port.
 fn add_many(lab: &Lab, bridge: &Bridge<'_>, cookie: &str) {
     let mut text = String::new();
     for number in 0..FLOWS {
@@ -282,7 +285,7 @@ fn flows(bridge: &Bridge<'_>) -> Vec<String> {
     bridge.flows().lines().filter(|line| line.contains("actions=")).map(str::to_owned).collect()
 }
 
-/// What follows `name` in a line of flows, up to the comma.
+/// Returns the text that follows `name` in the text of a flow, up to the next comma.
 fn field<'a>(flow: &'a str, name: &str) -> &'a str {
     let from = flow.find(name).map(|at| at + name.len()).unwrap_or_else(|| panic!("no {name} in {flow}"));
     flow[from..].split([',', ' ']).next().unwrap_or_default()

@@ -1,6 +1,6 @@
-//! The harness itself: each of its checks passes where it should and fails where it should.
+//! Tests of the harness itself: each of its checks passes when it should and fails when it should.
 //!
-//! The controller here is `ovs-testcontroller`, in modes that break what the other tests look for.
+//! The controller here is `ovs-testcontroller`, in modes that violate what the other tests check.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -20,7 +20,8 @@ const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
 
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// A switch at the peer, with two hosts on it that have addresses.
+/// Returns a switch that is connected to the test controller, and two hosts at this switch that have
+/// addresses.
 fn network<'lab>(lab: &'lab Lab, protocols: Protocols) -> (Bridge<'lab>, Host<'lab>, Host<'lab>) {
     let bridge = Bridge::new(lab, "br0", 1, protocols);
     bridge.point_at(Controller::PORT);
@@ -32,7 +33,7 @@ fn network<'lab>(lab: &'lab Lab, protocols: Protocols) -> (Bridge<'lab>, Host<'l
     (bridge, alice, bob)
 }
 
-/// A controller that forwards every packet itself is caught by the mirror, though all pings are answered.
+/// The mirror reveals a controller that forwards every packet itself, although all pings are answered.
 fn packets_through_the_controller_are_seen() {
     let Some(lab) = Lab::open_for_peer("packets_through_the_controller_are_seen") else { return };
     let mut controller = Controller::start_peer(&lab, &["--noflow"]);
@@ -48,7 +49,8 @@ fn packets_through_the_controller_are_seen() {
     controller.assert_running();
 }
 
-/// A silent network is found silent, and a mirror whose controller has been stopped is found blind instead.
+/// The mirror reports that a silent network is silent. If the controller has been stopped, it reports instead
+/// that it has seen no messages at all.
 fn silence_is_told_from_blindness() {
     let Some(lab) = Lab::open_for_peer("silence_is_told_from_blindness") else { return };
     let controller = Controller::start_peer(&lab, &[]);
@@ -62,8 +64,8 @@ fn silence_is_told_from_blindness() {
     assert!(outcome.as_ref().is_err_and(|reason| reason.contains("blind")), "{outcome:?}");
 }
 
-/// A flow that still leads to the port a host has left keeps it unreachable, and the harness notices; without that
-/// flow the same host on the same port is reachable, with the same tables of neighbors.
+/// A flow that leads to the old port of a host keeps the host unreachable, and the harness detects this. Without
+/// that flow, the same host is reachable at the same port, with the same neighbor entries.
 fn a_flow_to_a_left_port_is_seen() {
     let Some(lab) = Lab::open_for_peer("a_flow_to_a_left_port_is_seen") else { return };
     let mut controller = Controller::start_peer(&lab, &[]);
@@ -88,7 +90,8 @@ fn a_flow_to_a_left_port_is_seen() {
     controller.assert_running();
 }
 
-/// Without a controller nothing passes a switch in `fail-mode=secure`, and unicast between known hosts is not flooded.
+/// Without a controller, no packet passes a switch with `fail-mode=secure`. With one, unicast packets between known
+/// hosts are not flooded.
 fn nothing_passes_without_a_controller() {
     let Some(lab) = Lab::open_for_peer("nothing_passes_without_a_controller") else { return };
     let controller = Controller::start_peer(&lab, &[]);

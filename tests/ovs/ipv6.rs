@@ -1,4 +1,4 @@
-//! Hosts that speak IPv6 only: neighbor discovery is multicast, and they talk without being asked.
+//! Hosts that use only IPv6: neighbor discovery uses multicast, and the hosts send messages by themselves.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -12,7 +12,7 @@ tests! {
 const ALICE: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 
-/// How long neighbor discovery and the first answer may take.
+/// Time limit for neighbor discovery and the first answer.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 fn hosts_ping_each_other_by_ipv6() {
@@ -29,7 +29,7 @@ fn hosts_ping_each_other_by_ipv6() {
     alice.ping(BOB).until_answered(FIRST_ANSWER_LIMIT);
     bob.ping(ALICE).assert_answered(3);
     assert!(bystander.received_frames() > 0, "neighbor discovery was to reach everybody");
-    // what hosts say unasked is counted, and there is no word of it in the log
+    // the messages that hosts send by themselves are counted, and the log does not mention them
     let metrics = lab.succeed(&["curl", "-fsS", "http://127.0.0.1:8653/metrics"]);
     let packets = metrics.lines().find_map(|line| line.strip_prefix("beehive_switch_packet_ins_total "));
     assert!(packets.is_some_and(|count| count.parse().is_ok_and(|count: u64| count >= 6)), "{packets:?}");

@@ -1,20 +1,22 @@
-//! The controller against real Open vSwitch: hosts in network namespaces, switches in userspace, traffic by `ping`.
+//! Tests the controller with real Open vSwitch: hosts are network namespaces, switches run in userspace, and `ping`
+//! generates the traffic.
 //!
 //! Every test opens a [`harness::Lab`]: a private network and mount namespace with its own `ovsdb-server` and
-//! `ovs-vswitchd` under a temporary directory, so that tests interfere neither with each other nor with the
-//! machine.
-//! All of it goes away when the lab is dropped, when a test panics and when the test process is killed.
+//! `ovs-vswitchd` under a temporary directory, so tests interfere neither with each other nor with the
+//! machine. Everything is removed when the lab is dropped, even if a test panics or the test process is
+//! killed.
 //!
-//! The program under test is `beehive controller` of this workspace, built by the tests themselves in their own profile;
-//! `CARGO_BIN_EXE_beehive` in the environment names another one.
+//! The program under test is `beehive controller` of this workspace, which the tests build with their own profile. The
+//! environment variable `CARGO_BIN_EXE_beehive` names another program.
 //!
-//! Tests spend their time waiting for timeouts and for `ping`. The standard test runner starts as many at a time as there
-//! are processors; this program has a `main` of its own that starts [`harness::LABS_MAX`]. Filters and options are those
-//! of the standard runner, but the output of a test is not captured.
+//! The tests spend most of their time waiting for timeouts and for `ping`. The standard test runner runs as many tests
+//! at a time as there are processors. This program has its own `main`, which runs [`harness::LABS_MAX`] tests at a
+//! time. Its filters and options are those of the standard runner, but it does not capture the output of tests.
 //!
-//! Needed: Linux, root, and Debian's `openvswitch-switch`, `iproute2`, `iputils-ping`, `curl` and `util-linux`;
-//! `openvswitch-testcontroller` for the tests of the harness itself. Where something is missing the tests say
-//! `SKIPPED` and why on the error output; with `BEEHIVE_REQUIRE_OVS=1` in the environment that is a failure.
+//! The tests need Linux, root, and Debian's packages `openvswitch-switch`, `iproute2`, `iputils-ping`, `curl`
+//! and `util-linux`. The tests of the harness itself also need `openvswitch-testcontroller`. If something is
+//! missing, the tests print `SKIPPED` and the reason to standard error. With `BEEHIVE_REQUIRE_OVS=1` in the
+//! environment, this is a failure.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Networks of several switches, and what is asked of each: everybody reaches everybody, what is sent to everybody arrives
-//! once and is over, and a cable that is pulled costs no more than a second.
+//! Networks of several switches, and the checks that each must pass: all hosts reach each other, each broadcast arrives
+//! once and does not circulate, and pulling a cable interrupts traffic for at most a second.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread::sleep;
@@ -7,49 +7,51 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::harness::{Bridge, Controller, Host, Lab, Protocols, Talk, eventually};
 
-/// How long the first answers may take: switches join, ports open two seconds later, and what machines add.
+/// Time limit for the first answers: switches join, ports open two seconds later, and the machine adds some
+/// delay.
 pub(crate) const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// How soon hosts reach each other again once a switch has seen that a link is down, or up.
+/// Time limit within which hosts must reach each other again once a switch has noticed that a link is down or
+/// up.
 const REPAIR_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long a switch may take to look at its links.
+/// Time limit for a switch to notice a change of a link.
 const LINK_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long frames are counted.
+/// Time for which frames are counted.
 const WATCH: Duration = Duration::from_secs(3);
 
-/// Between two frames to everybody.
+/// Pause between two broadcasts.
 const BREATH: Duration = Duration::from_millis(500);
 
-/// How long hosts talk before and after a cable is pulled, and after it is back.
+/// Time for which hosts talk before and after a cable is pulled, and after it is plugged in again.
 const TALK: Duration = Duration::from_millis(1_500);
 
-/// Where a controller serves HTTP unless it is told otherwise.
+/// The default address on which a controller serves HTTP.
 const HTTP: &str = "127.0.0.1:8653";
 
-/// How long it may take to answer.
+/// Time limit for an answer of the controller over HTTP.
 const TOLD_LIMIT: Duration = Duration::from_secs(15);
 
-/// The number that the first cable of a switch has; those of hosts are below.
+/// Port number of the first cable of a switch. Hosts have lower port numbers.
 const FIRST_CABLE: u16 = 11;
 
-/// Switches by number, and who is wired to whom.
+/// The plan of a network: its switches, by number, its hosts, and its cables.
 pub(crate) struct Plan {
     switches: u8,
-    /// The switch of each host.
+    /// For each host, the switch that it is connected to.
     hosts: Vec<u8>,
-    /// Pairs of switches.
+    /// The cables, as pairs of switches.
     cables: Vec<(u8, u8)>,
 }
 
 impl Plan {
-    /// As mininet's `single,n`.
+    /// Like mininet's `single,n`: all hosts at one switch.
     pub(crate) fn single(hosts: u8) -> Plan {
         Plan { switches: 1, hosts: vec![1; hosts.into()], cables: Vec::new() }
     }
 
-    /// As mininet's `linear,n`: switches in a row, with a host each.
+    /// Like mininet's `linear,n`: switches in a row, with one host each.
     pub(crate) fn linear(switches: u8) -> Plan {
         Plan {
             switches,
@@ -58,17 +60,17 @@ impl Plan {
         }
     }
 
-    /// As mininet's `tree,2`: a root, two switches below, two hosts at each.
+    /// Like mininet's `tree,2`: a root, two switches below it, and two hosts at each of these.
     pub(crate) fn tree() -> Plan {
         Plan { switches: 3, hosts: vec![2, 2, 3, 3], cables: vec![(1, 2), (1, 3)] }
     }
 
-    /// A triangle with a second cable between the first two switches, and a host at each.
+    /// A triangle of switches with one host each, and a second cable between the first two switches.
     pub(crate) fn triangle() -> Plan {
         Plan { switches: 3, hosts: vec![1, 2, 3], cables: vec![(1, 2), (1, 2), (2, 3), (3, 1)] }
     }
 
-    /// As mininet's `torus,n,n`: a grid whose edges meet, with a host at each switch.
+    /// Like mininet's `torus,n,n`: a grid whose opposite edges are connected, with one host at each switch.
     pub(crate) fn torus(side: u8) -> Plan {
         let at = |row: u8, column: u8| (row % side) * side + column % side + 1;
         let grid = (0..side).flat_map(|row| (0..side).map(move |column| (row, column)));
@@ -78,18 +80,19 @@ impl Plan {
         Plan { switches: side * side, hosts: (1..=side * side).collect(), cables: cables.collect() }
     }
 
-    /// Whether every cable may be pulled without parting anybody. So it is in all of these, or in none of their cables.
+    /// Returns whether any one cable may be pulled without disconnecting a host. In each of these plans, this holds
+    /// either for all cables or for none.
     fn is_redundant(&self) -> bool {
         self.cables.len() >= usize::from(self.switches)
     }
 }
 
-/// A plan, built.
+/// A network that was built from a plan.
 pub(crate) struct Network<'lab> {
     lab: &'lab Lab,
     bridges: Vec<Bridge<'lab>>,
     hosts: Vec<Host<'lab>>,
-    /// The switch and the interface of one end of each cable.
+    /// For one end of each cable, the switch and the interface.
     cables: Vec<(usize, String)>,
     is_redundant: bool,
 }
@@ -130,17 +133,19 @@ impl<'lab> Network<'lab> {
         Network { lab, bridges, hosts, cables, is_redundant: plan.is_redundant() }
     }
 
-    /// The interfaces of cables, with the number of their switch: `most` of them, spread over the network.
+    /// Returns up to `most` cables, spread over the network, each as the number of a switch and the interface
+    /// of the cable there.
     pub(crate) fn cables(&self, most: usize) -> impl Iterator<Item = &(usize, String)> {
         self.cables.iter().step_by((self.cables.len() / most.max(1)).max(1)).take(most)
     }
 
-    /// What the switches have refused.
+    /// Returns the log lines about messages that the switches have refused.
     pub(crate) fn refusals(&self) -> Vec<String> {
         self.bridges.iter().flat_map(Bridge::refusals).collect()
     }
 
-    /// Everybody pings everybody: the first answer comes in time, and from then on none is lost.
+    /// Makes every host ping every other host: the first answer must arrive in time, and after that no answer
+    /// may be lost.
     pub(crate) fn ping_all(&self, limit: Duration) {
         std::thread::scope(|scope| {
             for (number, from) in (1..).zip(&self.hosts) {
@@ -148,7 +153,7 @@ impl<'lab> Network<'lab> {
                     for to in (1..=self.hosts.len()).filter(|to| *to != number) {
                         from.ping(address(to)).until_answered(limit);
                         let answered = from.ping(address(to)).answered(2);
-                        // what was shed, and whether a link came or went meanwhile
+                        // show how many packets were shed, and whether a link has changed in the meantime
                         let told = || format!("{}\n{}", self.told("switches"), self.told("links"));
                         answered.unwrap_or_else(|lost| panic!("{lost}\n{}", told()));
                     }
@@ -157,14 +162,14 @@ impl<'lab> Network<'lab> {
         });
     }
 
-    /// What the controller says of this; why it does not, if so.
+    /// Returns the answer of the controller to a query, or the reason why there is none.
     fn told(&self, what: &str) -> String {
         let words = [&*self.lab.controller().to_string_lossy(), what, "--http", HTTP];
         let told = self.lab.run(&words, TOLD_LIMIT);
         told.output + &told.error
     }
 
-    /// What `beehive hosts` and `beehive links` say is what is there.
+    /// Checks that `beehive hosts` and `beehive links` list exactly the hosts and links of the network.
     pub(crate) fn is_known(&self) {
         let (hosts, links) = (self.told("hosts"), self.told("links"));
         assert_eq!(hosts.lines().count(), 1 + self.hosts.len(), "{hosts}");
@@ -182,7 +187,7 @@ impl<'lab> Network<'lab> {
         assert_eq!(flooded, self.bridges.len() - 1, "a tree\n{links}");
     }
 
-    /// Frames that switches have sent so far, over cables and to hosts.
+    /// Returns the number of frames that switches have sent so far, over cables and to hosts.
     fn frames(&self) -> u64 {
         let table = self.lab.succeed(&["cat", "/proc/net/dev"]);
         let sent = |line: &str| {
@@ -200,10 +205,11 @@ impl<'lab> Network<'lab> {
         self.frames() - before
     }
 
-    /// A frame to everybody arrives at everybody, once; it and what comes of it are few frames, and then there is silence.
+    /// Checks that a broadcast arrives exactly once at every host, that it causes only a few frames, and that the
+    /// network is then silent.
     pub(crate) fn broadcasts_arrive_once_and_end(&self) {
         const FRAMES: u64 = 3;
-        // hosts that talked a moment ago ask after each other; they are done with that in a while
+        // hosts that have just talked may send ARP requests to each other; wait until they no longer do
         self.hosts.iter().for_each(Host::forget_neighbors);
         let probes = self.frames_while_watching();
         let arrived = || self.hosts[1..].iter().map(Host::received_broadcasts).collect::<Vec<_>>();
@@ -216,8 +222,8 @@ impl<'lab> Network<'lab> {
         let (after, sent) = (arrived(), self.frames() - sent);
         let copies: Vec<_> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
         assert_eq!(copies, vec![FRAMES; before.len()], "each was to arrive once at each host");
-        // at most once over each cable in each direction, and at each host; besides there are probes, one a second at
-        // each port, for as long as counting took
+        // a broadcast crosses each cable at most once in each direction, and reaches each host once. In addition,
+        // each port sends one probe per second while frames are counted
         let once = (2 * self.cables.len() + self.hosts.len()) as u64;
         let most = FRAMES * once + 2 * probes + 20;
         println!(
@@ -228,9 +234,9 @@ impl<'lab> Network<'lab> {
         assert!(silence <= 2 * probes + 20, "{silence} frames after that, {probes} before");
     }
 
-    /// A cable is pulled and plugged in again while everybody talks to a neighbor. Where there is another way nobody
-    /// misses more than a second; where there is none they reach each other a second after the cable is back.
-    /// They ask each `interval_s` seconds.
+    /// Pulls a cable and plugs it in again while every host pings a neighbor every `interval_s` seconds. If there is
+    /// another path, no host may miss answers for more than a second. If there is none, the hosts must reach each
+    /// other a second after the cable is plugged in again.
     pub(crate) fn pull(&self, (switch, interface): &(usize, String), interval_s: &str) {
         let talks: Vec<Talk> = self
             .hosts
@@ -238,13 +244,14 @@ impl<'lab> Network<'lab> {
             .enumerate()
             .map(|(number, host)| host.talk_to(address((number + 1) % self.hosts.len() + 1), interval_s))
             .collect();
-        // one who talks to itself is held up by the machine only, and so is whoever measures
+        // only the machine delays a host that pings itself, and it delays the measured hosts by as much
         let machine = self.hosts[0].talk_to(IpAddr::V4(Ipv4Addr::LOCALHOST), interval_s);
         sleep(TALK);
         let set = |state: &str| {
             let begun = clock();
             self.lab.succeed(&["ip", "link", "set", interface, state]);
-            // the switch looks at its links now and then; the limit is ours from when it has seen it
+            // the switch checks its links only from time to time, so the controller's time limit starts when
+            // the switch has noticed the change
             eventually(&format!("{interface} is {state}"), LINK_LIMIT, || {
                 (self.bridges[*switch].link_is_up(interface) == (state == "up")).then_some(())
             });

@@ -1,4 +1,5 @@
-//! A port that dies: what led to it is withdrawn, so that its host is found elsewhere before it says a word.
+//! A port that goes down: the flows that lead to it are withdrawn, so its host is found at another port even
+//! before the host sends a packet.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -18,13 +19,13 @@ const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const ALICE_ETHERNET: &str = "02:00:00:00:00:0a";
 const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
 
-/// How long the switch may take to see that a link is down.
+/// Time limit for the switch to notice that a link is down.
 const LINK_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long the first answer may take: ports open two seconds after a switch has joined.
+/// Time limit for the first answer. Ports open two seconds after a switch has joined.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// How soon a host must be found elsewhere once the link of its old port is down.
+/// Time limit within which a host must be found at another port once the link of its old port is down.
 const FIND_LIMIT: Duration = Duration::from_secs(2);
 
 fn a_dead_port_is_forgotten_on_openflow_1_0() {
@@ -35,7 +36,7 @@ fn a_dead_port_is_forgotten_on_openflow_1_3() {
     a_port_dies("a_dead_port_is_forgotten_on_openflow_1_3", Protocols::OpenFlow13);
 }
 
-/// The switch's own stack is a host as any other, behind the port that has no number of its own (`LOCAL`).
+/// The network stack of the switch itself is a host like any other, behind the reserved port `LOCAL`.
 fn the_switch_itself_is_a_host(test: &str, protocols: Protocols, apps: &str) {
     let Some(lab) = Lab::open(test) else { return };
     let mut controller = Controller::start_with(&lab, apps, "");
@@ -68,7 +69,8 @@ fn a_port_dies(test: &str, protocols: Protocols) {
     let Some(lab) = Lab::open(test) else { return };
     let mut controller = Controller::start(&lab);
     let bridge = Bridge::new(&lab, "br0", 1, protocols);
-    // The hosts are there before the controller is, which must learn of their ports from the switch's description.
+    // The hosts exist before the controller starts, so the controller must learn about their ports from the
+    // switch's port description.
     let alice = Host::wire(&bridge, "alice", 1, ALICE_ETHERNET);
     let bob = Host::wire(&bridge, "bob", 2, BOB_ETHERNET);
     let elsewhere = Host::wire(&bridge, "elsewhere", 3, BOB_ETHERNET);

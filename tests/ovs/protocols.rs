@@ -1,4 +1,4 @@
-//! The whole life of a small network, for each set of OpenFlow versions that switches are pinned to in the field.
+//! The whole life of a small network, for each set of OpenFlow versions to which switches are commonly pinned.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -23,13 +23,13 @@ const ALICE_ETHERNET: &str = "02:00:00:00:00:0a";
 const BOB_ETHERNET: &str = "02:00:00:00:00:0b";
 const CAROL_ETHERNET: &str = "02:00:00:00:00:0c";
 
-/// How long nothing may reach the controller once flows are in place.
+/// Time during which no packet may reach the controller once flows are in place.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How soon a host that has moved must be reachable after its first frame.
+/// Time limit within which a host that has moved must be reachable after its first frame.
 const MOVE_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long a controller that has come back may take to serve hosts again.
+/// Time limit for a restarted controller to serve hosts again.
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 
 fn default_protocols() {
@@ -70,7 +70,8 @@ fn life_of_a_network(test: &str, protocols: Protocols) {
 
     let alice = Host::wire(&bridge, "alice", 1, ALICE_ETHERNET);
     let bob = Host::wire(&bridge, "bob", 2, BOB_ETHERNET);
-    // Where Bob will move to: up from the start, so that no port status gives the move away.
+    // The place to which Bob will move. Its port is up from the start, so no port-status message reveals the
+    // move.
     let elsewhere = Host::wire(&bridge, "elsewhere", 3, BOB_ETHERNET);
     alice.add_address(&format!("{ALICE}/24"));
     bob.add_address(&format!("{BOB}/24"));
@@ -81,7 +82,7 @@ fn life_of_a_network(test: &str, protocols: Protocols) {
     assert_eq!(bridge.refusals(), Vec::<String>::new(), "the switch refused messages");
     controller.assert_running();
 
-    // From here on the place that Bob left is Carol's, who has not talked to anybody yet.
+    // From here on, Carol is at the place that Bob has left. She has not talked to any host yet.
     bob.add_address(&format!("{CAROL}/24"));
     let took = controller.stop();
     println!("{test}: the controller ended {took:?} after SIGTERM");
@@ -89,7 +90,8 @@ fn life_of_a_network(test: &str, protocols: Protocols) {
     bridge.delete_flows();
     alice.ping(BOB).assert_unanswered(3);
 
-    // The same hosts do ping once a controller is there: what failed above failed for want of one.
+    // The same hosts reach each other once a controller is running. This shows that the pings above failed
+    // because there was no controller.
     bridge.wait_disconnected();
     let mut controller = Controller::start(&lab);
     bridge.wait_connected();
@@ -98,7 +100,8 @@ fn life_of_a_network(test: &str, protocols: Protocols) {
     controller.assert_running();
 }
 
-/// Three pings from hosts that have never talked: by the controller's hand, in the version that was to be agreed.
+/// Sends three pings between hosts that have never talked. The controller must forward them, using the expected
+/// version.
 fn hosts_reach_each_other(mirror: &Mirror, alice: &Host<'_>, protocols: Protocols) {
     let mark = mirror.mark();
     alice.ping(BOB).assert_answered(3);
@@ -110,7 +113,8 @@ fn hosts_reach_each_other(mirror: &Mirror, alice: &Host<'_>, protocols: Protocol
     }
 }
 
-/// While the two go on talking the flows carry it all: no packet-in, and nobody else sees their frames.
+/// While the two hosts continue to talk, flows forward all packets: there is no packet-in, and no other host
+/// sees their frames.
 fn the_controller_is_left_alone(mirror: &Mirror, alice: &Host<'_>, bystander: &Host<'_>) {
     let overheard = bystander.received_frames();
     std::thread::scope(|scope| {
@@ -121,11 +125,12 @@ fn the_controller_is_left_alone(mirror: &Mirror, alice: &Host<'_>, bystander: &H
     assert_eq!(bystander.received_frames(), overheard, "frames between two known hosts were flooded");
 }
 
-/// Bob's addresses appear on port 3 while port 2 stays up; nobody is told, and nobody asks by ARP.
+/// Bob's addresses move to port 3 while port 2 stays up. Nothing announces the move, and no host sends an ARP
+/// request.
 fn a_host_moves_unannounced(bridge: &Bridge<'_>, alice: &Host<'_>, bob: &Host<'_>, elsewhere: &Host<'_>) {
     alice.know(BOB, BOB_ETHERNET);
     elsewhere.know(ALICE, ALICE_ETHERNET);
-    // The flows that will be wrong are in use until the last moment.
+    // The flows that are about to become wrong are in use until the last moment.
     alice.ping(BOB).assert_answered(2);
     bob.vacate(CAROL_ETHERNET);
     elsewhere.add_address(&format!("{BOB}/24"));

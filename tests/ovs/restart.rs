@@ -1,4 +1,4 @@
-//! A controller that crashes and comes back while the switch stays.
+//! A controller that crashes and restarts while the switch keeps running.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -13,15 +13,16 @@ tests! {
 const ALICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
-/// How long hosts that keep trying may wait for each other from the start of the controller: the switch's back-off,
-/// the handshake and one packet.
+/// Time limit, from the start of the controller, within which hosts that keep trying must reach each other: the
+/// switch's back-off, the handshake and one packet.
 const RETURN_LIMIT: Duration = Duration::from_secs(8);
 
-/// How late the mirror may be.
+/// Maximum delay of the mirror.
 const MIRROR_LIMIT: Duration = Duration::from_secs(2);
 
-/// On 1.0 no flow sends unknown packets to the controller, and Open vSwitch caches that they are dropped while there
-/// is none. Hosts that never pause keep that cache in use, unless the new controller touches the flow table.
+/// With 1.0, no flow sends unknown packets to the controller, and while there is no controller, Open vSwitch drops
+/// such packets and caches this decision. Hosts that never pause keep the cached decision alive, unless the new
+/// controller changes the flow table.
 fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0() {
     crashes_and_returns(
         "a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_0",
@@ -39,7 +40,7 @@ fn a_crashed_controller_serves_impatient_hosts_again_on_openflow_1_3() {
 fn crashes_and_returns(test: &str, protocols: Protocols) {
     let Some(lab) = Lab::open(test) else { return };
     let bridge = Bridge::new(&lab, "br0", 1, protocols);
-    // The switch is first, as after a power cut: it must find a controller that starts later.
+    // The switch starts first, as after a power failure, so it must find a controller that starts later.
     bridge.point_at(Controller::PORT);
     let alice = Host::wire(&bridge, "alice", 1, "02:00:00:00:00:0a");
     let bob = Host::wire(&bridge, "bob", 2, "02:00:00:00:00:0b");
@@ -47,7 +48,7 @@ fn crashes_and_returns(test: &str, protocols: Protocols) {
     bob.add_address(&format!("{BOB}/24"));
 
     for round in 1..=3 {
-        // The second controller finds the flows of the first, the third finds none.
+        // The second controller finds the flows of the first one. The third controller finds none.
         if round != 2 {
             bridge.delete_flows();
             alice.ping(BOB).assert_unanswered(3);
@@ -58,7 +59,7 @@ fn crashes_and_returns(test: &str, protocols: Protocols) {
         bridge.wait_connected();
         let mirror = Mirror::open(&bridge);
         let mark = mirror.mark();
-        // Who has forgotten the other asks by broadcast, for which there is no flow.
+        // A host that has forgotten the other one sends a broadcast, for which there is no flow.
         alice.forget_neighbors();
         bob.forget_neighbors();
         alice.ping(BOB).assert_answered(3);

@@ -1,5 +1,5 @@
-//! Tests that a soft flow of an app that adopts no flows lives exactly as long as it was given: over a reconnect of the
-//! switch and over a restart of the controller.
+//! Tests that a soft flow of an app that adopts no flows lives exactly until its timeout, across a reconnect of the
+//! switch and a restart of the controller.
 //!
 //! The built-in apps adopt their flows, so these tests run a controller of their own: this test program, started a second
 //! time inside the laboratory.
@@ -25,17 +25,17 @@ tests! {
 /// The hard timeout of the flow: long enough for a reconnect and a restart, each with two reads of the flows.
 const LIFETIME: Duration = Duration::from_secs(8);
 
-/// Time after which Open vSwitch removes a flow at the latest whose timeout has passed.
+/// Maximum time that Open vSwitch takes to remove a flow after its timeout has passed.
 const REMOVAL_LATENCY: Duration = Duration::from_secs(2);
 
 /// Time within which the controller reads the flows of a switch twice: the switch waits up to a second before it connects
 /// again, and apps have a second to claim flows before the second read.
 const READS_LIMIT: Duration = Duration::from_secs(6);
 
-/// Makes this program a controller, if it is the first argument.
+/// If this is the first argument, this program runs as a controller.
 pub(crate) const CONTROLLER: &str = "--be-a-controller-with-soft-flows";
 
-/// The second argument: the controller installs a soft flow.
+/// If this is the second argument, the controller installs a soft flow.
 const BANS: &str = "--bans";
 
 /// Drops the packets of a station for a while, and adopts no flows.

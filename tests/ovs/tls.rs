@@ -1,4 +1,4 @@
-//! Switches over TLS, with certificates as Open vSwitch's own `ovs-pki` makes them.
+//! Switches over TLS, with certificates from Open vSwitch's own `ovs-pki`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -11,13 +11,15 @@ tests! {
 
 const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
-/// How long a switch tries that must not succeed: some back-offs.
+/// Time for which a switch tries to connect that must not succeed: some back-offs.
 const IN_VAIN: Duration = Duration::from_secs(5);
 
-/// Limit of making all keys: RSA keys take several seconds of computing, and more where other tests compute as well.
+/// Time limit for creating all keys. RSA keys take several seconds of processor time, and longer if other tests use
+/// the processors.
 const KEYS_LIMIT: Duration = Duration::from_secs(60);
 
-/// A folder of certificates: the controller's, as `--switch-tls-dir` wants it, and a switch's for each name.
+/// Creates a folder of certificates: that of the controller, in the layout that `--switch-tls-dir` expects,
+/// and one for each of the switches.
 fn certify(lab: &Lab, switches: &[&str]) {
     let script = "set -e; cd \"$1\"; shift; mkdir certificates tls; cd certificates
         pki() { ovs-pki --dir=\"$PWD/pki\" --log=\"$PWD/log\" --force \"$@\"; }
@@ -30,24 +32,24 @@ fn certify(lab: &Lab, switches: &[&str]) {
     assert!(made.status.success(), "no keys: {}{}", made.output, made.error);
 }
 
-/// All switches of the laboratory show this certificate from now on.
+/// From now on, all switches of the laboratory present this certificate.
 fn show(lab: &Lab, name: &str) {
     let file = |name: &str| lab.file(&format!("certificates/{name}")).to_string_lossy().into_owned();
     let (key, certificate) = (file(&format!("{name}-privkey.pem")), file(&format!("{name}-cert.pem")));
     lab.succeed(&["ovs-vsctl", "set-ssl", &key, &certificate, &file("pki/controllerca/cacert.pem")]);
 }
 
-/// No switch is served for as long as one tries in vain, and the controller says why.
+/// Checks that no switch is served during [`IN_VAIN`], and that the controller logs the reason.
 ///
-/// The switch is not asked: with a certificate that names another one it takes itself for connected, between its hello
-/// and the moment at which it has said which one it is.
+/// This does not query the switch: with a certificate that names another switch, the switch considers itself connected
+/// from its hello until it has sent its datapath id.
 fn none_is_served(lab: &Lab, controller: &Controller, why: &str) {
     let program = lab.controller().to_string_lossy();
     let served = stays(IN_VAIN, || {
         let told = lab.succeed(&[&*program, "switches", "--json"]);
         let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
         let switches = told["switches"].as_array().expect("a list of switches");
-        // a connection that is still shaking hands is listed, as one of no switch
+        // a connection whose handshake is not complete is listed without a switch
         let served = switches.iter().any(|switch| switch["ready"] != false || !switch["switch"].is_null());
         if served { Err(told.to_string()) } else { Ok(()) }
     });
@@ -67,7 +69,8 @@ fn switches_speak_tls_and_are_who_their_certificates_say() {
     alice.add_address("10.0.0.1/24");
     bob.add_address(&format!("{BOB}/24"));
 
-    // without TLS; then with a certificate that names nobody; then with its own
+    // connect without TLS, then with a certificate that names no switch, and then with the switch's own
+    // certificate
     bridge.point_at(Controller::PORT);
     none_is_served(&lab, &controller, "the peer does not speak TLS");
     show(&lab, "another");
@@ -77,10 +80,10 @@ fn switches_speak_tls_and_are_who_their_certificates_say() {
     show(&lab, "0000000000000001");
     bridge.wait_connected();
     alice.ping(BOB).assert_answered(5);
-    // it refused to be refused, by errors about errors
+    // the switch answered the controller's error messages with errors
     let refusals = bridge.refusals();
 
-    // it comes back, and goes on
+    // the switch reconnects and is served
     bridge.point_at(Controller::PORT);
     bridge.wait_disconnected();
     bridge.point_at_tls(Controller::PORT);

@@ -1,22 +1,22 @@
-//! The networks that everybody tries first, with every app that forwards: everybody reaches everybody, what is sent to
-//! everybody arrives once, and a cable that is pulled is replaced. The large ones run where there is time for them: with
+//! The networks that people usually try first, with every app that forwards: all hosts reach each other, each broadcast
+//! arrives once, and traffic takes another path after a cable is pulled. The large networks run only with
 //! `BEEHIVE_LONG=1`.
 
 use crate::harness::{Controller, Lab, Protocols};
 use crate::network::{FIRST_ANSWER_LIMIT, Network, Plan};
 
-/// Learning switches where there are no loops.
+/// Learning switches in a network without loops.
 const LEARNING: &str = "learning-switch";
-/// Learning switches on a tree.
+/// Learning switches on the flood tree of `discovery`.
 const ON_A_TREE: &str = "discovery,learning-switch";
 /// Shortest paths.
 const PATHS: &str = "discovery,hosts,forwarding";
-/// Everything in front of learning switches.
+/// Discovery, host tracking and a firewall in front of learning switches.
 const WALLED: &str = "discovery,hosts,firewall,learning-switch";
-/// Everything in front of shortest paths.
+/// Discovery, host tracking and a firewall in front of shortest paths.
 const WALLED_PATHS: &str = "discovery,hosts,firewall,forwarding";
 
-/// What hosts do here is allowed.
+/// Firewall rules that allow the traffic of these tests.
 const PINGS: &str = "[[apps.firewall.rules]]\naction = \"allow\"\nprotocol = \"icmp\"\n";
 
 fn everybody_reaches_everybody(test: &str, plan: &Plan, protocols: Protocols, apps: &str, pulled: usize) {
@@ -28,7 +28,8 @@ fn everybody_reaches_everybody(test: &str, plan: &Plan, protocols: Protocols, ap
         network.is_known()
     }
     network.broadcasts_arrive_once_and_end();
-    // behind a firewall every echo comes up at every switch on its way: that is not what is measured here
+    // with the firewall, every echo goes to the controller at every switch on the path, which is not what
+    // this test measures
     let interval_s = if apps.contains("firewall") { "0.25" } else { "0.05" };
     for cable in network.cables(pulled) {
         network.pull(cable, interval_s);

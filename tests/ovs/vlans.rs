@@ -1,7 +1,7 @@
-//! VLANs kept apart: one Ethernet address lives in two of them, on different ports.
+//! Separation of VLANs: the same Ethernet address exists in two VLANs, on different ports.
 //!
-//! Tagging is done by access switches in front of the switch under test, not by 802.1Q sub-interfaces of the hosts:
-//! small kernels are built without those, and for the switch under test the frames are the same.
+//! Access switches in front of the switch under test tag the frames. The hosts have no 802.1Q interfaces, because
+//! small kernels are built without them. The switch under test receives the same frames in both cases.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -16,12 +16,12 @@ tests! {
 const OFFICE: u16 = 10;
 const PLANT: u16 = 20;
 
-/// The two machines with one Ethernet address: clones in different VLANs. The IP addresses differ in nothing else.
+/// The Ethernet address of two machines in different VLANs. Only their IP addresses differ.
 const CLONE_ETHERNET: &str = "02:00:00:00:00:0b";
 const OFFICE_CLONE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 10, 0, 2));
 const PLANT_CLONE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 20, 0, 2));
 
-/// How long nothing may reach the controller once flows are in place.
+/// Time during which no packet may reach the controller once flows are in place.
 const SILENCE: Duration = Duration::from_secs(5);
 
 fn one_address_in_two_vlans_is_two_hosts_on_openflow_1_0() {
@@ -39,13 +39,13 @@ fn clones_in_two_vlans(test: &str, protocols: Protocols) {
     bridge.point_at(Controller::PORT);
     bridge.wait_connected();
 
-    // Port 1 is a trunk of both VLANs; behind port 2 is one clone, behind port 3 the other.
+    // Port 1 is a trunk for both VLANs. One of the machines is behind port 2, the other one behind port 3.
     let access = ["trunk", "office", "plant"].map(|name| Bridge::access(&lab, name));
     for (number, switch) in (1..).zip(&access) {
         switch.join(9, &bridge, number);
     }
     let [trunk, office, plant] = &access;
-    // The two callers have one Ethernet address too: only the VLAN tells a pair of hosts from the other.
+    // The two callers also share one Ethernet address, so only the VLAN distinguishes the two pairs of hosts.
     let caller = "02:00:00:00:00:0a";
     let office_caller = Host::wire_to_vlan(trunk, "office-call", 1, caller, OFFICE);
     let plant_caller = Host::wire_to_vlan(trunk, "plant-call", 2, caller, PLANT);
@@ -70,7 +70,8 @@ fn clones_in_two_vlans(test: &str, protocols: Protocols) {
     assert!(tagged(OFFICE) && tagged(PLANT), "the frames were to be tagged");
     std::thread::scope(|scope| {
         scope.spawn(|| both(25));
-        // A table that mixes the VLANs takes the clone for a host that moves all the time.
+        // An address table that mixes the VLANs would take the two machines for one host that moves all the
+        // time.
         mirror.no_packet_in_for(SILENCE).unwrap_or_else(|reason| panic!("between VLANs: {reason}"));
     });
     controller.assert_running();

@@ -1,13 +1,15 @@
-//! The front page stays true: README's program compiles and has the map report shown, and the compile error shown is real.
+//! Checks that README stays correct: its program compiles and has the map report that README shows, and the compile
+//! error that README shows is real.
 
 include!("bank.rs.in");
 
 const README: &str = include_str!("../../README.md");
 
-/// Golden file of the compile error that README shows; `tests/diagnostics` compares it with the compiler.
+/// Golden file of the compile error that README shows. `tests/diagnostics` compares it with the output of the
+/// compiler.
 const ERROR: &str = include_str!("../diagnostics/programs/readme.stderr");
 
-/// The commands that README gives near the top, to the letter: people copy them, and CI runs them.
+/// The commands near the top of README. They must match exactly, because people copy them and CI runs them.
 const COMMANDS: [&str; 2] = ["cargo run --release --bin beehive -- controller", "cargo test --workspace"];
 
 /// Number of lines that make up README's first screen.
@@ -30,7 +32,7 @@ fn the_map_report_of_the_readme_is_the_one_of_its_program() {
 
 #[test]
 fn the_compile_error_of_the_readme_is_a_real_one() {
-    // the golden file has the messages first, and then the line of the program that is underlined
+    // the golden file contains the messages first, and then the underlined line of the program
     for line in ERROR.lines().map(|line| line.trim_start_matches([' ', '|'])).filter(|line| !line.is_empty())
     {
         assert!(first_screen().contains(line), "README does not show this line of the error:\n{line}");

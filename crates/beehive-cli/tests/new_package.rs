@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Runs only with `BEEHIVE_LONG=1`, because it builds Beehive as a dependency.
+/// This test runs only with `BEEHIVE_LONG=1`, because it builds Beehive as a dependency.
 #[test]
 fn what_is_written_builds_runs_and_passes_its_test() {
     if std::env::var_os("BEEHIVE_LONG").is_none() {

@@ -1,13 +1,13 @@
 //! Compares the code size of the apps with that of the paper's apps (SOSR 2016, table 1), and checks the
 //! stated figures.
 //!
-//! Counted are lines that are neither blank nor comments, in all files of an app, up to its tests. There are
-//! two counts: all such lines, and the app's logic, which excludes `use` lines and the declaration of
+//! The test counts lines that are neither blank nor comments, in all files of an app, up to its tests. There
+//! are two counts: all such lines, and the app's logic, which excludes `use` lines and the declaration of
 //! settings. The paper does not say which lines it counts; its apps have no settings. Attributes,
 //! dictionaries, messages and constants count as logic.
 //!
-//! Functions of our apps that the paper's apps lack are listed with their line counts. Without those, no app
-//! is longer than the paper's.
+//! If the paper's app lacks a feature of our app, the functions of that feature are listed with their line
+//! counts. Without these functions, no app is longer than the paper's app.
 //!
 //! Code that several apps share is not counted: tables with quotas, deadlines, settings with ranges
 //! (`parts`), and packets and flows (`object`). That code has its own tests and documentation, and any app
@@ -20,9 +20,9 @@ struct App {
     files: &'static [&'static str],
     /// Number of lines of the paper's app.
     paper: Option<usize>,
-    /// Maximum number of lines of our app; an app that grows has to raise it.
+    /// Maximum number of lines of our app. A change that makes the app longer has to raise it.
     most: Lines,
-    /// Features that only our app has, with the functions and types that serve these alone.
+    /// Features that only our app has, each with the functions and types that serve only this feature.
     more: &'static [(&'static str, &'static [&'static str])],
 }
 

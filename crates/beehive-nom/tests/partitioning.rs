@@ -1,5 +1,5 @@
-//! Runs the controller's apps with their cells distributed differently over bees: answers, messages and state
-//! must be equal.
+//! Runs the controller's apps with different distributions of their cells over bees: answers, messages and
+//! state must be equal.
 
 extern crate beehive_core as beehive;
 

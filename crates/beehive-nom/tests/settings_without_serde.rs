@@ -1,7 +1,7 @@
-//! A crate that declares settings does not have to depend on serde.
+//! Tests that a crate can declare settings without a dependency on serde.
 #![allow(missing_docs)]
 
-// in this crate, the name of serde leads to a crate that has nothing of it
+// in this crate, the name `serde` refers to a crate that has none of serde's items
 extern crate std as serde;
 
 beehive_nom::settings! {

@@ -1,5 +1,5 @@
-//! Checks that the path of one packet through the apps is one trace, which a tracing subscriber can tell from
-//! all others.
+//! Checks that the path of one packet through the apps is one trace, which a tracing subscriber can
+//! distinguish from all other traces.
 #![allow(missing_docs)]
 
 extern crate beehive_core as beehive;
@@ -101,7 +101,7 @@ async fn the_way_of_a_packet_through_five_apps_is_one_trace() {
     }
 
     drop(traces());
-    // many at once, so that some arrive in the same batch
+    // send many packets at once, so that some arrive in the same batch
     for port in 0..20 {
         network.switch(1).receive(beehive_nom::object::PortNo(A.port), A.udp(5000 + port, B, 80))
     }

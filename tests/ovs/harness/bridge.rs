@@ -6,47 +6,49 @@ use std::time::Duration;
 use super::lab::Lab;
 use super::pace::eventually;
 
-/// How long a switch may take to reach a controller that listens: a back-off or two, and the handshake.
+/// Time limit for a switch to connect to a controller that listens: one or two back-offs and the handshake.
 const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 
-/// How long a port may take to get its number.
+/// Time limit for a port to get its number.
 const PORT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Longest pause between two attempts to connect, so that a controller that comes back is found soon.
+/// Maximum pause between two attempts to connect. It is short, so that the switch soon finds a controller
+/// that was restarted.
 const BACK_OFF_MS_MAX: u32 = 1_000;
 
-/// Shortest interval at which Open vSwitch writes its status to its database.
+/// Minimum interval at which Open vSwitch writes its status to its database.
 const STATUS_INTERVAL_MS_MIN: u32 = 5_000;
 
-/// After this time without a message the switch asks whether its controller is alive, so that a [`super::Mirror`]
-/// that shows nothing for longer is known to be blind.
+/// Time without a message after which the switch sends an echo request to its controller. A [`super::Mirror`]
+/// that shows no message for longer than this therefore does not work.
 pub(crate) const INACTIVITY_PROBE: Duration = Duration::from_secs(3);
 
-/// Every version, for programs that only need to be understood by a switch whatever it is pinned to.
+/// All versions, for programs that must be able to talk to a switch no matter which version it is pinned to.
 pub(crate) const ANY_VERSION: &str =
     "--protocols=OpenFlow10,OpenFlow11,OpenFlow12,OpenFlow13,OpenFlow14,OpenFlow15";
 
-/// The OpenFlow versions a switch offers its controller.
+/// The OpenFlow versions that a switch offers to its controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocols {
-    /// What Open vSwitch offers by itself: up to 1.5, with no version bitmap.
+    /// The default of Open vSwitch: up to 1.5, without a version bitmap.
     Default,
-    /// Version 1.0 and no other.
+    /// Version 1.0 only.
     OpenFlow10,
-    /// Version 1.1 and no other.
+    /// Version 1.1 only.
     OpenFlow11,
-    /// Version 1.2 and no other.
+    /// Version 1.2 only.
     OpenFlow12,
-    /// Version 1.3 and no other.
+    /// Version 1.3 only.
     OpenFlow13,
-    /// Version 1.4 and no other.
+    /// Version 1.4 only.
     OpenFlow14,
-    /// Version 1.5 and no other.
+    /// Version 1.5 only.
     OpenFlow15,
 }
 
 impl Protocols {
-    /// The version these must lead to with a controller of 1.0 to 1.5, as Open vSwitch prints it in messages.
+    /// Returns the version that these must negotiate with a controller that supports 1.0 to 1.5, in the form
+    /// in which Open vSwitch prints it.
     pub(crate) fn agreed(self) -> &'static str {
         match self {
             Self::OpenFlow10 => "OF1.0",
@@ -59,7 +61,8 @@ impl Protocols {
     }
 }
 
-/// A switch in a [`Lab`]: without flows of its own, in `fail-mode=secure`, so that nothing passes without a controller.
+/// A switch in a [`Lab`]. It has no flows of its own and uses `fail-mode=secure`, so no packet passes without a
+/// controller.
 #[derive(Debug)]
 pub(crate) struct Bridge<'lab> {
     lab: &'lab Lab,
@@ -67,7 +70,7 @@ pub(crate) struct Bridge<'lab> {
 }
 
 impl<'lab> Bridge<'lab> {
-    /// Makes the switch `name` with this datapath id.
+    /// Creates the switch `name` with this datapath id.
     pub(crate) fn new(lab: &'lab Lab, name: &str, datapath: u64, protocols: Protocols) -> Self {
         let datapath = format!("other_config:datapath-id={datapath:016x}");
         let mut words =
@@ -86,34 +89,35 @@ impl<'lab> Bridge<'lab> {
         Self { lab, name: name.to_owned() }
     }
 
-    /// Makes an access switch: no controller, untagged hosts, tagged frames on the wire to the next switch.
+    /// Creates an access switch. It has no controller. Its hosts send untagged frames, and frames on the wire
+    /// to the next switch are tagged.
     pub(crate) fn access(lab: &'lab Lab, name: &str) -> Self {
         lab.succeed(&["ovs-vsctl", "add-br", name, "--", "set", "Bridge", name, "datapath_type=netdev"]);
         Self { lab, name: name.to_owned() }
     }
 
-    /// The laboratory it is in.
+    /// Returns the laboratory that the switch is in.
     pub(crate) fn lab(&self) -> &'lab Lab {
         self.lab
     }
 
-    /// Its name in Open vSwitch.
+    /// Returns the name of the switch in Open vSwitch.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Points the switch at a controller on the laboratory's loopback. Whether one listens there does not matter yet.
+    /// Points the switch at a controller on the laboratory's loopback. No controller has to listen there yet.
     pub(crate) fn point_at(&self, port: u16) {
         self.point_at_target(&format!("tcp:127.0.0.1:{port}"))
     }
 
-    /// As [`Bridge::point_at`], with TLS.
+    /// Same as [`Bridge::point_at`], with TLS.
     pub(crate) fn point_at_tls(&self, port: u16) {
         self.point_at_target(&format!("ssl:127.0.0.1:{port}"))
     }
 
-    /// Closes the connection to the controller, by pointing the switch at a port on which nobody listens. Without
-    /// any controller, Open vSwitch would remove all flows.
+    /// Closes the connection to the controller by pointing the switch at a port on which nothing listens. If no
+    /// controller were configured, Open vSwitch would remove all flows.
     pub(crate) fn point_at_nothing(&self) {
         self.point_at(1)
     }
@@ -127,9 +131,10 @@ impl<'lab> Bridge<'lab> {
         self.lab.succeed(&words);
     }
 
-    /// Whether the switch says that it is connected to its controller.
+    /// Returns whether the switch reports that it is connected to its controller.
     ///
-    /// It says so in its database, every five seconds or as soon as that interval changes: so it is changed.
+    /// The switch updates this status in its database every five seconds, or as soon as the update interval
+    /// changes. This therefore changes the interval.
     pub(crate) fn is_connected(&self) -> bool {
         static TURN: AtomicU32 = AtomicU32::new(0);
         let interval = STATUS_INTERVAL_MS_MIN + TURN.fetch_add(1, Ordering::Relaxed) % 1_000;
@@ -141,7 +146,7 @@ impl<'lab> Bridge<'lab> {
     /// Waits until the switch is connected.
     ///
     /// # Panics
-    /// When it is not in time.
+    /// Panics if the switch is not connected in time.
     pub(crate) fn wait_connected(&self) {
         let what = format!("switch {} is connected to its controller", self.name);
         eventually(&what, CONNECT_LIMIT, || self.is_connected().then_some(()));
@@ -150,13 +155,14 @@ impl<'lab> Bridge<'lab> {
     /// Waits until the switch has noticed that its controller is gone.
     ///
     /// # Panics
-    /// When it has not in time.
+    /// Panics if the switch does not notice this in time.
     pub(crate) fn wait_disconnected(&self) {
         let what = format!("switch {} misses its controller", self.name);
         eventually(&what, CONNECT_LIMIT, || (!self.is_connected()).then_some(()));
     }
 
-    /// Adds an interface of the laboratory as port `number`; `vlan` makes it an access port of that VLAN.
+    /// Adds an interface of the laboratory as port `number`. With `vlan`, the port is an access port of that
+    /// VLAN.
     pub(crate) fn add_port(&self, interface: &str, number: u16, vlan: Option<u16>) {
         let wanted = format!("ofport_request={number}");
         let tag = vlan.map(|vlan| format!("tag={vlan}"));
@@ -170,7 +176,7 @@ impl<'lab> Bridge<'lab> {
         });
     }
 
-    /// Joins two switches by a wire between their ports of these numbers.
+    /// Connects the ports with these numbers of two switches by a wire.
     pub(crate) fn join(&self, number: u16, other: &Bridge<'_>, other_number: u16) {
         let (near, far) = (format!("{}-{number}", self.name), format!("{}-{other_number}", other.name));
         self.lab.succeed(&["ip", "link", "add", &near, "type", "veth", "peer", "name", &far]);
@@ -181,13 +187,13 @@ impl<'lab> Bridge<'lab> {
         other.add_port(&far, other_number, None);
     }
 
-    /// Whether the interface of a port has its link.
+    /// Returns whether the interface of a port has a link.
     pub(crate) fn link_is_up(&self, interface: &str) -> bool {
         self.lab.succeed(&["ovs-vsctl", "get", "Interface", interface, "link_state"]).trim() == "up"
     }
 
-    /// What the switch has refused of its controller since it was made, in its own words; a sound controller sends
-    /// nothing that is refused.
+    /// Returns the log lines about messages that the switch has refused since it was created. A correct controller
+    /// sends no such messages.
     pub(crate) fn refusals(&self) -> Vec<String> {
         let connections = ["tcp", "ssl"].map(|kind| format!("|{}<->{kind}:", self.name));
         let log = self.lab.switch_log();
@@ -197,17 +203,17 @@ impl<'lab> Bridge<'lab> {
         refusals.map(str::to_owned).collect()
     }
 
-    /// Removes all flows behind the controller's back.
+    /// Removes all flows without the controller's knowledge.
     pub(crate) fn delete_flows(&self) {
         self.lab.succeed(&["ovs-ofctl", ANY_VERSION, "del-flows", &self.name]);
     }
 
-    /// Adds a flow behind the controller's back, in `ovs-ofctl`'s notation.
+    /// Adds a flow, in `ovs-ofctl`'s notation, without the controller's knowledge.
     pub(crate) fn add_flow(&self, flow: &str) {
         self.lab.succeed(&["ovs-ofctl", ANY_VERSION, "add-flow", &self.name, flow]);
     }
 
-    /// All flows, one a line, in `ovs-ofctl`'s notation.
+    /// Returns all flows in `ovs-ofctl`'s notation, one per line.
     pub(crate) fn flows(&self) -> String {
         self.lab.succeed(&["ovs-ofctl", ANY_VERSION, "dump-flows", &self.name])
     }

@@ -1,31 +1,32 @@
-//! Running a command to its end, or to a limit.
+//! Runs a command until it ends or reaches a time limit.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// How long an ordinary configuration command may take before it is killed.
+/// Time limit for an ordinary configuration command, after which it is killed.
 pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(15);
 
-/// Pause between two looks at a running child.
+/// Interval at which a running child is polled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a command that came to its end left behind.
+/// The result of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// How it ended.
+    /// The exit status.
     pub(crate) status: ExitStatus,
-    /// Its standard output.
+    /// The standard output.
     pub(crate) output: String,
-    /// Its standard error.
+    /// The standard error.
     pub(crate) error: String,
 }
 
-/// Runs `command` and collects what it says.
+/// Runs `command` and collects its output.
 ///
 /// # Panics
-/// When it cannot be started, and when it is not through after `limit`: it is then killed.
+/// Panics if the command cannot be started, or if it has not ended after `limit`. In the latter case, the
+/// command is killed.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Finished {
     let line = describe(command);
     let mut child = command
@@ -44,10 +45,11 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Finished {
     Finished { status, output: text_of(output), error: text_of(error) }
 }
 
-/// As [`run`], and the command must succeed; returns its standard output.
+/// Same as [`run`], but the command must succeed. Returns its standard output.
 ///
 /// # Panics
-/// As [`run`], and when the command fails, with what it said.
+/// Panics in the same cases as [`run`], and if the command fails. The message then contains the output of the
+/// command.
 pub(crate) fn succeed(command: &mut Command, limit: Duration) -> String {
     let finished = run(command, limit);
     assert!(
@@ -61,7 +63,7 @@ pub(crate) fn succeed(command: &mut Command, limit: Duration) -> String {
     finished.output
 }
 
-/// Waits for a child; `None` when it still runs after `limit`.
+/// Waits until a child exits. Returns `None` if it is still running after `limit`.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! The controller process: the program under test, or Open vSwitch's own to test the tests.
+//! The controller process: the program under test, or Open vSwitch's test controller, which is used to test
+//! the harness.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -6,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::daemon::Daemon;
 use super::lab::Lab;
 
-/// How long a clean end after SIGTERM may take.
+/// Time limit for a clean exit after SIGTERM.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long the kernel may take to end a killed process.
+/// Time limit for the kernel to end a killed process.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 
 /// A running controller on the laboratory's loopback, port [`Controller::PORT`].
@@ -19,21 +20,21 @@ pub(crate) struct Controller {
 }
 
 thread_local! {
-    /// Controllers started by this test, so that each has a log of its own.
+    /// Number of controllers that this test has started. It gives each of them a separate log.
     static STARTED: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Controller {
-    /// The port that controllers listen on; each laboratory has a loopback of its own.
+    /// The port on which controllers listen. Each laboratory has its own loopback interface.
     pub(crate) const PORT: u16 = 6653;
 
-    /// Starts `beehive controller`, the learning switch by default.
+    /// Starts `beehive controller` with its default app, the learning switch.
     pub(crate) fn start(lab: &Lab) -> Self {
         let listen = format!("127.0.0.1:{}", Self::PORT);
         Self::run(lab, &["controller", "--listen", &listen])
     }
 
-    /// Starts `beehive controller` with these apps, and this configuration file's text.
+    /// Starts `beehive controller` with these apps and this text as its configuration file.
     pub(crate) fn start_with(lab: &Lab, apps: &str, configuration: &str) -> Self {
         let listen = format!("127.0.0.1:{}", Self::PORT);
         let file = lab.file("controller.toml");
@@ -44,7 +45,7 @@ impl Controller {
         Self::run(lab, &["controller", "--listen", &listen, "--app", apps, "--config", &file])
     }
 
-    /// Starts `beehive controller` with these options, besides where it listens.
+    /// Starts `beehive controller` with these options in addition to its address.
     pub(crate) fn start_options(lab: &Lab, options: &[&str]) -> Self {
         let listen = format!("127.0.0.1:{}", Self::PORT);
         Self::run(lab, &[&["controller", "--listen", &listen], options].concat())
@@ -64,23 +65,24 @@ impl Controller {
         Self { daemon: lab.daemon(&name, &[&[&*program], options].concat()) }
     }
 
-    /// What it has written so far.
+    /// Returns the log so far.
     pub(crate) fn log(&self) -> String {
         self.daemon.log()
     }
 
-    /// Passes while it runs.
+    /// Checks that the controller is still running.
     ///
     /// # Panics
-    /// When it has ended by itself, with its log.
+    /// Panics with the log if the controller has ended by itself.
     pub(crate) fn assert_running(&mut self) {
         self.daemon.assert_running();
     }
 
-    /// Asks it to end with SIGTERM, as a service manager does; returns how long that took.
+    /// Sends SIGTERM, like a service manager, and waits until the controller has exited. Returns how long
+    /// that took.
     ///
     /// # Panics
-    /// When it takes longer than 5 s or ends with another status than 0.
+    /// Panics if this takes longer than 5 s, or if the exit status is not 0.
     pub(crate) fn stop(mut self) -> Duration {
         self.daemon.assert_running();
         let start = Instant::now();
@@ -91,7 +93,7 @@ impl Controller {
         start.elapsed()
     }
 
-    /// Ends it as a crash does.
+    /// Kills the controller, which simulates a crash.
     pub(crate) fn kill(mut self) {
         self.daemon.assert_running();
         assert!(self.daemon.signal("KILL", KILL_LIMIT).is_some(), "a killed controller still runs");

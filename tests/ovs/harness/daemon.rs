@@ -1,4 +1,4 @@
-//! A process that runs until it is told to stop, with its output in a file.
+//! A process that runs until it is stopped, with its output in a file.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::command;
 
-/// Lines of a log that are worth showing when a test fails.
+/// Number of log lines to show when a test fails.
 const LOG_TAIL_LINES: usize = 60;
 
-/// A running child process and its log. Dropping it kills the process and, when the test is failing, shows the log.
+/// A running child process and its log. Dropping it kills the process and, if the test is failing, prints the log.
 ///
-/// [`super::Lab::daemon`] starts it such that the kernel also kills it when the thread that started it ends, so
-/// that not even a killed test process leaves one behind.
+/// [`super::Lab::daemon`] asks the kernel to kill the process when the thread that started it ends, so even a
+/// killed test process leaves no process behind.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     name: String,
@@ -25,7 +25,7 @@ impl Daemon {
     /// Starts `command` with both outputs appended to `log`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if the process cannot be started.
     pub(crate) fn start(name: &str, command: &mut Command, log: PathBuf) -> Self {
         let open = || File::options().create(true).append(true).open(&log);
         let (output, error) = open()
@@ -40,27 +40,28 @@ impl Daemon {
         Self { name: name.to_owned(), child, log }
     }
 
-    /// What it was called when it was started.
+    /// Returns the name under which the process was started.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Everything it has written so far.
+    /// Returns everything that the process has written so far.
     pub(crate) fn log(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Passes while the process runs.
+    /// Checks that the process is still running.
     ///
     /// # Panics
-    /// When it has ended, with its log.
+    /// Panics with the log if the process has ended.
     pub(crate) fn assert_running(&mut self) {
         if let Ok(Some(status)) = self.child.try_wait() {
             panic!("{} has ended by itself, {status}:\n{}", self.name, self.log());
         }
     }
 
-    /// Sends a signal, such as `TERM`, and waits for the end; `None` when it still runs after `limit`.
+    /// Sends a signal, such as `TERM`, and waits until the process exits. Returns `None` if it is still
+    /// running after `limit`.
     pub(crate) fn signal(&mut self, signal: &str, limit: Duration) -> Option<ExitStatus> {
         let id = self.child.id().to_string();
         command::succeed(Command::new("kill").args(["-s", signal, &id]), command::COMMAND_LIMIT);

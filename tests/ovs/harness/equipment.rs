@@ -1,4 +1,4 @@
-//! What a laboratory needs of the machine, and what happens where it is missing.
+//! The programs and privileges that a laboratory needs, and what happens if some of them are missing.
 
 use std::env;
 use std::fs;
@@ -10,10 +10,10 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use super::command::{self, COMMAND_LIMIT};
 use super::program;
 
-/// With the value `1`, missing equipment is a failure. For continuous integration.
+/// If this environment variable is `1`, missing equipment is a failure. Continuous integration sets it.
 const REQUIRE: &str = "BEEHIVE_REQUIRE_OVS";
 
-/// Programs that every laboratory runs, and the Debian package of each.
+/// The programs that every laboratory runs, each with its Debian package.
 const PROGRAMS: [(&str, &str); 11] = [
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),
@@ -41,10 +41,10 @@ pub(crate) enum Need {
     Peer,
 }
 
-/// The path of the controller program that [`Need`] means.
+/// Returns the path of the controller program that the test needs.
 ///
 /// # Errors
-/// What is missing on this machine, in words, and how to get it.
+/// Returns a text that says what is missing on this machine and how to get it.
 pub(crate) fn find(need: Need) -> Result<PathBuf, String> {
     static MACHINE: OnceLock<Result<(), String>> = OnceLock::new();
     MACHINE.get_or_init(machine).clone()?;
@@ -58,20 +58,20 @@ pub(crate) fn find(need: Need) -> Result<PathBuf, String> {
     }
 }
 
-/// Says why a test does not run.
+/// Prints why a test is skipped.
 ///
 /// # Panics
-/// When the environment requires that it does.
+/// Panics if the environment requires that no test is skipped.
 pub(crate) fn skip(test: &str, reason: &str) {
     assert!(
         env::var_os(REQUIRE).is_none_or(|value| value != "1"),
         "{test} cannot run, but {REQUIRE}=1: {reason}"
     );
-    // Not `eprintln!`: the test runner would keep that for failures.
+    // This does not use `eprintln!`, because the test runner would show its output only for failed tests.
     let _ = writeln!(stderr(), "\n**** SKIPPED: Open vSwitch test `{test}`: {reason} ****\n");
 }
 
-/// Leave to have a laboratory open; others wait until it is dropped.
+/// A permit to open a laboratory. At the limit, other tests wait until one is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit(());
 

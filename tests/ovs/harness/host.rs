@@ -1,4 +1,4 @@
-//! An end host: a network namespace with one wire to a switch.
+//! An end host: a network namespace that is connected to a switch by one wire.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,13 +9,14 @@ use super::lab::Lab;
 use super::ping::Ping;
 use super::talk::Talk;
 
-/// The host's only interface, as the host calls it.
+/// Name of the host's only interface inside the host.
 const INTERFACE: &str = "eth0";
 
-/// How long sending one frame may take.
+/// Time limit for sending one frame.
 const BROADCAST_LIMIT: Duration = Duration::from_secs(10);
 
-/// A host. It is silent by itself: no IPv6 chatter, no gratuitous ARP; what it sends, a test made it send.
+/// A host. By default it sends nothing by itself (no IPv6 messages, no gratuitous ARP), so all its packets
+/// are caused by the test.
 #[derive(Debug)]
 pub(crate) struct Host<'lab> {
     lab: &'lab Lab,
@@ -23,12 +24,13 @@ pub(crate) struct Host<'lab> {
 }
 
 impl<'lab> Host<'lab> {
-    /// A host with IPv4 only, wired to port `number` of `bridge`, up, with this Ethernet address and no other.
+    /// Creates a host with IPv4 only, connects it to port `number` of `bridge`, and brings its interface up.
+    /// The host has this Ethernet address, and no IP address yet.
     pub(crate) fn wire(bridge: &Bridge<'lab>, name: &str, number: u16, ethernet: &str) -> Self {
         Self::plug(bridge, name, number, ethernet, None, false)
     }
 
-    /// As [`Host::wire`], on an access port of a VLAN.
+    /// Same as [`Host::wire`], on an access port of a VLAN.
     pub(crate) fn wire_to_vlan(
         bridge: &Bridge<'lab>,
         name: &str,
@@ -39,7 +41,7 @@ impl<'lab> Host<'lab> {
         Self::plug(bridge, name, number, ethernet, Some(vlan), false)
     }
 
-    /// As [`Host::wire`], with IPv6 and all that it sends unasked.
+    /// Same as [`Host::wire`], but with IPv6, including the messages that IPv6 sends by itself.
     pub(crate) fn wire_with_ipv6(bridge: &Bridge<'lab>, name: &str, number: u16, ethernet: &str) -> Self {
         Self::plug(bridge, name, number, ethernet, None, true)
     }
@@ -69,7 +71,7 @@ impl<'lab> Host<'lab> {
         host
     }
 
-    /// Gives the host an address such as `10.0.0.1/24`; nothing is sent for it.
+    /// Gives the host an address such as `10.0.0.1/24`. The host sends nothing because of this.
     pub(crate) fn add_address(&self, address: &str) {
         let mut words = vec!["ip", "address", "add", address, "dev", INTERFACE];
         if address.contains(':') {
@@ -78,18 +80,19 @@ impl<'lab> Host<'lab> {
         self.succeed(&words);
     }
 
-    /// Takes all its addresses and gives it another Ethernet address, while the link stays up: who was here is gone.
+    /// Removes all addresses of the host and gives it another Ethernet address while the link stays up, as if the
+    /// previous host had left.
     pub(crate) fn vacate(&self, ethernet: &str) {
         self.succeed(&["ip", "address", "flush", "dev", INTERFACE]);
         self.succeed(&["ip", "link", "set", INTERFACE, "address", ethernet]);
     }
 
-    /// Takes the link down, as pulling the plug does.
+    /// Takes the link down, as if the cable had been pulled.
     pub(crate) fn unplug(&self) {
         self.succeed(&["ip", "link", "set", INTERFACE, "down"]);
     }
 
-    /// Tells the host where `address` is, once and for all: it never asks by ARP again.
+    /// Adds a permanent neighbor entry for `address`, so that the host never sends an ARP request for it.
     pub(crate) fn know(&self, address: IpAddr, ethernet: &str) {
         let address = address.to_string();
         let mut words = vec!["ip", "neighbor", "replace", &address, "lladdr", ethernet];
@@ -97,33 +100,33 @@ impl<'lab> Host<'lab> {
         self.succeed(&words);
     }
 
-    /// Forgets whatever the host has found out about its neighbors, so that it must ask again.
+    /// Removes the neighbor entries that the host has learned, so that it must send ARP requests again.
     pub(crate) fn forget_neighbors(&self) {
         self.succeed(&["ip", "neighbor", "flush", "all"]);
     }
 
-    /// Prepares to ping `address` from here.
+    /// Prepares a ping from this host to `address`.
     pub(crate) fn ping(&self, address: IpAddr) -> Ping<'_, 'lab> {
         Ping::new(self, address)
     }
 
-    /// Begins to ping `address`, each `interval_s` seconds.
+    /// Starts to ping `address` every `interval_s` seconds.
     pub(crate) fn talk_to(&self, address: IpAddr, interval_s: &str) -> Talk {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let to = address.to_string();
-        // each has a log of its own
+        // each process has a log of its own
         let name = format!("{}-talks-to-{to}-{}", self.name, NEXT.fetch_add(1, Ordering::Relaxed));
         Talk::new(self.lab.daemon(&name, &self.words(&Talk::words(&to, interval_s))), &self.name, address)
     }
 
-    /// Sends one frame to everybody: an echo request to the broadcast address `to`, which nobody answers.
+    /// Sends one broadcast frame: an echo request to the broadcast address `to`, which no host answers.
     pub(crate) fn broadcast(&self, to: &str) {
         let words = ["ping", "-n", "-q", "-b", "-c", "1", "-W", "0.01", to];
-        // it fails for want of an answer
+        // the command fails, because no host answers
         let _ = self.lab.run(&self.words(&words), BROADCAST_LIMIT);
     }
 
-    /// Packets to everybody the host has received so far.
+    /// Returns the number of broadcast packets that the host has received so far.
     pub(crate) fn received_broadcasts(&self) -> u64 {
         let table = self.succeed(&["cat", "/proc/net/netstat"]);
         let mut lines = table.lines().filter_map(|line| line.strip_prefix("IpExt: "));
@@ -134,27 +137,27 @@ impl<'lab> Host<'lab> {
             .unwrap_or_else(|| panic!("no count of broadcasts in:\n{table}"))
     }
 
-    /// Frames the host has received so far.
+    /// Returns the number of frames that the host has received so far.
     pub(crate) fn received_frames(&self) -> u64 {
         self.counter(1)
     }
 
-    /// Frames the host has sent so far.
+    /// Returns the number of frames that the host has sent so far.
     pub(crate) fn sent_frames(&self) -> u64 {
         self.counter(9)
     }
 
-    /// What the switch's end of the wire is called.
+    /// Returns the name of the interface at the switch's end of the wire.
     pub(crate) fn switch_interface(&self) -> String {
         format!("to-{}", self.name)
     }
 
-    /// The laboratory it is in.
+    /// Returns the laboratory that the host is in.
     pub(crate) fn lab(&self) -> &'lab Lab {
         self.lab
     }
 
-    /// `words` with the prefix that makes the laboratory run them in this host.
+    /// Returns the command `words` with a prefix that makes the laboratory run it in this host.
     pub(crate) fn words<'words>(&'words self, words: &[&'words str]) -> Vec<&'words str> {
         [&["ip", "netns", "exec", self.name.as_str()], words].concat()
     }
@@ -163,7 +166,7 @@ impl<'lab> Host<'lab> {
         self.lab.succeed(&self.words(words))
     }
 
-    /// A column of the kernel's interface counters.
+    /// Returns the value in a column of the kernel's interface counters.
     fn counter(&self, column: usize) -> u64 {
         let table = self.succeed(&["cat", "/proc/net/dev"]);
         let line =

@@ -1,4 +1,5 @@
-//! One private world: a network and a mount namespace, a directory, and Open vSwitch's two daemons.
+//! A private environment: a network namespace, a mount namespace, a directory, and the two daemons of Open
+//! vSwitch.
 
 use std::env;
 use std::fs;
@@ -15,26 +16,29 @@ use super::daemon::Daemon;
 use super::equipment::{self, Need, Permit};
 use super::pace::eventually;
 
-/// How long the namespaces and each daemon may take to be there.
+/// Time limit for the start of the namespaces, and for that of each daemon.
 const START_LIMIT: Duration = Duration::from_secs(15);
 
-/// How long the keeper may take to end by itself before it is killed.
+/// Time limit for the keeper to end by itself, after which it is killed.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// The daemon that is all the switches of a laboratory.
+/// The daemon that runs all switches of a laboratory.
 const SWITCH_DAEMON: &str = "ovs-vswitchd";
 
-/// Run by the process that keeps the namespaces: `/run` is made private (`ip netns` and nothing else uses it), and
-/// the switch's side stays mute on IPv6. `cat` ends when its input is closed, that is with the test process at the
-/// latest, however that ends; with it end the namespaces, and the laboratory's directory, the first argument.
+/// The script of the process that keeps the namespaces alive. It makes `/run` private (only `ip netns` uses it),
+/// and disables IPv6 on the switch's side of the wires. `cat` ends when its input is closed, at the latest when
+/// the test process ends, whether it exits or is killed. The script then removes the laboratory's directory, which
+/// is its first argument, and the namespaces end together with the script.
 const KEEPER: &str = "mount -t tmpfs lab /run && mkdir /run/netns \
     && for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done \
     && ip link set lo up && echo ready && { cat || true; rm -rf -- \"$1\"; } 2>/dev/null";
 
-/// A private network with Open vSwitch running in it. Dropping it ends every process and removes every trace.
+/// A private network with Open vSwitch running in it. Dropping it ends all its processes and removes all its
+/// files.
 #[derive(Debug)]
 pub(crate) struct Lab {
-    // Dropped in this order: first who uses the namespaces, then their keeper, then the files.
+    // The fields are dropped in this order: first the processes that use the namespaces, then the keeper of
+    // the namespaces, then the files.
     daemons: Vec<Daemon>,
     keeper: Keeper,
     directory: Directory,
@@ -43,15 +47,17 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// A laboratory for the program under test; `None`, said loudly, where the machine lacks something.
+    /// Opens a laboratory for the program under test. If the machine lacks something, prints a notice and
+    /// returns `None`.
     ///
     /// # Panics
-    /// When something is lacking and `BEEHIVE_REQUIRE_OVS=1`, and when the daemons do not start.
+    /// Panics if the daemons do not start, or if the machine lacks something and `BEEHIVE_REQUIRE_OVS=1` is
+    /// set.
     pub(crate) fn open(test: &str) -> Option<Self> {
         Self::open_for(test, Need::Beehive)
     }
 
-    /// A laboratory for Open vSwitch's own test controller. Otherwise as [`Lab::open`].
+    /// Same as [`Lab::open`], for Open vSwitch's test controller.
     pub(crate) fn open_for_peer(test: &str) -> Option<Self> {
         Self::open_for(test, Need::Peer)
     }
@@ -72,47 +78,48 @@ impl Lab {
         Some(lab)
     }
 
-    /// The controller program this laboratory was opened for.
+    /// Returns the path of the controller program for which this laboratory was opened.
     pub(crate) fn controller(&self) -> &Path {
         &self.controller
     }
 
-    /// A file of this laboratory.
+    /// Returns the path of a file in this laboratory's directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.0.join(name)
     }
 
-    /// What the switches have written to their log so far.
+    /// Returns the log of the switches so far.
     pub(crate) fn switch_log(&self) -> String {
         self.daemons.iter().find(|daemon| daemon.name() == SWITCH_DAEMON).map(Daemon::log).unwrap_or_default()
     }
 
-    /// Runs a program inside; it must succeed. Returns its standard output.
+    /// Runs a program inside the laboratory. The program must succeed. Returns its standard output.
     ///
     /// # Panics
-    /// When it fails or is not through in time.
+    /// Panics if the program fails or does not end in time.
     pub(crate) fn succeed(&self, words: &[&str]) -> String {
         command::succeed(&mut self.inside(words), COMMAND_LIMIT)
     }
 
-    /// Runs a program inside, whatever its outcome.
+    /// Runs a program inside the laboratory. The program may fail.
     ///
     /// # Panics
-    /// When it is not through after `limit`.
+    /// Panics if the program has not ended after `limit`.
     pub(crate) fn run(&self, words: &[&str], limit: Duration) -> Finished {
         command::run(&mut self.inside(words), limit)
     }
 
-    /// Starts a program inside that runs until it is dropped.
+    /// Starts a program inside the laboratory that runs until the returned value is dropped.
     pub(crate) fn daemon(&self, name: &str, words: &[&str]) -> Daemon {
         let words = [&["setpriv", "--pdeathsig", "KILL", "--"], words].concat();
         Daemon::start(name, &mut self.inside(&words), self.file(&format!("{name}.log")))
     }
 
-    /// `nsenter` becomes the program it starts, so that the child's id is the program's.
+    /// Returns a command that runs inside the laboratory. `nsenter` replaces itself with the program, so the
+    /// id of the child process is that of the program.
     fn inside(&self, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
-        // A controller takes settings from its environment; what it is run with here is said on its command line.
+        // A controller reads settings from its environment. Here its settings come only from its command line.
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BEEHIVE_")) {
             command.env_remove(name);
         }
@@ -139,7 +146,7 @@ impl Lab {
             ],
         );
         eventually("ovsdb-server listens", START_LIMIT, || self.file("db.sock").exists().then_some(()));
-        // One thread of each kind: several laboratories share the processors.
+        // Use one thread of each kind, because several laboratories share the processors.
         self.succeed(&["ovs-vsctl", "--no-wait", "init"]);
         self.succeed(&[
             "ovs-vsctl",
@@ -168,7 +175,7 @@ impl Lab {
     }
 }
 
-/// The process in which the namespaces live.
+/// The process that keeps the namespaces alive.
 #[derive(Debug)]
 struct Keeper(Child);
 
@@ -194,12 +201,14 @@ impl Keeper {
         keeper
     }
 
-    /// The ids of all other processes in the laboratory's network namespace, not counting those inside its hosts.
+    /// Returns the ids of all other processes in the laboratory's network namespace, except for processes inside
+    /// its hosts.
     fn inmates(&self) -> Vec<String> {
         let keeper = self.0.id().to_string();
         let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
         let (ours, outside) = (namespace(&keeper), namespace("self"));
-        // A keeper that did not get as far as a namespace of its own has no inmates: it stands among everybody else.
+        // If the keeper has failed before it got a namespace of its own, its namespace is that of the machine, and
+        // no process belongs to the laboratory.
         if ours.is_none() || outside.is_none() || ours == outside {
             return Vec::new();
         }
@@ -211,7 +220,8 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // Whatever a program inside has left behind goes first. Nothing here may panic: a test may be doing so.
+        // First kill the processes that programs inside have left behind. Nothing here may panic, because the
+        // test may already be panicking.
         for stray in self.inmates() {
             let _ = Command::new("kill").args(["-s", "KILL", &stray]).stderr(Stdio::null()).status();
         }
@@ -225,7 +235,8 @@ impl Drop for Keeper {
     }
 }
 
-/// A fresh directory, removed with all it holds. Its path is short: sockets live in it.
+/// A new directory, which is removed with its contents when this is dropped. Its path is short, because it
+/// contains sockets.
 #[derive(Debug)]
 struct Directory(PathBuf);
 

@@ -2,13 +2,14 @@
 //!
 //! | type | is |
 //! |---|---|
-//! | [`Lab`] | one private world: namespaces, a directory, Open vSwitch's two daemons |
-//! | [`Bridge`] | a switch in it, `fail-mode=secure`, that knows nothing but its controller |
+//! | [`Lab`] | a private environment: namespaces, a directory, and the two daemons of Open vSwitch |
+//! | [`Bridge`] | a switch in a lab, with `fail-mode=secure`, which forwards only as its controller says |
 //! | [`Host`] | a network namespace with one wire to a switch, an Ethernet and an IP address |
 //! | [`Controller`] | the program under test, or another one, as a process with a log |
 //! | [`Mirror`] | every OpenFlow message between one bridge and its controller, as the switch sees them |
 //!
-//! Nothing waits without a limit: commands are killed at theirs, [`eventually`] panics at its own.
+//! Every wait has a time limit: a command that exceeds its limit is killed, and [`eventually`] panics at its
+//! limit.
 
 mod bridge;
 mod command;

@@ -1,15 +1,15 @@
-//! Waiting with a limit: for something to become so, and for something to stay so.
+//! Waits, with a time limit, until a condition holds, or checks that a condition keeps holding.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Pause between two looks at something awaited.
+/// Interval at which a condition is polled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Looks until `found` yields something and returns it with the time that took.
+/// Calls `found` until it returns a value. Returns the value and the time that this took.
 ///
 /// # Panics
-/// When `limit` has passed; the message names `what`.
+/// Panics after `limit`, with a message that contains `what`.
 pub(crate) fn eventually<T>(
     what: &str,
     limit: Duration,
@@ -25,7 +25,7 @@ pub(crate) fn eventually<T>(
     }
 }
 
-/// Looks for the whole of `duration` and ends early with the first error that `look` reports.
+/// Calls `look` repeatedly for `duration`. Ends early with the first error that `look` returns.
 pub(crate) fn stays<E>(duration: Duration, mut look: impl FnMut() -> Result<(), E>) -> Result<(), E> {
     let start = Instant::now();
     loop {

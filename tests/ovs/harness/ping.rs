@@ -1,8 +1,8 @@
-//! Echo requests from a host, and what became of them.
+//! Sends echo requests from a host and checks their answers.
 //!
-//! An answer that is late is not lost: on a machine that has too much to do everything stands still now and then. `ping -c`
-//! would not know, for once it has an answer it waits for the others twice as long as that one took, and no longer: so each
-//! request is a `ping` of its own.
+//! A late answer does not count as lost, because an overloaded machine may pause for a while. `ping -c` cannot be used:
+//! once it has received an answer, it waits for the other answers only for twice the time that this answer took. Each
+//! request is therefore a separate `ping` process.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,34 +14,34 @@ use super::host::Host;
 /// Pause between two echo requests of a series.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long an answer may take; one that is not there by then is lost.
+/// Time limit for an answer, after which it counts as lost.
 const LOST: Duration = Duration::from_secs(5);
 
-/// How long is listened for answers where none are wanted.
+/// Time for which a test waits for answers if none may arrive.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Pause between two looks at what was answered.
+/// Interval at which the answers are polled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long [`Ping::try_once`] waits.
+/// Time for which [`Ping::try_once`] waits.
 const TRY_LIMIT: Duration = Duration::from_millis(200);
 
-/// What `ping` may need beyond the time it takes by design.
+/// Time that `ping` may take in addition to its timeout.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// A ping that can be sent.
+/// A ping that is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Ping<'host, 'lab> {
     from: &'host Host<'lab>,
     to: IpAddr,
 }
 
-/// Which requests of a series were answered.
+/// The result of a series of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Outcome {
-    /// Requests of the series.
+    /// Number of requests in the series.
     count: u32,
-    /// Those that were answered, by number, from 1.
+    /// The numbers of the answered requests, counted from 1.
     answered: BTreeSet<u32>,
 }
 
@@ -50,46 +50,46 @@ impl<'host, 'lab> Ping<'host, 'lab> {
         Self { from, to }
     }
 
-    /// Sends one request and waits for its answer 200 ms, no longer; whether it came.
+    /// Sends one request and waits up to 200 ms for its answer. Returns whether the answer arrived.
     pub(crate) fn try_once(&self) -> bool {
         self.one(TRY_LIMIT)
     }
 
-    /// Sends `count` requests, 200 ms apart; all must be answered.
+    /// Sends `count` requests, 200 ms apart. All of them must be answered.
     ///
     /// # Panics
-    /// When an answer is missing.
+    /// Panics if an answer is missing.
     pub(crate) fn assert_answered(&self, count: u32) {
         if let Err(what) = self.answered(count) {
             panic!("{what}")
         }
     }
 
-    /// As [`Ping::assert_answered`], with an error instead of a panic.
+    /// Same as [`Ping::assert_answered`], with an error instead of a panic.
     pub(crate) fn answered(&self, count: u32) -> Result<(), String> {
         let outcome = self.series(count, LOST);
         let all = outcome.all_answered().then_some(());
         all.ok_or_else(|| format!("{self}: {outcome:?}, all should have been answered"))
     }
 
-    /// Sends `count` requests, 200 ms apart; none may be answered.
+    /// Sends `count` requests, 200 ms apart. None of them may be answered.
     ///
     /// # Panics
-    /// When one is answered.
+    /// Panics if a request is answered.
     pub(crate) fn assert_unanswered(&self, count: u32) {
         let outcome = self.series(count, SILENCE);
         assert!(outcome.answered.is_empty(), "{self}: {outcome:?}, none should have been answered");
     }
 
-    /// Sends requests until one is answered and returns how long that took.
+    /// Sends requests until one is answered. Returns how long that took.
     ///
     /// # Panics
-    /// When `limit` has passed.
+    /// Panics if no request is answered within `limit`.
     pub(crate) fn until_answered(&self, limit: Duration) -> Duration {
         self.answered_within(limit).unwrap_or_else(|| panic!("{self}: no answer within {limit:?}"))
     }
 
-    /// As [`Ping::until_answered`]; `None` when `limit` has passed.
+    /// Same as [`Ping::until_answered`], but returns `None` if no request is answered within `limit`.
     pub(crate) fn answered_within(&self, limit: Duration) -> Option<Duration> {
         let mut talk = self.from.talk_to(self.to, &format!("{:.3}", INTERVAL.as_secs_f64()));
         let begun = Instant::now();
@@ -105,7 +105,8 @@ impl<'host, 'lab> Ping<'host, 'lab> {
         }
     }
 
-    /// Sends `count` requests and no more, each by a `ping` of its own that waits for its answer for `limit`.
+    /// Sends exactly `count` requests. Each of them is a separate `ping` process that waits up to `limit` for
+    /// the answer.
     fn series(&self, count: u32, limit: Duration) -> Outcome {
         std::thread::scope(|scope| {
             let one = |number: u32| {
@@ -120,7 +121,7 @@ impl<'host, 'lab> Ping<'host, 'lab> {
         })
     }
 
-    /// Whether one request is answered within `limit`.
+    /// Sends one request. Returns whether it is answered within `limit`.
     fn one(&self, limit: Duration) -> bool {
         let (to, seconds) = (self.to.to_string(), format!("{:.3}", limit.as_secs_f64()));
         let words = ["ping", "-n", "-q", "-c", "1", "-W", &seconds, &to];
@@ -140,7 +141,7 @@ impl std::fmt::Display for Ping<'_, '_> {
 }
 
 impl Outcome {
-    /// Whether each request was answered.
+    /// Returns whether all requests were answered.
     fn all_answered(&self) -> bool {
         self.answered.len() == self.count as usize
     }

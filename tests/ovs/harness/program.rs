@@ -1,4 +1,4 @@
-//! Finding the controller program, as fresh as the tests themselves.
+//! Finds the controller program, and ensures that it is as new as the tests.
 
 use std::env;
 use std::fs;
@@ -8,26 +8,28 @@ use std::time::Duration;
 
 use super::command;
 
-/// Names the program. Set by cargo for tests of the program's own package, and by hand to test another build.
+/// The environment variable that names the program. Cargo sets it for tests of the program's own package. Set
+/// it by hand to test another build.
 const NAMED: &str = "CARGO_BIN_EXE_beehive";
 
-/// The package and the program in it.
+/// The package that contains the program, and the name of the program.
 const PACKAGE: &str = "beehive-cli";
 const PROGRAM: &str = "beehive";
 
-/// How long building the program may take.
+/// Time limit for building the program.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
-/// The program that the environment or cargo names, else the workspace's own in this test's profile.
+/// Returns the program that the environment or cargo names, or else the program of this workspace, built with
+/// the profile of this test.
 ///
-/// Cargo builds programs for the tests of their own package only: beside any other test there is none, or an old one.
-/// So it is built here; where it is up to date that takes cargo a moment.
+/// Cargo builds a program only for the tests of the program's own package. For tests of other packages, the program
+/// may be missing or outdated, so this builds it. If it is up to date, this takes little time.
 ///
 /// # Errors
-/// What to do when there is no such program.
+/// Returns an error that says what to do if there is no such program.
 ///
 /// # Panics
-/// When it does not build: that is a failure, not missing equipment.
+/// Panics if the program does not build, because this is a failure and not missing equipment.
 pub(crate) fn controller() -> Result<PathBuf, String> {
     if let Some(named) = env::var_os(NAMED).or_else(|| option_env!("CARGO_BIN_EXE_beehive").map(Into::into)) {
         let path = PathBuf::from(named);

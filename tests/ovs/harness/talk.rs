@@ -1,4 +1,4 @@
-//! A host that pings another one all the time, and when it was answered.
+//! A host that pings another host continuously, and the times of the answers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use super::daemon::Daemon;
 
-/// How long a last answer may take.
+/// Time limit for the last answer.
 const LAST_ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// Requests that go on until [`Talk::end`].
+/// A series of requests that continues until [`Talk::end`].
 #[derive(Debug)]
 pub(crate) struct Talk {
     daemon: Daemon,
     who: String,
 }
 
-/// The moments, since 1970, at which answers came, in order; and who asked whom.
+/// The times at which answers arrived, in order, measured from 1970; and a description of the two hosts.
 #[derive(Debug)]
 pub(crate) struct Answers {
     at: Vec<Duration>,
@@ -25,7 +25,7 @@ pub(crate) struct Answers {
 }
 
 impl Talk {
-    /// The words of the command that talks to `address`, a request each `interval_s` seconds.
+    /// Returns the command that sends a request to `address` every `interval_s` seconds.
     pub(super) fn words<'a>(address: &'a str, interval_s: &'a str) -> [&'a str; 6] {
         ["ping", "-n", "-D", "-i", interval_s, address]
     }
@@ -34,13 +34,13 @@ impl Talk {
         Talk { daemon, who: format!("{from} to {to}") }
     }
 
-    /// The numbers of the requests that were answered so far.
+    /// Returns the numbers of the requests that were answered so far.
     pub(super) fn answered(&mut self) -> BTreeSet<u32> {
         self.daemon.assert_running();
         self.daemon.log().lines().filter_map(number).collect()
     }
 
-    /// Stops asking.
+    /// Stops the requests. Returns the answers.
     pub(crate) fn end(self) -> Answers {
         let Talk { mut daemon, who } = self;
         daemon.assert_running();
@@ -49,20 +49,22 @@ impl Talk {
     }
 }
 
-/// When a line of `ping -D` was written, if it tells of an answer: `[1795297137.035121] 64 bytes from ..`.
+/// Returns the time in a line of `ping -D`, if the line reports an answer: `[1795297137.035121] 64 bytes from
+/// ..`.
 fn moment(line: &str) -> Option<Duration> {
     let (seconds, rest) = line.strip_prefix('[')?.split_once(']')?;
     rest.contains("bytes from").then(|| seconds.parse().ok().map(Duration::from_secs_f64)).flatten()
 }
 
-/// The number of the request that a line of `ping` tells the answer to: `64 bytes from 10.0.0.2: icmp_seq=7 ttl=64 ..`.
+/// Returns the number of the answered request in a line of `ping`, such as `64 bytes from 10.0.0.2: icmp_seq=7 ttl=64
+/// ..`.
 fn number(line: &str) -> Option<u32> {
     let (head, rest) = line.split_once(" icmp_seq=")?;
     head.contains("bytes from").then(|| rest.split(' ').next()?.parse().ok()).flatten()
 }
 
 impl Answers {
-    /// The longest time without an answer that began or ended between two moments.
+    /// Returns the longest period without an answer that began or ended between two times.
     pub(crate) fn longest_gap(&self, from: Duration, to: Duration) -> Duration {
         let before = self.at.iter().rfind(|at| **at <= from).copied().unwrap_or(from);
         let within = self.at.iter().copied().filter(|at| *at > from && *at < to);
@@ -76,7 +78,7 @@ impl Answers {
         longest
     }
 
-    /// How long after a moment the first answer came; for ever if none did.
+    /// Returns the time from a given moment to the next answer, or the maximum duration if there was none.
     pub(crate) fn first_after(&self, from: Duration) -> Duration {
         self.at.iter().find(|at| **at >= from).map_or(Duration::MAX, |at| *at - from)
     }

@@ -12,7 +12,7 @@ fn top_and_provenance_tell_what_a_running_controller_does() {
     let load = ["bench", "openflow", "--controller", &controller.switches, "--switches", "2", "--macs", "10"];
     let load = [&load[..], &["--mode", "throughput", "--of", "1.3", "--seconds"]].concat();
 
-    // query while the load is running, because bees end with their switches
+    // query while the load is running, because bees end when their switches leave
     let mut going_on = Command::new(env!("CARGO_BIN_EXE_beehive"));
     let going_on = going_on.args(&load).arg("60").stdout(Stdio::null()).stderr(Stdio::null());
     let mut going_on = going_on.spawn().expect("starts");
@@ -83,7 +83,7 @@ fn a_proxy_of_the_environment_is_not_asked() {
     for name in ["http_proxy", "HTTP_PROXY", "ALL_PROXY"] {
         let mut asker = Command::new(env!("CARGO_BIN_EXE_beehive"));
         asker.args(["switches", "--http", &controller.http]).env(name, &place);
-        // in a thread, because a request through the proxy would not return
+        // the request runs in a thread, because it would never return if it went through the proxy
         let asked = std::thread::spawn(move || asker.output());
 
         let began = std::time::Instant::now();
@@ -209,7 +209,7 @@ fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let file = folder.file("beehive.toml", "[controller]\necho_interval_ms = 3600000\n", 0o600);
     let controller = Daemon::start(&["--config", &file]);
 
-    // more than are queried concurrently
+    // more switches than the controller queries concurrently
     let silent: Vec<_> = (1..=20).map(|datapath| connect_switch(&controller.switches, datapath)).collect();
     for datapath in [0xa1, 0xa2] {
         answer_flow_requests(connect_switch(&controller.switches, datapath));
@@ -220,7 +220,7 @@ fn switches_that_do_not_tell_their_flows_keep_the_others_from_nothing() {
     let names: Vec<_> = (1..=20).map(|datapath: u64| format!("{datapath:016x}")).collect();
     assert_eq!(flows["unread"], serde_json::json!(names));
 
-    // whether their flows are right is unknown, and that counts as drift
+    // it is unknown whether the flows of these switches are as intended, which counts as drift
     assert_eq!(run_client(&controller, &["flows", "--drift", "--switch", "1"]).0, Some(3));
     let (code, text, _) = run_client(&controller, &["flows", "--drift", "--json", "--switch", "a1"]);
     let flows: serde_json::Value = serde_json::from_str(&text).expect("JSON");

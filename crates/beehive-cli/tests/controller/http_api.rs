@@ -132,7 +132,7 @@ fn every_path_is_described_and_every_answer_is_as_described() {
         let operations = paths[path].as_object().expect("described");
         assert!(!operations.is_empty(), "{path}");
         for (method, operation) in operations {
-            // the summary is one line
+            // the summary must be a single line
             let is_summary = |words: &str| !words.is_empty() && !words.contains('\n');
             assert!(operation["summary"].as_str().is_some_and(is_summary), "{path}");
             let ask = |path: &str, host: &str| {

@@ -111,7 +111,7 @@ fn s18_by_default_only_this_machine_reaches_it() {
     let port: u16 = controller.http.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
     assert!(listening.contains(&format!(" 0100007F:{port:04X} 00000000:0000 0A")), "{listening}");
 
-    // the default port is taken, so another one is used, on loopback as well
+    // the default port is taken, so the controller uses another port, also on loopback
     let other = Daemon::with(&[]);
     assert!(other.http.starts_with("127.0.0.1:") && other.http != controller.http, "{}", other.http);
     assert!(other.get("/health", "localhost").starts_with("HTTP/1.1 200"));
@@ -136,7 +136,7 @@ fn s18_no_answer_has_a_secret_in_it() {
     let _switch = connect_switch(&controller.switches, 7);
     let shown = format!("Authorization: Bearer {SECRET}\r\n");
     for mistake in ["", "\"\"\"", "\nsecret = 5", "\nage = 1"] {
-        // all but the first time with an error next to the secret
+        // every time except the first one, there is an error next to the secret
         folder.file("beehive.toml", &text.replace("\"\n", &format!("\"{mistake}\n")), 0o600);
         for (path, method) in [
             ("/api/v1/status?sizes", "GET"),
@@ -251,7 +251,7 @@ fn s20_who_is_slow_or_many_keeps_nobody_waiting() {
         || std::fs::read_dir(format!("/proc/{}/fd", controller.child.id())).expect("Linux").count();
     let before = descriptors();
 
-    // a client that sends its head slowly is disconnected
+    // a client that sends its request head slowly is disconnected
     let mut slow = TcpStream::connect(&controller.http).expect("connects");
     slow.set_read_timeout(Some(Duration::from_millis(100))).expect("a time");
 

@@ -101,7 +101,7 @@ fn what_is_not_known_is_refused() {
     assert!(words.contains("unknown key `idle_s`"), "{words}");
     let words = with("[controller]\napps = []\n");
     assert!(words.contains(&format!("{}: [controller]: apps = [] is empty", file.display())), "{words}");
-    // values of the keys that are flags, too, name the place that they are from
+    // if a key also exists as a flag, an error about its value names the place that the value comes from
     let of = |key: &str| format!(", in `{key}`");
     for (text, why, key) in [
         ("apps = [\"hubb\"]", "unknown app `hubb`; did you mean `hub`?", "apps"),

@@ -50,7 +50,7 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
     assert!(slowest < Duration::from_secs(1), "a newcomer waited for {slowest:?}");
     assert!(grown < 64 << 20, "memory grew by {grown}");
 
-    // the remaining ones are closed by the handshake timeout
+    // the handshake timeout closes the remaining connections
     daemon.until("they are gone", Duration::from_secs(8), |daemon| daemon.metric("beehive_connections") == 0);
     drop(open);
     daemon.end()

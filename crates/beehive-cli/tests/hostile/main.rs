@@ -1,5 +1,5 @@
-//! Tests hostile switches against the controller process: it stays up, its memory is bounded, and a bystander is served
-//! meanwhile, whose latency is measured.
+//! Tests the controller process with hostile switches: it keeps running, its memory is bounded, and it serves a
+//! bystander, whose latency is measured.
 //!
 //! By default the tests are short. With `BEEHIVE_LONG=1` they have their full size: every byte changed to every other value, a
 //! minute of random bytes, 10 000 half-open connections, 10 000 000 forged addresses. The tests encode messages themselves,

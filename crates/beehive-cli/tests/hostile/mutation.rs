@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum time until the controller answers a broken message with an error and closes, or ignores it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum growth of memory, in bytes; connections that come and go need less.
+/// Maximum growth of memory, in bytes. The memory of short-lived connections stays below it.
 const GROWTH_MAX: u64 = 64 << 20;
 
 /// Returns the values that replace a byte.

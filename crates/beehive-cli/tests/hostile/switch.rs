@@ -70,7 +70,7 @@ impl Switch {
         switch
     }
 
-    /// Sends bytes. Returns `false` if the connection is closed; reading tells how it ended.
+    /// Sends bytes. Returns `false` if the connection is closed; the next read shows how it ended.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }

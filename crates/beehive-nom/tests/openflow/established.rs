@@ -1,4 +1,4 @@
-//! Tests the service of a switch that is set up.
+//! Tests how the controller serves a switch whose setup is complete.
 
 use crate::peer::{Controller, encode, eventually, frame_between, output};
 use beehive_of::any::{Echo, FlowCommand, Message};
@@ -52,8 +52,8 @@ async fn a_kept_packet_is_used_and_a_cut_off_one_is_not_sent_on() {
 }
 
 /// The largest message has 65 535 bytes. A packet that fills a packet-in also fits into a packet-out from
-/// OpenFlow 1.3 on. In 1.0, a packet-out has more overhead; there the packet is counted and not sent, and the
-/// switch is served all the same.
+/// OpenFlow 1.3 on. In 1.0, a packet-out has more overhead, so the controller counts the packet instead of
+/// sending it, and continues to serve the switch.
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_of_up_to_64_kib_are_sent_on() {
     let controller = Controller::start().await;
@@ -97,7 +97,7 @@ async fn a_silent_switch_is_given_up() {
     let mut peer = controller.join(Version::V1_0, 1).await;
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        // the answers keep the connection alive
+        // read for a while: the peer's answers keep the connection alive
         let _ = tokio::time::timeout(Duration::from_millis(20), peer.until(|_, _| None::<()>)).await;
     }
 

@@ -1,5 +1,5 @@
-//! Tests more flows at once than a switch can accept: none is lost, no switch that reads is disconnected, and
-//! the pending output is bounded.
+//! Requests more flows at once than a switch can accept: no flow is lost, no switch that reads its output is
+//! disconnected, and the pending output is bounded.
 
 use crate::peer::{Controller, Peer, eventually, no_flows};
 use beehive_nom::driver::Directory;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const ALL: u32 = limits::INTENDED_FLOWS_PER_NODE_MAX as u32;
 
-/// Returns a flow that is encoded to a message of considerable size.
+/// Returns a flow whose encoded message is large.
 fn flow(node: u64, number: u32) -> AddFlow {
     let [a, b, c, d] = number.to_be_bytes();
     let matching = FlowMatch {
@@ -88,7 +88,7 @@ async fn a_switch_that_joins_gets_as_many_flows_as_are_kept() {
         nothing_was_lost(&controller);
 
         if version == Version::V1_0 {
-            // such a switch removes all flows in the scope, so all of them must be installed again, in
+            // a switch of 1.0 removes all flows in the scope, so all of them must be installed again, in
             // batches
             let (node, owner) = (NodeId(node), Owner::named("somebody else"));
             let withdrawn = DelFlows { node, owner, scope: FlowScope::All };
@@ -97,7 +97,7 @@ async fn a_switch_that_joins_gets_as_many_flows_as_are_kept() {
             nothing_was_lost(&controller);
         }
 
-        // one more is refused, with an error to the requester
+        // one more flow is refused, and the requester gets an error
         let one_more = controller.hive.request(flow(node, ALL)).await;
         assert!(
             one_more.is_err() || version == Version::V1_0,
@@ -144,7 +144,7 @@ async fn a_switch_that_is_slow_to_read_is_not_cut_off_and_what_waits_is_bounded(
     assert_eq!(controller.directory.len(), 2);
     nothing_was_lost(&controller);
 
-    // and it is served as before
+    // and the switch is served as before
     assert!(controller.serves(&mut peer).await);
 }
 

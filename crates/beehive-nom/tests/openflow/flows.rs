@@ -1,4 +1,5 @@
-//! Tests flows over OpenFlow: read in parts, installed, confirmed, refused.
+//! Tests flows over OpenFlow: the controller reads them in parts, installs them, and handles confirmations
+//! and refusals.
 
 use crate::peer::{Controller, Peer, encode, eventually, features};
 use beehive_nom::apps::{LearningSwitch, NodeController};
@@ -162,7 +163,7 @@ async fn flows_that_are_right_are_not_touched_whatever_parts_they_come_in() {
         let again = again.await.expect("reads flows again").expect("withdraws nothing before");
         tell(&mut peer, again).await;
         let mut told: Vec<(FlowCommand, u16)> = Vec::new();
-        // the miss flow, where there is one, comes last
+        // the table-miss flow, which only 1.3 has, comes last
         let last = if version == Version::V1_3 { FlowCommand::Add } else { FlowCommand::DeleteStrict };
         while told.last().is_none_or(|(command, ..)| *command != last) {
             let next = peer.until(|m, _| match m {

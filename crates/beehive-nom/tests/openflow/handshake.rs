@@ -1,4 +1,4 @@
-//! Tests version negotiation with the messages of real switches, and the setup.
+//! Tests the version negotiation, with messages of real switches, and the setup of a switch.
 
 use crate::peer::{Controller, encode, eventually, features, ports};
 use beehive_of::any::{FlowCommand, Hello, Message, PortReason, PortState, PortStatus};

@@ -1,4 +1,5 @@
-//! Tests hostile switches: their own connections end in bounded time, and other switches are served.
+//! Tests hostile switches: their own connections end within bounded time, and other switches are still
+//! served.
 
 use crate::peer::{Controller, Peer, encode, eventually, features, frame_between};
 use beehive_core::Time;
@@ -254,7 +255,7 @@ fn every_truncation_and_every_changed_byte_is_survived() {
     }
 }
 
-/// Passes complete frames to a session, like a connection.
+/// Passes complete frames to a session, as a connection does.
 fn serve(version: Version, bytes: &[u8], seen: &mut Seen) {
     let mut session = ready(version);
     let mut frames = Frames::new(bytes);

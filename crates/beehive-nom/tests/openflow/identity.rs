@@ -67,8 +67,9 @@ async fn a_second_set_of_features_changes_nothing() {
     assert_eq!(status[0].node.as_deref(), Some("0000000000000001"));
 }
 
-/// A connection with a conflicting identity is not read without limit while the other one is probed, and its
-/// requests are not answered without limit before it is identified.
+/// While the controller probes the first connection, it reads only a bounded amount from the connection with
+/// the same identity. Before a connection is identified, the controller answers only a bounded number of its
+/// requests.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_that_floods_is_not_kept_in_memory() {
     const MEGABYTE: usize = 1 << 20;

@@ -1,5 +1,5 @@
-//! Tests messages that make no sense (S5): they are ignored and counted and change nothing, and the switch is
-//! served.
+//! Tests messages that make no sense (S5): the controller ignores and counts them, and continues to serve the
+//! switch.
 
 use crate::peer::{Controller, encode, eventually, features, ports};
 use beehive_nom::object::{AddFlow, DescribeNode, FlowMatch, FlowState, NodeId, Owner};
@@ -37,8 +37,8 @@ async fn messages_that_make_no_sense_are_ignored_and_counted() {
         let controller = Controller::start().await;
         let mut peer = controller.join(version, 1).await;
         let ours = 0xbee1 << 48 | u64::from(Owner::named("nobody").number()) << 16;
-        // removals of flows that no app tracks: of other controllers, and one of an unknown flow of this
-        // system
+        // flow-removed messages for flows that no app tracks: flows of other controllers, and an unknown flow
+        // of this controller
         let mut odd = vec![removed(0), removed(u64::MAX), removed(7)];
         // unknown ports, invalid port numbers, and an unknown reason
         odd.push(status(PortReason::Delete, 99));

@@ -97,7 +97,7 @@ pub(crate) fn frame_between(source: u8, destination: u8) -> Vec<u8> {
 
 pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
-    /// Bytes that were read and not yet processed.
+    /// Bytes that were read but not yet processed.
     pub(crate) received: FrameBuffer,
     pub(crate) version: Version,
 }
@@ -217,12 +217,13 @@ impl Peer {
         self.send(&features(version, node, 0, xid)).await
     }
 
-    /// Continues until the controller has read its flows, of which there are none, and installed its own.
+    /// Continues until the controller has read the flows of the switch, of which there are none, and has
+    /// installed its own.
     pub(crate) async fn settle(&mut self) {
         self.settle_with(no_flows()).await
     }
 
-    /// Continues like [`Peer::settle`], and reports these flows.
+    /// Like [`Peer::settle`], but reports these flows to the controller.
     pub(crate) async fn settle_with(&mut self, flows: FlowStatistics<'_>) {
         self.tell(flows).await;
         if self.version >= Version::V1_3 {
@@ -231,7 +232,7 @@ impl Peer {
         }
     }
 
-    /// Waits until the controller requests the flows, and reports these.
+    /// Waits until the controller requests the flows of the switch, and reports these flows.
     pub(crate) async fn tell(&mut self, flows: FlowStatistics<'_>) {
         let asked =
             |message: &Message<'_>, xid| matches!(message, Message::FlowStatisticsRequest(_)).then_some(xid);

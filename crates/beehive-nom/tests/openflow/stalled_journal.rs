@@ -1,6 +1,6 @@
-//! Tests a period in which nothing can be committed: no switch is disconnected, echoes are answered, memory
-//! stays bounded, and packets are shed and counted; afterwards the state is correct. The period lasts four
-//! seconds, and a minute with `BEEHIVE_LONG=1`.
+//! Tests a period in which the journal commits nothing: no switch is disconnected, echo requests are
+//! answered, memory stays bounded, and packets are shed and counted. Afterwards the state is correct. The
+//! period lasts four seconds, and a minute with `BEEHIVE_LONG=1`.
 
 use crate::peer::{Controller, Peer, encode, eventually, ports};
 use beehive_core::Hive;
@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Mutex;
 
 const SWITCHES: u64 = 4;
-/// Number of flows that are requested at each switch meanwhile.
+/// Number of flows that are requested at each switch during that period.
 const WALLS: u8 = 20;
 /// Time limit for an echo reply: a switch that waits longer turns to another controller.
 const ECHO_MAX: Duration = Duration::from_secs(2);
@@ -61,7 +61,7 @@ fn datagram(source: u8, destination: u8, payload: u64) -> Vec<u8> {
 struct Heard {
     /// Number of packet-outs with packets of hosts.
     packet_outs: AtomicU64,
-    /// Drop flows, and how often each was installed.
+    /// The drop flows, and how often each was installed.
     walls: Shared<BTreeMap<Mac, u32>>,
     /// Duration of each echo.
     echoes: Shared<Vec<Duration>>,
@@ -117,7 +117,7 @@ impl Switch {
                         _ => continue,
                     };
 
-                    // the end of the connection is noticed when reading
+                    // the next read reports the end of the connection
                     let _ = answers.lock().await.write_all(&answer).await;
                 }
 
@@ -154,8 +154,8 @@ impl Switch {
         self.say(&out).await
     }
 
-    /// Lets hosts 2 and 3 talk until their packets pass: a firewall drops all packets before it has its
-    /// rules.
+    /// Lets hosts 2 and 3 talk until their packets pass, because the firewall drops all packets until it has
+    /// its rules.
     async fn introduce_hosts(&self) {
         for number in 0..100 {
             let before = self.heard.packet_outs.load(Ordering::Relaxed);
@@ -305,7 +305,8 @@ async fn a_minute_in_which_nothing_can_be_committed() {
         let expected = [1, 2].map(|n| (Mac([2, 0, 0, 0, 0, n]), PortNo(n.into())));
 
         assert_eq!(ports, BTreeMap::from(expected));
-        // and packets are forwarded correctly: those to host 2 through one port, those to host 3 through all
+        // and packets are forwarded correctly: packets to host 2 through one port, packets to host 3 through
+        // all ports
         let before = switch.heard.packet_outs.load(Ordering::Relaxed);
         switch.packets(1, [datagram(1, 2, 1), datagram(1, 3, 1)].into_iter()).await;
         assert!(eventually(|| switch.heard.packet_outs.load(Ordering::Relaxed) == before + 2).await);
@@ -317,7 +318,8 @@ async fn a_minute_in_which_nothing_can_be_committed() {
     assert_eq!((status.dead_letters, status.mail_shed), (0, 0), "{:?}", controller.hive.dead_letters());
     controller.hive.idle().await;
 
-    // the log agrees, and only delayed messages are pending; it hears of messages without effect a little later
+    // the log agrees with the hive, and only delayed messages are pending. Messages without effect are logged a
+    // little later
     let left = || {
         let colony = LogState::replay(journal.log().iter().map(Vec::as_slice)).expect("is whole");
         let left = colony.outbox.into_values().filter(|waiting| waiting.emit.at.is_none());

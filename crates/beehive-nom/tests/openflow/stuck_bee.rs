@@ -1,4 +1,5 @@
-//! Tests a bee that is blocked for seconds: its switch still gets every service that does not need that bee.
+//! Tests a bee that is blocked for seconds: its switch still gets every service that does not depend on that
+//! bee.
 
 use crate::peer::{Controller, Peer, encode, eventually, frame_between, ports};
 use beehive_core::{App, Dict, Hive, Message, handlers};
@@ -97,7 +98,8 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
 
     let app = |name: &str| controller.hive.status().apps.into_iter().find(|app| app.name == name).unwrap();
     controller.hive.emit(Stick { node: NodeId(7), for_ms: STUCK.as_millis() as u64 }).await;
-    // block it on a thread of the hive: the driver must find the bee busy, rather than run it itself
+    // block the bee on a thread of the hive, so that the driver finds the bee busy instead of running it
+    // itself
     assert!(eventually(|| app("sticky").handlers[1].messages == 1).await);
     let Peer { stream, .. } = peer;
     let (mut read, mut write) = stream.into_split();
@@ -144,7 +146,7 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
     let grown = most.saturating_sub(before);
     assert!(bytes > 200_000_000 && grown < 64_000_000, "{bytes} bytes sent, memory grew by {grown}");
 
-    // after it is unblocked, every packet is handled or counted
+    // after the bee is unblocked, every packet is either handled or counted as shed
     assert!(
         eventually(|| {
             let totals = controller.directory.totals();

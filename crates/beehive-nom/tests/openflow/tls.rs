@@ -1,4 +1,4 @@
-//! Tests switches over TLS, untrusted ones (row S22 of the threats), and access lists.
+//! Tests switches over TLS, untrusted switches (row S22 of the threats), and access lists.
 
 use crate::peer::{Controller, Peer, encode, eventually, features, no_flows};
 use beehive_core::Hive;
@@ -155,7 +155,8 @@ async fn connect(controller: &Controller, ours: &Authority, identity: Option<&Id
     let (mut far, _) = bridge.accept().await.unwrap();
 
     tokio::spawn(async move {
-        // refused or closed: the near end sees the end of the stream
+        // if the controller refuses or closes the connection, the other end of this task's stream sees the
+        // end of the stream
         let Ok(mut tls) = TlsConnector::from(Arc::new(config)).connect(name, stream).await else { return };
         let _ = tokio::io::copy_bidirectional(&mut tls, &mut far).await;
     });
@@ -180,7 +181,7 @@ async fn a_switch_that_is_trusted_is_served() {
     peer.join(Version::V1_3, 7).await;
     assert!(world.controller.serves(&mut peer).await);
 
-    // more than a TLS record and the internal buffer hold
+    // send more than a TLS record and the internal buffer can hold
     for _ in 0..300 {
         peer.send(&[&[4, 2, 0x10, 0, 0, 0, 0, 1][..], &[7; 0x1000 - 8]].concat()).await;
     }
@@ -245,7 +246,7 @@ async fn plain_words_to_a_tls_port_are_refused_and_never_answered_plainly() {
         let mut answer = Vec::new();
         let end = tokio::time::timeout(Duration::from_secs(3), stream.read_to_end(&mut answer)).await;
         assert!(end.is_ok(), "it stays open");
-        // at most a TLS alert, and nothing of OpenFlow
+        // the controller sends at most a TLS alert, and nothing of OpenFlow
         assert!(answer.first().is_none_or(|kind| *kind == 21), "{answer:?}");
     }
 
@@ -276,7 +277,7 @@ async fn versions_of_tls_that_are_broken_are_refused() {
 async fn a_handshake_that_stalls_is_given_up() {
     let world = World::new(false, Access::default()).await;
     let began = Instant::now();
-    // nothing; the start of a client hello; a complete record with a part of one
+    // nothing; the start of a client hello; a complete record that contains only a part of a client hello
     for start in [&[][..], &[0x16, 3, 1], &[0x16, 3, 1, 0, 4, 1, 0, 1, 0]] {
         let mut stream = TcpStream::connect(world.controller.address).await.unwrap();
         stream.write_all(start).await.unwrap();

@@ -1,5 +1,5 @@
-//! Generates the attacks of hosts behind one port: each row of the table of threats (S9 to S17) as an endless
-//! sequence of messages.
+//! Generates the attacks of hosts behind one port: for each row of the table of threats (S9 to S17), an
+//! endless sequence of messages.
 
 use crate::timed_connection::{datagram, packet_in};
 use beehive_nom::apps::discovery::{Probe, ProbeKey};
@@ -13,7 +13,7 @@ const PORT: u32 = 1;
 /// The host at port 4 whose address is spoofed.
 pub(crate) const VICTIM: u8 = 7;
 
-/// An attack and its generator: returns the `n`-th message.
+/// An attack, and the generator of its messages, which returns the `n`-th message.
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     pub(crate) message: fn(u64) -> BytesMut,
@@ -108,7 +108,8 @@ fn flow(n: u64) -> BytesMut {
     packet_in(PORT, &packet)
 }
 
-/// Returns events of a port that goes down and comes up, with packets of its hosts in between.
+/// Returns the `n`-th event of a port that repeatedly goes down and comes up, with packets of its hosts in
+/// between.
 fn join_and_leave(n: u64) -> BytesMut {
     let state = match n % 40 {
         0 => PortState(PortState::LINK_DOWN),

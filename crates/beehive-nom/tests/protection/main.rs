@@ -1,5 +1,6 @@
-//! Measures the service under attack: packets of hosts at other ports and switches, and echoes, take at most
-//! twice as long as without it. This is a program of its own, and its tests run one at a time.
+//! Measures the service under attack: answers to packets of hosts at other ports and switches, and echo
+//! replies, take at most twice as long as without the attack. These tests are a separate program and run one
+//! at a time.
 
 #[path = "../openflow/peer.rs"]
 #[allow(dead_code)] // the half of it that is not needed here
@@ -35,8 +36,9 @@ const QUESTIONS: usize = 200;
 /// Serializes the tests, so that they do not disturb each other's measurements.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Returns the minimum, over all measurements, of the 99th percentile of each. Taking the minimum is sound: other
-/// load only makes a measurement longer, while the flood affects every measurement of an attack.
+/// Returns the smallest 99th percentile of all measurements. Other load on the machine only lengthens some of the
+/// measurements, while the flood affects every measurement of an attack, so the minimum shows the effect of the
+/// flood.
 fn percentile_99(times: &[Duration]) -> Duration {
     let turn = |times: &[Duration]| {
         let mut times = times.to_vec();
@@ -47,20 +49,20 @@ fn percentile_99(times: &[Duration]) -> Duration {
 }
 
 /// The measured services: packets at another port and at another switch, and echoes of the attacked switch
-/// and of the other one.
+/// and of the other switch.
 const WHAT: [&str; 4] = ["another port", "another switch", "its own echo", "another switch's echo"];
 
-/// Maximum factor by which measurements are extended before a service counts as too slow: other load on the
-/// machine comes and goes, while the effect of an attack stays.
+/// Maximum factor by which the measurements are extended before a service counts as too slow. Other load on
+/// the machine comes and goes, while the effect of an attack stays.
 const LONGER: usize = 30;
 
-/// Maximum fraction of processor time that other programs may use for a factor of two to be meaningful: above
-/// it, all programs wait for processors, attacked or not.
+/// Maximum fraction of processor time that other programs may use. Above it, all programs wait for
+/// processors, with or without an attack, so a factor of two is not meaningful.
 const OTHERS_MAX: f64 = 0.1;
-/// Maximum delay that is accepted when other programs use more.
+/// Maximum delay that is accepted if other programs use a larger fraction.
 const BESIDE_OTHERS_MAX: Duration = Duration::from_millis(10);
 
-/// Times requests without and with an attack, alternately; `during` is the total time with it.
+/// Times requests alternately without and with an attack.
 async fn service(flooded: &mut Line, bystander: &mut Line, on: &AtomicBool, turns: usize) -> Measured {
     let mut measured = Measured::default();
     let before = Spent::now();
@@ -157,7 +159,7 @@ async fn a_flood_from_one_port_leaves_the_others_their_service() {
     let measured = service(&mut flooded, &mut bystander, &on, TURNS).await;
     flooding.abort();
 
-    // the requests of the measurements do not count as flood
+    // the requests of the measurements are not part of the flood
     let questions = 2 * measured.questions();
     let ins = (controller.directory.totals().packet_ins - before).saturating_sub(questions);
     let rate = ins as f64 / measured.during.as_secs_f64();

@@ -12,7 +12,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::MissedTickBehavior;
 
-/// Marks a request; its number follows at the end of the frame.
+/// The mark of a request. The number of the request follows at the end of the frame.
 const MARK: [u8; 4] = *b"ask:";
 
 /// Returns a datagram with this payload between the hosts with these numbers.
@@ -79,7 +79,7 @@ impl Line {
         });
 
         let mut line = Line { write: Arc::new(Mutex::new(write)), answers, asked: 0 };
-        // make the hosts at ports 2 and 3 known; a firewall drops all packets before it has its rules
+        // make the hosts at ports 2 and 3 known. The firewall drops all packets until it has its rules
         for (from, to) in [(2, 3), (3, 2), (2, 3), (3, 2)] {
             let mut tries = 0;
             while tokio::time::timeout(Duration::from_millis(200), line.ask(from, to)).await.is_err() {

@@ -31,8 +31,9 @@ impl Drop for Sleeper {
 }
 
 impl Clock {
-    /// Creates a stopped clock for the current runtime, which also runs the handlers. A handler on another
-    /// thread could be in the middle of a turn, which keeps the time of its start, while the clock advances.
+    /// Creates a stopped clock for the current runtime, which also runs the handlers. If handlers ran on
+    /// another thread, the clock could advance in the middle of a turn, and the turn would continue with the
+    /// time of its start.
     pub(crate) fn start() -> Arc<Clock> {
         Self::new(false)
     }
@@ -95,10 +96,10 @@ impl Platform for Clock {
         }
     }
     fn spawn_thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) {
-        // not needed: handlers do not block for long here, so no watchdog is required
+        // the watchdog is not started, because handlers do not block for long here
     }
     fn random(&self) -> u64 {
-        // a different value each time, as in successive runs of a hive
+        // each call returns a different value, as in successive runs of a hive
         static NEXT: AtomicU64 = AtomicU64::new(7);
         NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }

@@ -26,7 +26,7 @@ pub(crate) struct Lab {
     pub(crate) switch: SimulatedSwitch,
 }
 
-/// Waits until nothing is in flight: no timer is due, no switch has messages for its driver, no driver is
+/// Waits until no work is in flight: no timer is due, no switch has messages for its driver, no driver is
 /// busy, and the hive is idle.
 pub(crate) async fn settled(clock: &Clock, hive: &Hive, switches: &[&SimulatedSwitch]) {
     let said = || switches.iter().map(|switch| switch.upcalls_total()).sum::<u64>();
@@ -38,7 +38,7 @@ pub(crate) async fn settled(clock: &Clock, hive: &Hive, switches: &[&SimulatedSw
 
         // a driver may have handled the last answers, which may have caused new messages
         quiet(switches).await;
-        // tasks that wait for timers were notified of new ones, and look at the clock when they are polled
+        // tasks that wait for timers were notified of new timers, and check the clock when they are polled
         for _ in 0..4 {
             tokio::task::yield_now().await
         }
@@ -105,8 +105,8 @@ impl Lab {
         self.switch.ports().iter().filter_map(|port| out(port.number)).collect()
     }
 
-    /// Sends frames both ways, twice; the second time they are forwarded by flows. Returns whether all
-    /// arrived.
+    /// Sends frames in both directions, twice. The second time, flows forward the frames. Returns whether all
+    /// frames arrived.
     pub(crate) async fn ping(&self, a: Host, b: Host) -> bool {
         let mut worked = true;
         for _ in 0..2 {

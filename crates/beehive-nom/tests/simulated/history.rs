@@ -1,6 +1,6 @@
-//! Checks that the apps, running on all cores while their bees are merged and moved, behave as a single bee
-//! would: given random messages and the traffic of a small network, in memory and on a journal that refuses
-//! entries and crashes.
+//! Checks that the apps behave as a single bee would, although they run on all cores while their bees merge
+//! and move. The input is random messages and the traffic of a small network. The hive runs in memory, and on
+//! a journal that refuses entries and crashes.
 
 use crate::random::SeededRng;
 use beehive_core::journal::LogState;

@@ -1,5 +1,5 @@
-//! Runs every handler of this crate on a journal that commits late, in batches, and refuses entries, and that
-//! crashes and is replayed from its bytes, while bees are moved and merged. The results must be those without
+//! Runs every handler of this crate, while bees move and merge, on a journal that commits late and in
+//! batches, refuses entries, crashes, and is replayed from its bytes. The results must be the same as without
 //! a journal.
 
 use crate::clock::Clock;
@@ -48,7 +48,7 @@ impl World {
     fn start(apps: Builder) -> World {
         let clock = Clock::start();
         let hive = apps.platform(clock.clone()).seed(42).start().unwrap();
-        // the last one does not know owners
+        // the last switch does not support owners of flows
         let switch = |n| SimulatedSwitch::new(&hive, NodeId(n), PORTS, n != SWITCHES);
         let switches = (1..=SWITCHES).map(switch).collect();
         World { clock, hive, switches }
@@ -210,8 +210,8 @@ async fn same_as_without(apps: fn() -> Builder, seed: u64, steps: usize) {
 
     assert!(journal.refused() > 0, "nothing was refused: nothing is shown");
 
-    // and the log agrees, which hears of messages without effect a little later. Only a delayed message is left: the
-    // check whether a switch reports its flows
+    // the log agrees with the hive. Messages without effect are logged a little later. Only a delayed message is
+    // left: the check whether a switch has reported its flows
     let mut colony = LogState::default();
     let undelayed = |colony: &LogState| colony.outbox.values().any(|waiting| waiting.emit.at.is_none());
     for _ in 0..500 {
@@ -246,7 +246,7 @@ async fn a_hub_is_the_same_on_a_journal() {
 /// A drop flow: its node and number.
 type Wall = (NodeId, u64);
 
-/// Facts that are certain from the previous runs.
+/// Facts that previous runs have established.
 #[derive(Default)]
 struct Known {
     /// Intended flows that were acknowledged as added (true) or deleted (false).
@@ -262,7 +262,8 @@ fn port_of(host: u64) -> PortNo {
 /// Number of rounds of frames and requests in a run.
 const ROUNDS: u64 = 60;
 
-/// Runs the hive once: checks that all certain facts hold, works, and crashes at a random moment.
+/// Runs the hive once: checks that all established facts hold, does some work, and crashes at a random
+/// moment.
 async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let mut chance = SeededRng::new(seed * 1_000 + life);
     let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
@@ -270,7 +271,8 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let world = World::start(learning().journal(journal.clone(), colony));
     let mut order: Vec<_> = world.switches.iter().collect();
 
-    // so that their drivers have other addresses than in the previous run
+    // connect the switches in another order, so that their drivers have other addresses than in the previous
+    // run
     order.rotate_left((life % SWITCHES) as usize);
     order.into_iter().for_each(SimulatedSwitch::connect);
     world.settled().await;
@@ -334,7 +336,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
             }));
         }
         for one in 0..5 {
-            // a new host: its only packet is either answered and committed, or neither
+            // a new host sends its only packet. The packet is either both answered and committed, or neither
             let host = life * 1_000 + round * 5 + one;
             let payload = [round.to_be_bytes(), chance.below(u64::MAX).to_be_bytes()].concat();
             let data = frame(Mac::BROADCAST, mac(host), Tag::Untagged, &payload);
@@ -348,7 +350,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
         }
     }
 
-    // anything visible outside was committed before
+    // everything that is visible outside was committed before
     for switch in &world.switches {
         let sent = switch.ports().iter().flat_map(|port| switch.sent(port.number)).collect::<Vec<_>>();
         known.hosts.extend(sent.iter().filter_map(|data| frames.get(data).copied()))

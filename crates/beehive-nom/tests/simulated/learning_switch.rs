@@ -42,7 +42,7 @@ async fn a_host_that_moved_is_reachable_after_its_first_packet() {
         assert_eq!(lab.send(a, b.mac).await, [2], "nobody knows yet");
         assert_eq!(lab.send(moved, a.mac).await, [1]);
         assert_eq!(lab.send(a, b.mac).await, [3], "its first packet told");
-        // and back again: the flows of its old port must not hide it
+        // and the host moves back: the flows of its previous port must not hide it
         assert_eq!(lab.send(b, a.mac).await, [1]);
         assert_eq!(lab.send(a, b.mac).await, [2]);
     }
@@ -74,8 +74,8 @@ async fn addresses_age_but_not_while_a_flow_leads_to_them() {
     lab.pass(95).await;
     assert_eq!(lab.send(a, b.mac).await, [2]);
 
-    // the flow lives for 50 seconds, and so does the entry of b, although b has been silent for longer than
-    // the age
+    // the flow lives for 50 seconds. So does the entry of b, although b has been silent for longer than the
+    // maximum age
     lab.pass(40).await;
     let c = host(3, 3);
     assert_eq!(lab.send(c, b.mac).await, [2], "b is known as long as a flow leads to it");

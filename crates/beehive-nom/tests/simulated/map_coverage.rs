@@ -1,6 +1,6 @@
-//! Checks the derived maps of this crate's handlers: over random messages and states, every cell that a
-//! handler touches is in its map, by dictionary and key, before dictionaries are fused. A wrong map proves
-//! that the check works.
+//! Checks the derived maps of this crate's handlers: for random messages and states, the map contains every
+//! cell that the handler touches, by dictionary and key, before dictionaries are fused. An app with a wrong
+//! map proves that the check works.
 
 use crate::random::SeededRng;
 use beehive_core::__private::{Each, Tick};
@@ -138,7 +138,7 @@ pub(crate) fn up(number: PortNo) -> Port {
 struct Tally {
     runs: u64,
     dropped: u64,
-    /// For each dictionary in the map: the number of runs in which the handler needed it.
+    /// For each dictionary in the map, the number of runs in which the handler needed it.
     needed: BTreeMap<String, u64>,
 }
 
@@ -169,7 +169,8 @@ impl<A: Handlers> Oracle<A> {
         let touched = record(&mut self.app, &message);
         assert!(covers(&mapped, &touched), "{handler}: mapped {:?}, touched {touched:?}", mapped.words);
 
-        // the check works: without any one of the needed cells, it reports an error
+        // to prove that the check works, remove each of the needed cells in turn: the check must report an
+        // error
         let tally = self.tallies.entry(handler).or_default();
         for (at, word) in mapped.words.iter().enumerate() {
             let mut seeded: Mapped = mapped.clone();

@@ -110,7 +110,7 @@ async fn who_comes_back_touches_nothing_that_is_right() {
         assert!(lab.ping(a, b).await);
         assert_eq!(lab.packet_ins(), before, "good flows go on");
 
-        // and nothing is left to do
+        // and a second reconciliation has nothing to do
         lab.hive.request(VerifyFlows { node: NODE }).await.expect("is there");
         lab.settled().await;
         let expected = Reading { withdrawn: 0, ..expected };
@@ -186,7 +186,7 @@ async fn what_was_heard_since_goes_before_what_a_flow_says() {
     let moved = Host { port: PortNo(3), ..b };
 
     assert!(lab.ping(moved, a).await);
-    // as if the withdrawal had been lost
+    // reinstall the old flows, as if their withdrawal had been lost
     old.iter().for_each(|flow| lab.switch.install_leftover(flow));
     lab.verify().await;
     assert_eq!(lab.reading().await.soft, 3);
@@ -214,7 +214,7 @@ async fn flows_through_a_port_that_died_meanwhile_go() {
 async fn an_address_is_kept_as_long_as_a_flow_that_was_found_may_live() {
     let lab = Lab::learning("[learning-switch]\nage_s = 20", true).await;
     let (a, b, c) = (host(1, 1), host(2, 2), host(3, 3));
-    // made with other settings
+    // these flows were made with other settings
     for (from, to) in [(a, b), (b, a)] {
         lab.switch.install_leftover(&learned(from, to).hard(Duration::from_secs(100)).flow);
     }
@@ -242,7 +242,7 @@ async fn what_is_taken_away_is_back_within_the_minute_or_at_once() {
     lab.pass(60).await;
     assert_eq!(lab.flows(), [wall(1).flow]);
 
-    // replaced by another system
+    // another controller has replaced the flow
     lab.switch.install_foreign(&Flow { actions: Actions::One(Action::Output(PortNo(2))), ..wall(1).flow });
     lab.verify().await;
     assert_eq!(lab.flows(), [wall(1).flow]);
@@ -334,15 +334,15 @@ async fn what_waits_goes_on_waiting_until_the_first_reading_is_over() {
     io.flush().await;
     lab.settled().await;
 
-    // the switch has confirmed these by now; those from before may already be correct
+    // the switch has confirmed the flows of the first batch by now. Flows from before may already be correct
     assert_eq!(installed() - before, limits::FLOWS_PER_BATCH_MAX);
     lab.pass(4).await;
     assert_eq!(lab.flows().len(), 50 + usize::from(count));
     assert!(lab.states().await.iter().all(|state| *state == FlowState::Confirmed));
 }
 
-/// More commands arrive than the inbox of a driver holds. The excess is lost, and the switch ends up with the
-/// right flows all the same.
+/// More commands arrive than the inbox of a driver can hold. The excess commands are lost, but the switch
+/// ends up with the correct flows.
 #[tokio::test]
 async fn commands_that_were_lost_leave_nothing_wrong() {
     for knows_owners in [true, false] {
@@ -365,8 +365,8 @@ async fn commands_that_were_lost_leave_nothing_wrong() {
             lab.hive.idle().await
         }
 
-        // commands from now on are lost: an intended flow, the withdrawal of another one, and that of the
-        // flows to a moving host
+        // commands from now on are lost: an intended flow, the withdrawal of another flow, and the withdrawal
+        // of the flows to a host that moves
         lab.hive.request(wall(4)).await.expect("is taken");
         let AddFlow { flow, .. } = wall(1);
         let scope = FlowScope::Exactly(flow.priority, flow.matching);
@@ -422,7 +422,7 @@ async fn a_switch_that_does_not_tell_is_set_up_whoever_asks_again_meanwhile() {
 }
 
 /// Apps receive `NodeJoined` at the same time as the node controller, and may be slower than the switch is to
-/// report its flows. A flow that blocks packets must not be missing until then.
+/// report its flows. Until then, a flow that blocks packets must not be missing.
 #[tokio::test]
 async fn what_an_app_wants_late_is_not_taken_away_meanwhile() {
     let lab = Lab::learning("", true).await;
@@ -438,7 +438,7 @@ async fn what_an_app_wants_late_is_not_taken_away_meanwhile() {
 }
 
 impl Lab {
-    /// Starts a controller that knows nothing of the flow that its switch already has.
+    /// Starts a controller that does not know the flow that its switch already has.
     async fn restarted_over(settings: &str, knows_owners: bool, flow: &Flow) -> Lab {
         let lab = Lab::learning(settings, knows_owners).await;
         lab.away().await;
@@ -448,7 +448,7 @@ impl Lab {
     }
 }
 
-/// The flow drops what comes in on port 3, and no app adopts it.
+/// Returns a flow that drops the packets that arrive at port 3. No app adopts it.
 fn ban() -> AddFlow {
     let matching = FlowMatch { port: Some(PortNo(3)), ..FlowMatch::ANY };
     AddFlow::new(NODE, Owner::named("guard"), matching, Actions::None)
@@ -463,7 +463,7 @@ async fn a_soft_flow_that_no_app_adopts_lives_as_long_as_it_was_given_over_a_rec
         lab.want(&hard).await;
         lab.want(&idle).await;
 
-        // longer than the period of the reads
+        // wait longer than the interval between two reads of the flows
         lab.pass(70).await;
         lab.away().await;
         lab.pass(5).await;
@@ -554,7 +554,8 @@ async fn a_soft_flow_is_not_withdrawn_by_a_report_from_before_it() {
         assert!(lab.reading().await.complete);
         assert_eq!(lab.flows(), soft);
 
-        // what no app has requested is withdrawn, unless nothing is known about what was sent meanwhile
+        // flows that no app has requested are withdrawn, unless the controller no longer knows which flows it
+        // has sent in the meantime
         let known = u64::from(usize::from(sent_meanwhile) < limits::RENEWED_FLOWS_PER_NODE_MAX);
         assert_eq!(lab.reading().await.withdrawn, known);
     }

@@ -1,5 +1,5 @@
-//! Tests a hive that is behind: packets wait for a short time and are then shed, fairly by port; nothing else
-//! is shed.
+//! Tests an overloaded hive: packets wait for a short time and are then shed fairly by port. Nothing else is
+//! shed.
 
 use crate::clock::Clock;
 use crate::harness::settled;
@@ -35,7 +35,7 @@ struct Slow {
 /// The node of the blocked bee, the channel that announces the block, and the channel that ends it.
 type Held = (NodeId, Sender<()>, Receiver<()>);
 
-/// Channels of blocked bees; a handler has no other connection to the test.
+/// Channels of blocked bees. They are in a static, because a handler has no other connection to the test.
 static HOLD: std::sync::Mutex<Vec<Held>> = std::sync::Mutex::new(Vec::new());
 
 #[handlers]
@@ -202,7 +202,8 @@ async fn a_port_that_floods_takes_nothing_from_one_that_does_not() {
     assert!(bench.counters().packet_ins_shed > 290_000);
 }
 
-/// Otherwise a flood through a link would make it look dead, and a correct tree would be torn down.
+/// If probes were shed, a flood through a link would make the link appear to be down, and the flood tree
+/// would be torn down.
 #[tokio::test]
 async fn a_flood_through_a_port_sheds_none_of_its_probes() {
     let bench = Bench::start(6).await;

@@ -1,5 +1,5 @@
-//! Checks embedded messages: they must have the version of the outer message, and are checked as strictly as
-//! it is.
+//! Checks embedded messages: they must have the same version as the outer message, and are checked as
+//! strictly as the outer message.
 
 use beehive_of::message::*;
 use beehive_of::{Answer, Error, ErrorKind, Frame, Version};

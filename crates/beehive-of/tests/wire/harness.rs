@@ -72,8 +72,9 @@ pub(crate) fn round_trip(bytes: &[u8]) {
                     message::Message::compose(&tree, &mut out)
                         .unwrap_or_else(|error| panic!("{error}: {tree}"));
 
-                    // If the padding is zero, the tree contains everything except the wildcarded fields in
-                    // the fixed matches of 1.0 and 1.1, and whether the sender omitted the final padding.
+                    // If the padding is zero, the tree contains everything with two exceptions: the
+                    // wildcarded fields in the fixed matches of 1.0 and 1.1, and whether the sender omitted
+                    // the final padding.
                     if version >= Version::V1_2 && out.len() == once.len() {
                         assert_eq!(&out[..], &once[..], "{tree}");
                     }

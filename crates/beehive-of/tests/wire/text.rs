@@ -421,7 +421,7 @@ fn a_translation_of_no_end_or_of_both_is_told_as_it_is() {
         let tracked = ConnectionTracking { actions: (&nat).into(), ..ConnectionTracking::default() };
         let actions = [Action::Experimenter(Extended::Nicira(NiciraAction::ConnectionTracking(tracked)))];
         assert_eq!(beehive_of::text::show_actions(&(&actions).into(), Version::V1_3).to_string(), told);
-        // Both switches and our parser refuse all of these flags, except the empty set.
+        // Both Open vSwitch and our parser refuse all of these sets of flags, except the empty set.
         let read = Flow::parse(&format!("ip actions={told}"), Version::V1_3).is_ok();
         assert_eq!(read, flags == NatFlags::default(), "{told}");
     }

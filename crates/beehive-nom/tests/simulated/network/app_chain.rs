@@ -1,5 +1,5 @@
-//! Tests firewall, learning switch, hosts and discovery on the same packet: it gets one answer, and the
-//! firewall's if denied.
+//! Tests firewall, learning switch, hosts and discovery on the same packet: each packet gets exactly one
+//! answer, which is the firewall's answer if the packet is denied.
 
 use super::harness::{Host, Network, host};
 use beehive_nom::apps::firewall::{Policy, SetPolicy, Verdict};

@@ -71,8 +71,8 @@ async fn answers_pass_and_the_switch_forwards_what_is_open_alone() {
     assert_eq!(network.send(A, &A.udp(5000, B, 81)).await, NOWHERE);
 }
 
-/// Any router may report that a packet was undeliverable, but only to its sender: otherwise, ICMP errors
-/// would bypass all rules.
+/// Any router may report that a packet was undeliverable, but only to the sender of the packet. Otherwise,
+/// ICMP errors would bypass all rules.
 #[tokio::test]
 async fn failures_are_told_to_whoever_sent_what_failed() {
     let network = behind(RULES).await;
@@ -89,7 +89,8 @@ async fn failures_are_told_to_whoever_sent_what_failed() {
     assert_eq!(network.send(B, &B.failure(A, &A.udp(5001, B, 80))).await, NOWHERE, "another conversation");
 }
 
-/// Later fragments carry no ports: they pass between hosts with an open conversation of the same protocol.
+/// Later fragments of a packet carry no ports. They pass between hosts that have an open conversation of the
+/// same protocol.
 #[tokio::test]
 async fn fragments_pass_where_a_conversation_may_be_theirs() {
     let network = behind(RULES).await;
@@ -112,7 +113,7 @@ async fn fragments_pass_where_a_conversation_may_be_theirs() {
     assert_eq!(network.send(A, &other.into()).await, NOWHERE);
 }
 
-/// A flapping port has its own flows withdrawn repeatedly; conversations at other ports are not affected.
+/// The flows of a flapping port are withdrawn repeatedly. Conversations at other ports are not affected.
 #[tokio::test]
 async fn conversations_end_with_the_flow_that_they_follow_and_with_no_other() {
     let network = behind(RULES).await;
@@ -289,7 +290,7 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     assert_eq!(network.send(B, &answer).await, TO_A);
     assert_eq!(network.counters(1).packet_outs, before, "packets came up");
 
-    // it may have been wired differently meanwhile
+    // the switch may be wired differently when it connects again
     network.switch(1).disconnect();
     network.settled().await;
     network.switch(1).connect();
@@ -300,7 +301,7 @@ async fn flows_of_what_is_open_stay_and_others_go_when_the_switch_tells_its_flow
     assert_eq!(network.send(B, &answer).await, TO_A, "and it is still open");
 }
 
-/// Every switch on the path applies its own rules, and sees both directions.
+/// Every switch on the path applies the rules by itself, and sees both directions.
 #[tokio::test]
 async fn conversations_over_shortest_paths_pass_every_switch_on_the_way() {
     let ring = [((1, 1), (2, 2)), ((2, 1), (3, 2)), ((3, 1), (4, 2)), ((4, 1), (1, 2))];
@@ -374,14 +375,14 @@ async fn a_conversation_that_passes_a_switch_twice_is_forwarded_by_the_switch_al
     round().await;
     assert_eq!(network.counters(1).packet_outs, before, "packets still come up");
 
-    // all of these flows end with the rule
+    // when the rule is removed, all of these flows are withdrawn
     let nothing = Policy { rules: Vec::new(), default: Verdict::Deny };
     network.hive.request(SetPolicy(nothing)).await.expect("is taken");
     network.settled().await;
     assert!(open(&network).is_empty(), "{:?}", open(&network));
 }
 
-/// Frames that hide a conversation that no rule allows.
+/// Frames in which a conversation is hidden that no rule allows.
 #[tokio::test]
 async fn what_is_wrapped_is_what_is_in_it() {
     use etherparse::PacketBuilder;

@@ -127,7 +127,7 @@ impl Network {
 
     /// Waits for all known work. Returns whether it caused no further work.
     async fn rests(&self) -> bool {
-        // tasks that were woken may have to look at the clock first
+        // tasks that were woken may have to check the clock first
         tokio::task::yield_now().await;
         self.clock.settled().await;
         let before = self.progress();
@@ -167,7 +167,7 @@ impl Network {
         self.settled().await
     }
 
-    /// Sends a frame from `from`. Returns how often it came out of each port without a wire.
+    /// Sends a frame from `from`. Returns how often the frame came out of each port that has no wire.
     pub(crate) async fn send(&self, from: Host, data: &Bytes) -> Vec<(u64, u32, usize)> {
         self.clear();
         self.switch(from.node).receive(PortNo(from.port), data.clone());
@@ -182,7 +182,7 @@ impl Network {
         }
     }
 
-    /// Returns how often `data` came out of each port, except into wires.
+    /// Returns how often `data` came out of each port that has no wire.
     pub(crate) fn arrived(&self, data: &Bytes) -> Vec<(u64, u32, usize)> {
         let mut arrived = Vec::new();
         for switch in &self.switches {

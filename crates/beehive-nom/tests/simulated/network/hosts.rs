@@ -115,7 +115,7 @@ async fn a_host_that_moved_is_reached_in_its_new_place_and_its_flows_are_gone() 
 
     let old = network.switch(3).flows();
     assert!(!old.iter().any(|flow| flow.matching.destination == Some(c.mac())), "{old:?}");
-    // and back
+    // and the host moves back
     network.pass(12).await;
     assert!(network.reaches(c, a).await);
     network.pass(12).await;
@@ -135,7 +135,7 @@ async fn a_host_that_impersonates_one_that_answers_is_not_believed() {
         network.switch(4).receive(PortNo(6), thief.arp(c));
         network.settled().await;
 
-        // it is probed at its old port, and answers
+        // the controller probes the host at its old port, and the host answers
         let asked = network
             .switch(1)
             .sent(PortNo(7))
@@ -229,8 +229,8 @@ async fn a_link_that_dies_takes_its_flows_with_it_and_packets_find_another_way()
     }
 }
 
-/// A DHCP grant assigns an address to a host, and any host can send one. It must not displace the addresses
-/// that the host itself announced: these are used to probe it.
+/// Any host can send a DHCP grant, which assigns an address to another host. Grants must not displace the
+/// addresses that the host itself has announced, because the controller uses these to probe the host.
 #[tokio::test]
 async fn forged_grants_do_not_make_a_host_forgotten_by_its_address() {
     let network = ring().await;
@@ -296,7 +296,8 @@ async fn who_was_heard_on_a_port_is_not_there_when_a_link_is() {
     assert_eq!(known(&network, far).await, None);
 }
 
-/// Otherwise packets would miss in the middle of a path, switch after switch.
+/// The flow of the first switch of a path must expire first. Otherwise packets would match no flow in the
+/// middle of the path, at one switch after the other.
 #[tokio::test]
 async fn flows_end_first_where_a_path_begins() {
     let network = ring().await;

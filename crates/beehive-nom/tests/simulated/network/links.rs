@@ -163,7 +163,7 @@ async fn changes_with_late_answers(delay: usize) -> (usize, u64) {
     (links.len(), changes)
 }
 
-/// An overloaded machine takes seconds to process a probe. Existing links must survive that.
+/// An overloaded machine takes seconds to process a probe. Existing links must survive such a delay.
 #[tokio::test]
 async fn links_stay_when_answers_are_late() {
     assert_eq!(changes_with_late_answers(2).await, (2, 2));
@@ -196,7 +196,7 @@ async fn forged_and_replayed_probes_make_no_link() {
     }
 
     assert_eq!(links(&network).await, []);
-    // an old one
+    // an old probe, replayed
     network.pass(25).await;
     switch.receive(PortNo(1), real);
     assert_eq!(links(&network).await, []);

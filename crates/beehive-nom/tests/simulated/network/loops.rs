@@ -110,7 +110,7 @@ async fn a_link_that_dies_is_replaced_at_once_and_one_that_comes_back_closes_no_
     }
 }
 
-/// Switches without a lost port also have flows and addresses that lead over the link.
+/// Switches that lose no port also have flows and learned addresses that lead over the link.
 #[tokio::test]
 async fn a_link_that_dies_takes_nothing_from_those_who_only_talk_to_acquaintances() {
     for wire in 0..3 {
@@ -149,7 +149,7 @@ async fn switches_that_come_one_after_the_other_make_no_loop() {
     all_talk(&network, &hosts).await;
 }
 
-/// A cable that swallows probes, as cheap switches do. The loop shows only in the packets.
+/// A cable that drops probes, as cheap switches do. The loop can be detected only from packets.
 #[tokio::test]
 async fn a_loop_that_discovery_cannot_see_is_found_in_the_packets() {
     let network = network(2, &[((1, 1), (2, 1))]).await;
@@ -212,7 +212,7 @@ async fn an_address_on_two_ports_at_once_is_held_to_the_first() {
     assert_eq!(network.send(victim, &victim.udp(99, other, 1)).await, [(1, 2, 1)]);
     assert_eq!(network.send(other, &other.udp(99, victim, 1)).await, [(1, 1, 1)]);
 
-    // its port is open to all other hosts
+    // its port stays open for all other hosts
     let neighbor = host(1, 3, 9);
     assert_eq!(network.send(neighbor, &neighbor.udp(1, other, 1)).await, [(1, 2, 1)]);
 }

@@ -1,5 +1,5 @@
-//! Tests cables that are plugged elsewhere while ports stay up, several switches behind one port, and
-//! switches that connect once.
+//! Tests cables that are moved to another port while all ports stay up, several switches behind one port, and
+//! switches that connect only once.
 
 use super::harness::{Network, host};
 use beehive_core::{App, Ctx, Key, Message, Table, handlers};
@@ -61,7 +61,8 @@ async fn role(network: &Network, port: PortId) -> PortRole {
     network.hive.request(RoleOf(port)).await.expect("answers")
 }
 
-/// The end of an old cable must not set the role of a port that another cable ends at by now.
+/// When an old cable is reported as gone, the role of a port must not change if another cable has been
+/// plugged into the port in the meantime.
 #[tokio::test]
 async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
     let network = Network::new(|hive| hive.app::<Topology>().app::<Roles>(), "", 1, &[]).await;
@@ -76,7 +77,7 @@ async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
     }
 
     assert_eq!(role(&network, port).await, PortRole::Tree);
-    // plugged into switch 3, to which there is another cable: this one would close a loop
+    // the cable is plugged into switch 3, to which there is another cable, so this cable would close a loop
     up(port, new).await;
     down(old, port).await;
     up(new, port).await;
@@ -85,19 +86,19 @@ async fn a_port_keeps_the_role_of_the_cable_that_it_has() {
     assert_eq!(role(&network, port).await, PortRole::Blocked);
 
     assert_eq!(role(&network, old).await, PortRole::Edge);
-    // without the other cable, this one is needed
+    // once the other cable is gone, this cable is needed
     down(spare, other).await;
     down(other, spare).await;
     assert_eq!(role(&network, port).await, PortRole::Tree);
 
-    // a link in one direction only changes nothing
+    // a link that works in only one direction changes nothing
     up(port, old).await;
     assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Blocked));
     down(port, old).await;
     assert_eq!((role(&network, port).await, role(&network, old).await), (PortRole::Tree, PortRole::Edge));
 }
 
-/// There must be no moment with a loop.
+/// At no moment may there be a loop.
 #[tokio::test]
 async fn what_is_blocked_is_blocked_before_something_else_is_opened() {
     let network = Network::new(|hive| hive.app::<Topology>().app::<Roles>(), "", 1, &[]).await;
@@ -123,7 +124,8 @@ async fn what_is_blocked_is_blocked_before_something_else_is_opened() {
     assert_eq!(told, [(one, blocked), (other, blocked), (third, tree), (fourth, tree)]);
 }
 
-/// Three switches behind one that forwards probes, as cheap ones do: every probe reaches two others.
+/// Three switches are connected through a cheap switch that forwards probes, so every probe reaches two of
+/// them.
 #[tokio::test]
 async fn several_switches_behind_a_port_do_not_shake_the_network() {
     let network = Network::new(|hive| hive.app::<Discovery>().app::<Topology>(), SECRET, 3, &[]).await;
@@ -136,7 +138,7 @@ async fn several_switches_behind_a_port_do_not_shake_the_network() {
         let probes = [1, 2, 3].map(|node| overheard(&network, node));
 
         for (sender, probe) in probes.iter().enumerate() {
-            // either of the two may receive it first
+            // either of the two other switches may receive the probe first
             let others = [(sender + 1 + round % 2) % 3, (sender + 2 - round % 2) % 3];
             for other in others {
                 network.switch(other as u64 + 1).receive(PortNo(1), probe.clone());
@@ -168,7 +170,7 @@ fn overheard(network: &Network, node: u64) -> Bytes {
 
 const SECRET: &str = "[discovery]\nsecret = \"of this test\"\n";
 
-/// Without TLS, a peer that reaches the port can claim any datapath id, a new one each time.
+/// Without TLS, any peer that can connect can claim any datapath id, and a new one each time.
 #[tokio::test]
 async fn nothing_is_kept_of_switches_that_came_once() {
     for paths in [true, false] {

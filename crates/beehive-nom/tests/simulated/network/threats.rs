@@ -1,5 +1,5 @@
-//! Tests attacks of hosts by packet content (S9 to S17), one test for each row. After each attack, hosts at
-//! other ports are served as before: each of their packets arrives exactly once.
+//! Tests attacks in which hosts send malicious packets (S9 to S17), one test for each row. After each attack,
+//! hosts at other ports are served as before: each of their packets arrives exactly once.
 
 use super::harness::{Host, Network, host};
 use beehive_nom::apps::{Discovery, Firewall, Hosts, LearningSwitch, LoopGuard, Topology};
@@ -126,7 +126,7 @@ async fn s11_malformed_packets_are_survived() {
         packets.push(odd)
     }
 
-    // none of them has the address of a host that is checked afterwards
+    // none of these packets has the address of a host that is checked afterwards
     packets.iter_mut().for_each(|packet| packet[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 66]));
     for (round, packet) in packets.iter().enumerate() {
         (0..=packet.len())
@@ -201,7 +201,7 @@ async fn s14_s15_s16_a_flood_of_forged_addresses_fills_nothing() {
             flows_before = Some(flows)
         }
 
-        // those of the other hosts' conversations in each round, and none of the attacker's
+        // the flows of the other hosts' conversations in each round, and no flow of the attacker
         let of_others = 8 * (round as usize);
         assert!(flows <= flows_before.unwrap_or(usize::MAX - of_others) + of_others, "{flows} flows");
     }
@@ -230,7 +230,7 @@ async fn s17_hosts_and_ports_that_come_and_go_at_the_same_time_leave_nothing_wro
         }
 
         if round % 10 == 9 {
-            // without waiting for it to be gone
+            // the test does not wait until the switch has left
             network.switch(2).disconnect();
             network.switch(1).receive(PortNo(4), host(1, 4, 31).arp(B));
             network.settled().await;
