@@ -174,9 +174,9 @@ pub(crate) fn takes_option(method: &str) -> bool {
     )
 }
 
-/// Checks whether a method or function of the standard library never panics, whatever its arguments. A closure
-/// that is passed to it is judged by itself. A name that is missing here costs the map a few nanoseconds where
-/// a condition on state encloses the call, and nothing else.
+/// Checks whether a method or function of the standard library never panics, no matter what its arguments are.
+/// Closures among the arguments are checked separately. A name that is missing here only costs the map a few
+/// nanoseconds for calls under a condition on state.
 pub(crate) fn cannot_panic(method: &str) -> bool {
     let by_zero = method.contains("div") || method.contains("rem");
     method.starts_with("checked_")
@@ -231,8 +231,8 @@ pub(crate) fn cannot_panic(method: &str) -> bool {
 }
 
 /// Methods that take `&self` or a copy of the receiver in the standard library, and by convention in other
-/// types. They are trusted only for values that no `mut` and no `&mut` gives access to, whose type may
-/// nevertheless have interior mutability.
+/// types. They are trusted only for values that are not reachable through a `mut` or a `&mut` but whose type
+/// may have interior mutability.
 pub(crate) const READS: &[&str] = &[
     // numbers
     "abs",

@@ -1,4 +1,4 @@
-//! Questions about syntax that can be answered without knowing the variables in scope.
+//! Properties of syntax that do not depend on the variables in scope.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -190,7 +190,7 @@ pub(crate) fn is_context(t: &Type) -> bool {
     }
 }
 
-/// Checks whether an expression calls something, so that as a statement it is run for its effect.
+/// Checks whether an expression contains a call, so that it has an effect if it is used as a statement.
 pub(crate) fn discards(e: &Expr) -> bool {
     match peel(e) {
         // building a value has no effect, except that an error in tail position is an outcome
@@ -207,7 +207,7 @@ pub(crate) fn discards(e: &Expr) -> bool {
     }
 }
 
-/// Checks whether iterating over this may never end by itself.
+/// Checks whether an iteration over this expression may never end by itself.
 pub(crate) fn is_endless(e: &Expr) -> bool {
     match peel(e) {
         Expr::Range(r) => r.end.is_none(),

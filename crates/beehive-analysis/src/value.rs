@@ -148,7 +148,7 @@ impl Sources {
         Sources { message: true, parameters: BTreeSet::new() }
     }
 
-    /// Checks whether everything that `other` names is named here, too.
+    /// Checks whether these sources include all of `other`.
     pub(crate) fn covers(&self, other: &Sources) -> bool {
         (self.message || !other.message) && other.parameters.is_subset(&self.parameters)
     }
@@ -175,8 +175,8 @@ pub(crate) struct Value {
     pub sources: Sources,
     /// The loops between whose iterations it may differ.
     pub varies: BTreeSet<Site>,
-    /// Whether its type may follow only from how it is used. Not merged: it is about the initial value of a
-    /// local.
+    /// Whether its type may follow only from how it is used. This is not merged, because it describes the
+    /// initial value of a local.
     pub open: bool,
     /// Whether evaluating it may panic.
     pub panics: bool,

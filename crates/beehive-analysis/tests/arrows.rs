@@ -1,5 +1,5 @@
-//! Imports point one way: the rooms that `ARCHITECTURE.md` draws, and the arrows that it allows between them, compared with
-//! what the sources import.
+//! Checks that imports point one way: compares the rooms that `ARCHITECTURE.md` lists, and the imports that it allows
+//! between them, with the imports of the sources.
 //!
 //! `cargo test -p beehive-analysis --test arrows -- --nocapture` prints the picture. A block of `ARCHITECTURE.md` describes one folder:
 //!
@@ -9,13 +9,15 @@
 //! top = builder stop: route run
 //! ```
 //!
-//! A line names a room, the files and folders that it consists of (its own name, if none are given), and the rooms that it
-//! may import. A crate of this workspace may stand for a room: if one line names it, only the rooms that name it may import it.
-//! An arrow that is not allowed, an allowed arrow that nothing uses, a file in no room, and a circle are failures.
+//! A line names a room, the files and folders that it consists of (by default those with the name of the room), and the
+//! rooms that it may import. A crate of this workspace may be listed like a room: if a line names it, only the rooms
+//! that name it may import it. The test fails if an import is not allowed, if nothing uses an allowed import, if a file
+//! is in no room, or if rooms import each other in a circle.
 //!
-//! A name counts for the room that declares it, and also for each room that re-exports it on the way. The test
-//! follows renamed imports, `*`, other names of a crate, and paths in macros and attributes. It does not find
-//! a method or a field of a value whose type is never named, nor a path that a macro puts together.
+//! A name counts as an import from the room that declares it, and from each room through which it is
+//! re-exported. The test follows renamed imports, `*`, other names of a crate, and paths in macros and
+//! attributes. It does not detect the use of a method or a field if the type of the value is never named, nor
+//! a path that a macro assembles.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,12 +46,12 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     text.split_whitespace().map(str::to_string)
 }
 
-/// Whether a name is that of another crate of this workspace.
+/// Checks whether a name is that of another crate of this workspace.
 fn is_crate(name: &str) -> bool {
     name.starts_with("beehive_")
 }
 
-/// The plans that a page contains.
+/// Returns the plans that a page contains.
 fn plans(page: &str) -> Vec<Plan> {
     let mut plans = Vec::new();
     for part in page.split("<!-- arrows: ").skip(1) {
@@ -79,24 +81,24 @@ fn plans(page: &str) -> Vec<Plan> {
 /// A path of modules or items, from the root of its crate.
 type Segments = Vec<String>;
 
-/// One crate: its modules, and what their `use` items name.
+/// One crate: its modules, and the names that their `use` items import.
 #[derive(Default)]
 struct Sources {
     /// Other names of this crate (`crate`) and of other crates, from the `extern crate` items.
     aliases: BTreeMap<String, String>,
-    /// Every module, those of single files and those inside files.
+    /// All modules, both those in files of their own and those inside other files.
     modules: BTreeSet<Segments>,
     /// The module that declares each macro with `#[macro_export]`, which puts the macro into the root of the crate.
     macros: BTreeMap<String, Segments>,
     /// Modules that exist in tests only.
     test_modules: BTreeSet<Segments>,
-    /// What each name stands for that a `use` brings into a module.
+    /// For each name that a `use` brings into a module, the paths that it may stand for.
     names: BTreeMap<Segments, BTreeSet<Segments>>,
     /// The modules whose items each module imports by `*`.
     globs: BTreeMap<Segments, BTreeSet<Segments>>,
     /// The paths that each file names.
     named: BTreeMap<PathBuf, BTreeSet<Segments>>,
-    /// Places at which a file takes in sources that this test does not see.
+    /// Places at which a file includes sources that this test does not read.
     hidden: BTreeSet<String>,
 }
 
@@ -138,7 +140,7 @@ impl Sources {
         for ((_, module, _), file) in files.iter().zip(&parsed) {
             sources.note_modules(module, &file.items)
         }
-        // twice, because a path may stand before the `use` that it begins with
+        // read each file twice, because a path may come before the `use` of its first name
         for ((path, module, _), file) in files.iter().zip(&parsed).chain(files.iter().zip(&parsed)) {
             let mut reader =
                 Reader { module: module.clone(), file: path.clone(), crate_sources: &mut sources };
@@ -172,8 +174,8 @@ impl Sources {
         (1..=module.len()).any(|end| self.test_modules.contains(&module[..end]))
     }
 
-    /// The path that a module means by `path`, from the root of the crate or beginning with another crate's
-    /// name. `None` for paths of the standard library, variables and the like.
+    /// Resolves `path` in a module. Returns a path from the root of the crate or one that begins with the
+    /// name of another crate, or `None` for paths of the standard library, variables and the like.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Segments> {
         let (first, mut rest) = path.split_first()?;
         let first = self.aliases.get(first).unwrap_or(first);
@@ -199,7 +201,7 @@ impl Sources {
         Some([&from, rest].concat())
     }
 
-    /// A path, and every path that it stands for by way of `use` items.
+    /// Returns a path and every path that it stands for because of `use` items.
     fn meanings(&self, path: &Segments) -> BTreeSet<Segments> {
         let mut found = BTreeSet::from([path.clone()]);
         let mut last = found.clone();
@@ -215,7 +217,8 @@ impl Sources {
                     if is_known || is_crate(&path[0]) {
                         continue;
                     }
-                    // not declared in its module, so it may come from a module that is imported by `*`
+                    // the module does not declare the name, so it may come from a module that is imported by
+                    // `*`
                     for glob in self.globs.get(&name[..end - 1]).into_iter().flatten() {
                         let through = [glob.as_slice(), &name[end - 1..]].concat();
                         if self.modules.contains(&through) || self.names.contains_key(&through) {
@@ -230,8 +233,8 @@ impl Sources {
         found
     }
 
-    /// What a file names, directly or through re-exports. Only a direct mention of another crate counts: a room
-    /// may make types of that crate part of its own interface.
+    /// Returns the paths that a file names, directly or through re-exports. For other crates, only direct
+    /// mentions count, because a room may make types of another crate part of its own interface.
     fn paths_of(&self, file: &Path) -> BTreeSet<Segments> {
         let named = self.named.get(file).into_iter().flatten();
         named
@@ -252,7 +255,7 @@ impl Sources {
 
 impl Reader<'_> {
     fn note(&mut self, path: &[String]) {
-        // a name alone is a variable, or stands for a `use` that is noted itself
+        // a single name is a variable, or refers to a `use` that is recorded separately
         if path.len() > 1 {
             self.note_all(path)
         }
@@ -436,7 +439,7 @@ fn crate_of(folder: &Path) -> Sources {
     Sources::read(&files.into_iter().map(read).collect::<Vec<_>>())
 }
 
-/// The module of a file, from the root of its crate.
+/// Returns the module of a file, from the root of its crate.
 fn module_of(folder: &Path, file: &Path) -> Vec<String> {
     let source_root =
         folder.ancestors().find(|ancestor| ancestor.ends_with("src")).expect("a folder in `src`");
@@ -448,7 +451,7 @@ fn module_of(folder: &Path, file: &Path) -> Vec<String> {
     module
 }
 
-/// The arrows between the rooms of a folder, and the places that hide sources from this test.
+/// Returns the imports between the rooms of a folder, and the places that hide sources from this test.
 fn arrows(plan: &Plan) -> (Arrows, BTreeSet<String>) {
     let folder = repository().join(&plan.folder);
     let prefix = module_of(&folder, &folder.join("mod.rs"));
@@ -471,7 +474,7 @@ fn arrows(plan: &Plan) -> (Arrows, BTreeSet<String>) {
                     else {
                         continue;
                     };
-                    // what is no file or folder of its own is an item of the topmost file
+                    // a path that names no file or folder is an item of the topmost file
                     let top = if prefix.is_empty() { "lib" } else { "mod" };
                     plan.room_of.get(target).or_else(|| plan.room_of.get(top))
                 }
@@ -485,7 +488,8 @@ fn arrows(plan: &Plan) -> (Arrows, BTreeSet<String>) {
     (arrows, sources.hidden)
 }
 
-/// The floor of each room: 0 for those that import none. `Err`: the rooms of a circle.
+/// Returns the floor of each room, which is 0 for a room that imports no other room. Returns the rooms of a
+/// circle as an error if there is one.
 fn floors(rooms: &[(String, BTreeSet<String>)]) -> Result<BTreeMap<String, usize>, Vec<String>> {
     let mut floors: BTreeMap<String, usize> = BTreeMap::new();
     while floors.len() < rooms.len() {
@@ -519,7 +523,7 @@ fn print(plan: &Plan, floors: &BTreeMap<String, usize>, arrows: &Arrows) {
     }
 }
 
-/// What is wrong with the arrows of a folder.
+/// Returns descriptions of everything that is wrong with the imports of a folder.
 fn complaints(plan: &Plan, arrows: &Arrows) -> Vec<String> {
     let allowed =
         |from: &str, to: &str| plan.rooms.iter().any(|(room, below)| room == from && below.contains(to));
@@ -557,7 +561,7 @@ fn imports_follow_the_arrows_of_the_architecture() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a file of module `p::q` names, in a crate with the given other modules.
+/// Returns the paths that a file of module `p::q` names, in a crate with the given other modules.
 fn paths_in(source: &str, others: &[(&str, &str)]) -> Vec<String> {
     let module = |path: &str| path.split("::").filter(|part| !part.is_empty()).map(str::to_string).collect();
     let others = others.iter().map(|(path, source)| (PathBuf::from(path), module(path), source.to_string()));
@@ -622,8 +626,8 @@ fn sources_from_elsewhere_are_reported() {
     assert_eq!(Sources::read(&files).hidden.len(), 2);
 }
 
-/// What is wrong with the dependencies of crates, which are given by name and manifest in the order of the
-/// page. Each may depend on earlier ones only.
+/// Returns descriptions of everything that is wrong with the dependencies of crates. The crates are given by
+/// name and manifest in the order of the page, and each may depend only on earlier ones.
 fn crate_complaints(crates: &[(String, String)]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (at, (name, manifest)) in crates.iter().enumerate() {

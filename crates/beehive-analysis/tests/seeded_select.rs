@@ -1,7 +1,7 @@
 //! `tokio::select!` polls its branches in a random order, which no seed of a simulation determines. In the
 //! crates that the simulator runs, every `select!` is therefore `biased`.
 //!
-//! `clippy.toml` cannot say this: it can forbid the macro, but not one way of using it.
+//! `clippy.toml` cannot express this rule: it can forbid the macro, but not one form of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Golden files for the errors of the macros: each program in `tests/ui` with the errors and warnings that a
+//! Golden files for the errors of the macros: for each program in `tests/ui`, the errors and warnings that a
 //! programmer sees.
 //!
 //! The test renders the errors from their spans, without the compiler. To rewrite the golden files:

@@ -2,10 +2,10 @@
 //! that a faulty analysis derives.
 //!
 //! Usage: `random_handlers SEED COUNT > generated.rs`, `random_handlers bodies SEED COUNT > bodies.rs`, or
-//! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs as many bodies as wanted on a
-//! stand-in for the runtime, about 1 500 a minute. It fails if a map is wrong, or if the analysis does not report
-//! exactly one error for a body with one mistake. With the name of a fault, which is then seeded into the analysis,
-//! it shows that the bodies find it.
+//! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs `COUNT` bodies on a stand-in for
+//! the runtime, about 1 500 a minute. It fails if a map is wrong, or if the analysis does not report exactly one
+//! error for a body with one mistake. With the name of a fault as an additional argument, it seeds this fault into
+//! the analysis, to prove that the bodies reveal the fault.
 
 mod bodies;
 mod faults;
@@ -124,7 +124,7 @@ fn check(seed: u64, count: usize, faults: Faults) -> Result<String, String> {
     }
 }
 
-/// Judges the bodies in a file, one a line, and runs those that the analysis accepts.
+/// Analyzes the bodies in a file, one per line, and runs those that the analysis accepts.
 fn tried(path: &str) -> Result<String, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
     let lines = text.lines().filter(|l| !l.is_empty() && !l.starts_with("//"));
@@ -155,7 +155,7 @@ fn bodies(seed: u64, count: usize) -> Result<String, String> {
         for (text, number) in
             judge(bodies, Faults::default())?.accepted.into_iter().map(|a| (a.text, a.number))
         {
-            // the writer numbers what does not compile, too
+            // the writer also numbers bodies that do not compile
             let next = accepted.len() + 1;
             accepted.push(renumbered(&text, number, next));
         }
@@ -197,7 +197,7 @@ fn renumbered(text: &str, old: usize, new: usize) -> String {
     text
 }
 
-/// Checks that the analysis accepts a handler and finds cells; the error is the reason why not.
+/// Checks that the analysis accepts a handler and finds cells. Returns the reason as an error if it does not.
 fn judged(handler: &str) -> Result<(), &'static str> {
     let source = format!("impl A {{ {handler} }}").parse().map_err(|_| "does not parse")?;
     let derived = derivation(Default::default(), source).map_err(|_| "does not parse")?;

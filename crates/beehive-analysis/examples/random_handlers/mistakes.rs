@@ -28,7 +28,7 @@ const fn alone(statement: &'static str) -> Mistake {
 }
 
 pub(crate) const MISTAKES: &[Mistake] = &[
-    // a value of state is a key, in several places
+    // a value from state is a key in several places
     alone(
         "let x = self.d.get(&m.a).copied().unwrap_or(1); self.d.put(x, 1); self.e.put(x ^ 1, 1); self.d.remove(&x);",
     ),
@@ -48,7 +48,7 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         "let (x, y) = (self.d.get(&m.a).copied().unwrap_or(1), m.b); self.d.put(x, y); self.e.put(x, 1); self.e.put(y, 1);",
     ),
     alone("for x in self.d.get(&m.a).copied() { self.d.put(x, 1); self.e.put(x, 1); }"),
-    // a local changes under a condition on state, or where the map does not follow
+    // a local changes under a condition on state, or in code that the map does not run
     alone("let mut x = m.a; if self.d.contains(&m.b) { x = 5; } self.d.put(x, 1); self.e.put(x, 1);"),
     alone(
         "let mut x = m.a; if self.d.contains(&m.b) { x = 5; } else { x = 6; } self.d.put(x, 1); self.e.put(x, 1);",
@@ -65,7 +65,7 @@ pub(crate) const MISTAKES: &[Mistake] = &[
     alone(
         "let mut x = m.a; ctx.emit(Note({ x = x.wrapping_add(9); x })); self.d.put(x, 1); self.e.put(x, 1);",
     ),
-    // a key from something else that the analysis does not know
+    // a key from another source that the analysis does not know
     alone("let x = self.total; self.d.put(x, 1); self.e.put(x, 1);"),
     alone("let x = hash_of(m.a); self.d.put(x, 1); self.e.put(x, 1);"),
     alone("let x = m.a.hash_of(m.b).elapsed(); self.d.put(x, 1); self.e.put(x, 1);"),
@@ -117,7 +117,7 @@ pub(crate) const MISTAKES: &[Mistake] = &[
     },
     alone("let x = self.gone{i}(m.a); self.d.put(x, 1); self.e.put(x, 1);"),
     alone("let x = Self::gone{i}(m.a); self.d.put(x, 1); self.e.put(x, 1);"),
-    // state where the analysis does not follow it
+    // state in a place that the analysis does not support
     alone(
         "let x = m.items.iter().filter(|q| self.d.contains(q)).count() as u64; self.d.put(x, 1); self.e.put(x, 1);",
     ),

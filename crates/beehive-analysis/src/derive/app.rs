@@ -477,9 +477,10 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     generics
 }
 
-/// Generates the checks that the keys of rows are row keys. Which check reports an error depends on what the
-/// type lacks, and with generic parameters that is not known here. The type is taken from the field: written
-/// again in a function, a misspelled type would be reported again, with other advice.
+/// Generates the checks that the keys of rows are row keys. Which check reports an error depends on the
+/// traits that the type lacks, which are not known here if the app has generic parameters. The type is
+/// inferred from the field. If it were written again in a function, the compiler would report a misspelled
+/// type a second time, with different advice.
 fn row_checks(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     let tables: Vec<(&Ident, &Type)> = fields
         .iter()
@@ -584,7 +585,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                 let span = key.span();
                 infos.push(quote!(Self::#constant.info()));
 
-                // by its name in the library: another type that is called `Dict` is then a type error
+                // use the path in the library, so that another type with the name `Dict` is a type error
                 let open = quote_spanned!(span=> ::beehive::#container::open);
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));

@@ -53,7 +53,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         p.bounds.push(syn::parse_quote!('static));
     }
 
-    // the reply is named by way of `Self`, so that the compiler reports a type that does not exist once
+    // name the reply through `Self`, so that the compiler reports an unknown type only once
     let checked = (!commits_errors).then(|| {
         let check = quote_spanned! {reply.span()=>
             ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply>::check()
@@ -67,7 +67,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         }
     });
 
-    // a reply that is checked here is not reported once more at each handler
+    // a reply that is checked here must not be reported again at each handler
     let commits_errors = match commits_errors {
         true => quote!(true),
         false => quote!({

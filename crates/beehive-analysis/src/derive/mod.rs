@@ -13,8 +13,8 @@ use syn::{DeriveInput, Error};
 struct Derive {
     expand: fn(&DeriveInput) -> syn::Result<TokenStream>,
     /// Printed in place of the expansion after an error: implementations of the same traits that do nothing.
-    /// Without them the compiler would report a missing trait wherever the item is used, many errors for one
-    /// mistake.
+    /// Without them, the compiler would report a missing trait at every use of the item, which would be many
+    /// errors for one mistake.
     stand_in: fn(&DeriveInput) -> TokenStream,
 }
 

@@ -1,9 +1,9 @@
-//! Finds integers whose type is known in the handler and not in its map.
+//! Finds integers whose type the compiler can infer in the handler but not in its map.
 //!
-//! The type of `let mut n = 0;` follows from how `n` is used. A map repeats only some of these uses. Without the one
-//! that decides, the compiler takes `n` for an `i32`, or knows no type at all where a method of `n` is called. Both
-//! the handler and the map are read here in the order in which the compiler infers types. What is undecided in the
-//! map alone is an error, which asks for the type.
+//! The type of `let mut n = 0;` follows from how `n` is used. A map repeats only some of these uses. If it lacks the
+//! use that decides the type, the compiler assumes that `n` is an `i32`, or cannot infer the type at all where a
+//! method of `n` is called. This module reads both the handler and the map in the order in which the compiler infers
+//! types. If a type is undecided only in the map, it reports an error that asks the user to write the type.
 
 use crate::diagnostics::extent;
 use crate::syntax::{bound_by, pattern_name, peel};
@@ -16,12 +16,12 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Error, Expr, Lit, Local, Pat, Stmt, Token, UnOp};
 
-/// Largest value of the type that the compiler takes for an integer of unknown type.
+/// Largest value of `i32`, the type that the compiler assumes for an integer of unknown type.
 const FALLBACK_MAX: u128 = i32::MAX as u128;
 
-/// Returns an error for an integer whose type is known in the body of a handler and not in its map.
+/// Returns an error for an integer whose type is known in the body of a handler but not in its map.
 pub(crate) fn undetermined(map: &TokenStream, body: &Block) -> Vec<Error> {
-    // what the map repeats is Rust that was parsed before
+    // this always parses, because the map consists of code that was parsed before
     compared(body, || syn::parse2(quote!({ #map })).ok())
 }
 
@@ -40,7 +40,7 @@ fn compared(body: &Block, map: impl FnOnce() -> Option<Block>) -> Vec<Error> {
     let known = handler.undetermined();
     let known: Vec<_> = known.iter().map(|u| extent(u.span)).collect();
     let mut of_map = Integers::read(&map).undetermined().into_iter();
-    // the others may follow from the first one
+    // report only the first one, because the others may be consequences of it
     of_map.find(|u| !known.contains(&extent(u.span))).map(|u| u.error()).into_iter().collect()
 }
 
@@ -48,9 +48,9 @@ fn compared(body: &Block, map: impl FnOnce() -> Option<Block>) -> Vec<Error> {
 #[derive(Clone)]
 struct Use {
     span: Span,
-    /// The local, if the use is one of a local alone.
+    /// The local, if the used expression is just a local.
     name: Option<String>,
-    /// The method that is called on it; `None` for an operator or a literal.
+    /// The method that is called on the integer; `None` for an operator or a literal.
     method: Option<String>,
     class: Class,
     /// Whether the type has to be known before this point.
@@ -77,17 +77,17 @@ impl Use {
     }
 }
 
-/// Integers that have the same type.
+/// Identifies a class of integers that have the same type.
 type Class = usize;
 
-/// The type of an expression, as far as it matters here.
+/// The part of an expression's type that matters here.
 #[derive(Clone, Copy, PartialEq)]
 enum Type {
-    /// Something else than an integer of unknown type.
+    /// Anything other than an integer of unknown type.
     Known,
     /// An integer whose type is not known yet.
     Open(Class),
-    /// Something that holds such integers: an array, a range, an iterator or an option.
+    /// A container of such integers: an array, a range, an iterator or an option.
     Many(Class),
     /// The expression does not end.
     Never,
@@ -99,7 +99,8 @@ struct Integers {
     /// For each class, a class that it was united with, or itself.
     united: Vec<Class>,
     known: Vec<bool>,
-    /// The values of `break`, for each loop and labeled block around the current point.
+    /// For each loop and labeled block around the current point, the type of the values that `break` gives
+    /// it.
     yields: Vec<(Option<String>, Type)>,
     uses: Vec<Use>,
     /// Number of locals whose type was unknown where they were declared.
@@ -231,7 +232,7 @@ impl Integers {
         let Some(init) = &l.init else {
             let of = Type::Open(self.open());
             if pattern_name(&l.pat).is_some() && !matches!(l.pat, Pat::Type(_)) {
-                // it may be of any type; only an assigned integer leaves that open
+                // the value may have any type; the type is open only if an integer is assigned
                 self.bind(&l.pat, of);
             } else {
                 self.bind(&l.pat, Type::Known);
@@ -263,7 +264,8 @@ impl Integers {
         }
     }
 
-    /// Runs a loop or a labeled block, and returns the type of what `break` gives it.
+    /// Analyzes a loop or a labeled block by calling `run`. Returns the type of the values that `break` gives
+    /// it.
     fn yielding(&mut self, label: Option<&syn::Label>, run: impl FnOnce(&mut Self) -> Type) -> Type {
         self.yields.push((label.map(|l| l.name.ident.to_string()), Type::Never));
         let of = run(self);
@@ -283,7 +285,7 @@ impl Integers {
         }
     }
 
-    /// Determines the types of what is passed to something that has a type.
+    /// Determines the types of arguments that are passed to a place whose type is known.
     fn passed<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
         for e in es {
             let of = self.of(e);
@@ -315,7 +317,7 @@ impl Integers {
         }
     }
 
-    /// Returns the type of what a method of an expression of type `of` returns.
+    /// Returns the type of the result of a method that is called on an expression of type `of`.
     fn of_method(&mut self, c: &syn::ExprMethodCall, method: &str, of: Type) -> Type {
         let inferred = c.turbofish.is_none() && !matches!(of, Type::Open(_) | Type::Many(_));
         match (of, method) {
@@ -380,7 +382,7 @@ impl Integers {
         }
     }
 
-    /// Returns what is known about the type of an expression, after everything before it.
+    /// Returns what is known about the type of an expression after all code before it.
     fn of(&mut self, e: &Expr) -> Type {
         let of = self.found(e);
         self.settled(of)

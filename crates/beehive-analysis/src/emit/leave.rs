@@ -1,4 +1,4 @@
-//! Decides what a map leaves at a point where its handler leaves: the whole map, or only the current branch.
+//! Decides what a map leaves at a point where its handler returns: the whole map, or only the current branch.
 //!
 //! If the handler returns under a condition on state, the map cannot know whether it has returned, so the map
 //! leaves only the current branch, by its label. Under a `pure || state` condition the map has a flag that
@@ -17,17 +17,17 @@ use syn::{Block, Expr, Item, Pat, Stmt, Token};
 /// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// The cases in which the handler certainly takes the branch; `None` if that is never certain.
+    /// The cases in which the handler certainly takes the branch; `None` if there are none.
     pub certain: Option<Certain>,
 }
 
-/// Variables of the map about a branch that the handler certainly takes in some cases.
+/// Variables of the map for a branch that the handler certainly takes in some cases.
 #[derive(Clone, Debug)]
 pub(crate) struct Certain {
     /// Whether the handler certainly takes the branch.
     pub flag: Ident,
-    /// Set where the handler then leaves more than the branch. The code after the branch reads it, because a
-    /// branch may be a closure, which a `break` cannot leave.
+    /// Set where the handler, in such a case, leaves more than the branch. The code after the branch reads
+    /// this variable, because a branch may be a closure, which a `break` cannot leave.
     pub left: Ident,
 }
 
@@ -84,9 +84,9 @@ pub(crate) enum Keeping {
     Impossible,
 }
 
-/// The properties of locals, by name, that printing depends on.
+/// The properties of locals, by name, on which printing depends.
 pub(crate) struct Locals<'l> {
-    /// Says how the map keeps a local that an expression would move.
+    /// Returns how the map keeps a local that an expression would move.
     pub keeping: &'l dyn Fn(&Ident) -> Keeping,
     /// Whether the map clones a field of a local where an expression would move it out of the local, given whether
     /// it does so by a pattern.
@@ -98,15 +98,16 @@ pub(crate) struct Locals<'l> {
 /// How the code around an expression uses its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
-    /// It reads or borrows it.
+    /// The code reads or borrows the value.
     Read,
-    /// It takes it apart by a pattern, which moves only what the pattern binds.
+    /// A pattern destructures the value, which moves only the parts that the pattern binds.
     Matched,
-    /// It moves it.
+    /// The code moves the value.
     Taken,
 }
 
-/// Prints an expression as it stands in a map: `?`, `return` and diverging macros leave the map.
+/// Prints an expression in the form in which a map contains it: `?`, `return` and diverging macros leave the
+/// map.
 pub(crate) fn moved(
     e: &Expr,
     used: Use,
@@ -129,8 +130,8 @@ pub(crate) fn moved(
     e.into_token_stream()
 }
 
-/// Checks for an expression that neither leaves the function nor moves a local, which is true of most keys.
-/// It is printed as it stands, which is much cheaper than changing a copy of it.
+/// Checks whether an expression neither leaves the function nor moves a local, which is true of most keys.
+/// Such an expression is printed unchanged, which is much cheaper than changing a copy of it.
 fn stands(e: &Expr) -> bool {
     match e {
         Expr::Path(_) | Expr::Lit(_) => true,
@@ -178,7 +179,7 @@ struct Moving<'c> {
     control: &'c [Control],
     locals: &'c Locals<'c>,
     faults: Faults,
-    /// The names that the expression itself binds around the current point. They are not those of locals.
+    /// The names that the expression itself binds around the current point. They do not refer to locals.
     bound: Vec<String>,
 }
 
@@ -187,7 +188,7 @@ impl Moving<'_> {
         leave(quiet, self.control, self.faults)
     }
 
-    /// Clones or reborrows a local instead of moving it, where several branches may do so.
+    /// Clones or reborrows a local instead of moving it if several branches may move it.
     fn keep(&mut self, e: &mut Expr) {
         match e {
             Expr::Paren(p) => self.keep(&mut p.expr),
@@ -197,11 +198,11 @@ impl Moving<'_> {
                 Keeping::Cloned => *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p))),
                 Keeping::Reborrowed => *e = Expr::Verbatim(quote!((&mut *#p))),
             },
-            // a part of a local that is moved out of it
+            // a field that is moved out of a local
             Expr::Field(f) if self.keeps_part(f, false) => {
                 *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#f)))
             }
-            // what a block or a branch yields
+            // the value that a block or a branch yields
             Expr::Block(b) => self.keep_last(&mut b.block),
             Expr::Unsafe(b) => self.keep_last(&mut b.block),
             Expr::If(i) => {
@@ -225,7 +226,8 @@ impl Moving<'_> {
         }
     }
 
-    /// Like [`Self::keep`], for an expression that a pattern takes apart. The pattern may move nothing out of a field.
+    /// Like [`Self::keep`], for an expression that a pattern destructures. The pattern does not necessarily move the
+    /// field.
     fn keep_matched(&mut self, e: &mut Expr) {
         match e {
             Expr::Paren(p) => self.keep_matched(&mut p.expr),
@@ -239,7 +241,7 @@ impl Moving<'_> {
             .is_some_and(|(name, member)| self.is_local(name) && (self.locals.parts)(name, member, matched))
     }
 
-    /// Says what the map does with a local that is moved at the current point.
+    /// Returns what the map does with a local that is moved at the current point.
     fn keeping(&self, path: &syn::Path) -> Keeping {
         match path.get_ident().filter(|name| self.is_local(name)) {
             Some(name) => (self.locals.keeping)(name),
@@ -277,7 +279,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Lets a `move` closure capture a clone of each local that several branches may move.
+    /// Makes a `move` closure capture a clone of each local that several branches may move.
     fn kept_by(&self, c: &syn::ExprClosure) -> Option<Expr> {
         let inputs: Vec<String> = c.inputs.iter().flat_map(bound_by).collect();
         let locals = captured(c)
@@ -318,7 +320,7 @@ pub(crate) fn part(f: &syn::ExprField) -> Option<(&Ident, &syn::Member)> {
 
 impl Moving<'_> {
     /// Visits the parts of an expression, each in the scope of the names that are bound around it. The value that
-    /// a pattern takes apart is outside of the scope of that pattern: `if let Some(name) = name`.
+    /// a pattern destructures is outside of the scope of that pattern: `if let Some(name) = name`.
     fn visit_inside(&mut self, e: &mut Expr) {
         match e {
             Expr::If(i) => {

@@ -5,7 +5,8 @@
 //! point. The map therefore leaves the branch and continues after it. If the handler does reach the point, it
 //! panics, too.
 //!
-//! Elsewhere the rest of the map is not needed: the handler has returned before that point, or panics at it.
+//! Everywhere else, the rest of the map is not needed, because the handler has returned before that point or
+//! panics at it.
 
 use super::needed::{keeps, needed};
 use crate::node::{FunctionMap, HelperCall, Node};

@@ -38,7 +38,7 @@ pub struct HandlerDerivation {
     pub kind: String,
     /// The cells as a programmer would write them; `-` if there are none.
     pub cells: String,
-    /// Different keys that one message ties together; empty if none.
+    /// Different keys that one message needs together, so that their owners merge; empty if none.
     pub joins: String,
     /// Dictionaries of which it reads shared views; empty if none.
     pub views: String,
@@ -395,7 +395,7 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
         let signature = match Signature::of(item, &options) {
             Ok(signature) => signature,
             Err(e) => {
-                // which shape is right depends on the options, which could not be read
+                // the right shape depends on the options, which could not be parsed
                 if !options.misread {
                     diagnostics.push(e)
                 }

@@ -45,7 +45,7 @@ impl Parse for BlockOptions {
 pub(crate) struct HandlerOptions {
     /// The kind that the map must have, and the span of the option.
     pub kind: Option<(&'static str, Span)>,
-    /// Whether one message may tie different keys together without a warning.
+    /// Whether one message may need different keys together without a warning.
     pub joins: bool,
     /// The span of `observes`: the handler intentionally answers nothing.
     pub observes: Option<Span>,

@@ -96,8 +96,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Recognizes a method that takes an `Option` by value, called on a local. If the local is used later, it is
-    /// `Copy`, and the method had a copy.
+    /// Recognizes a method that takes an `Option` by value, called on a local. If the local is used again later,
+    /// it is `Copy`, and the method got a copy.
     fn copies_option(&self, c: &ExprMethodCall, method: &str) -> bool {
         let Expr::Path(p) = peel(&c.receiver) else { return false };
         let local = p.path.get_ident().and_then(|i| self.find(i));
@@ -218,7 +218,7 @@ impl Pass<'_, '_> {
             let mut value = self.expression(&c.func, out);
             let arguments = self.all(c.args.iter(), out);
             value.and(arguments);
-            // what a local holds is a closure of this function or a part of the message: `(holder.run)()`
+            // a callable in a local is a closure of this function or a part of the message: `(holder.run)()`
             let held = self
                 .place(&c.func)
                 .is_some_and(|id| self.read(id).is_some() && !self.reaches(id, |view, _| view == GLOBAL));
@@ -351,8 +351,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether a call may change a local that an argument is a view into. A function of this block is
-    /// read to see whether it only reads a shared reference.
+    /// Checks whether a call may change a local that an argument is a view into. For a function of this
+    /// block, the analysis looks into its body to check whether it only reads a shared reference.
     fn own_function_may_change(&self, c: &ExprCall, index: usize, id: VariableId) -> bool {
         let Expr::Path(p) = peel(&c.func) else { return true };
         let own = p.path.segments.len() == 2 && p.path.segments.first().is_some_and(|s| s.ident == "Self");

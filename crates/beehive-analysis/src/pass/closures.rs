@@ -14,7 +14,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprClosure, ItemFn, Pat, ReturnType, Stmt};
 
-/// Checks whether the result of a closure, by its form, is a value of its own.
+/// Checks by the form of a closure whether its result is an owned value.
 pub(super) fn yields_values(closure: &ExprClosure) -> bool {
     if let ReturnType::Type(_, ty) = &closure.output {
         return is_frozen(ty) && !mentions_mutable_views(ty.to_token_stream());
@@ -58,7 +58,7 @@ impl Pass<'_, '_> {
             );
         }
 
-        // including the changes that a closure with an effect makes
+        // include the changes that a closure with an effect makes
         accumulate(&nodes, &mut value);
         value.exits = false;
         value.jumps = false;
@@ -123,8 +123,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes an argument whose value the map does not need but whose accesses it does. The parameters of a
-    /// closure here depend on state; `of` is the taint of the value that the closure is called for.
+    /// Analyzes an argument of which the map needs only the accesses and not the value. If it is a closure,
+    /// its parameters depend on state; `of` is the taint of the value for which the closure is called.
     pub(super) fn value_argument(&mut self, e: &Expr, of: Option<&Taint>, out: &mut Vec<Node>) -> Value {
         let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
 

@@ -240,8 +240,9 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes an expression that is lent to a call or to a loop, where `&mut local` ends with the call or the
-    /// loop. These record what changes through it, so the local does not become unknown.
+    /// Analyzes an expression that is lent to a call or to a loop, where the borrow `&mut local` ends together
+    /// with the call or the loop. The call or the loop records the changes through the borrow, so the local
+    /// does not become unknown.
     pub(super) fn lent(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
         match peel(e) {
             Expr::Reference(r) if r.mutability.is_some() && self.place(&r.expr).is_some() => {
@@ -263,7 +264,7 @@ impl Pass<'_, '_> {
             let place = matches!(peel(left), Expr::Path(_));
             let of = self.expression(left, out);
             let tainted = of.taint.clone();
-            // the map declares the local, also if it is unknown from here on
+            // the map declares the local even if it is unknown from here on
             value.uses.extend(tainted.is_none().then_some(root));
             if compound || !place {
                 // an index or a receiver that depends on state taints the assigned local
@@ -271,7 +272,7 @@ impl Pass<'_, '_> {
             }
 
             match place && !compound {
-                // the local that it was a view into does not change
+                // the assignment changes the view, not the local that it was a view into
                 true => self.changed_itself(root, &mut value, left.span()),
                 false => self.changed(root, &mut value, left.span()),
             }
@@ -286,7 +287,8 @@ impl Pass<'_, '_> {
             let mut mentioned = vec![];
             names(left.to_token_stream(), &mut mentioned);
             let ids: Vec<_> = mentioned.iter().filter_map(|n| self.find_name(n)).collect();
-            // the map has no local that is unknown, so it cannot assign the others together with it
+            // if one of the locals is unknown, the map does not have it, so it cannot assign the others
+            // together with it
             let unknown = ids.iter().find_map(|id| self.read(*id)?.taint);
             value.taint = value.taint.or(unknown);
             value.uses.extend(&ids);
@@ -317,14 +319,14 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Returns the taint of a local that is declared without a value. Where state decides which assignment gives
-    /// it one, the map runs all of them, which the compiler does not allow.
+    /// Returns the taint of a local that is declared without a value. If state decides which assignment gives it
+    /// a value, the map would run all of these assignments, which the compiler does not allow.
     fn lost_before_its_value(&self, id: VariableId) -> Option<Taint> {
         self.read(id).filter(|_| self.variable(id).late)?.taint
     }
 }
 
-/// Checks for an expression that merely passes on the order of its parts. All other expressions need parts
+/// Checks whether an expression merely passes on the order of its parts. All other expressions need parts
 /// whose order is known.
 fn passes_order_on(e: &Expr) -> bool {
     match peel(e) {

@@ -1,8 +1,8 @@
-//! Locals that the handler moves: what the map does with each of them, and which of them it cannot keep.
+//! Locals that the handler moves: how the map keeps each of them, and which of them it cannot keep.
 //!
-//! The map runs all branches between which state decides. A local that one branch moves is gone for the others, so the
-//! map moves a clone of it, or reborrows it if it is a `&mut`. If it can do neither, a key that depends on the moved
-//! value is an error.
+//! If state decides between branches, the map runs all of them. A local that one branch moves would no longer exist in
+//! the others. The map therefore moves a clone of the local, or reborrows it if it is a `&mut`. If the map can do
+//! neither, a key that depends on the moved value is an error.
 
 use super::Pass;
 use super::scope::Kind;
@@ -14,20 +14,21 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::Expr;
 
-/// How the map can keep a value of the type of a local, where the handler moves the local.
+/// What the analysis knows about the type of a local. It determines how the map can keep the local where the
+/// handler moves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
-    /// It is not known to be something that cannot be cloned.
+    /// The type is not known. It is assumed to be `Clone`.
     Unknown,
-    /// It is a `&mut`. `holds` says whether what it refers to may hold a `&mut` itself.
+    /// A `&mut`. `holds` says whether the value that it refers to may itself hold a `&mut`.
     Reference { holds: bool },
-    /// It is a `&`, which is `Copy`.
+    /// A `&`, which is `Copy`.
     Shared,
-    /// Its type is `Clone`.
+    /// A type that is `Clone`.
     Cloneable,
-    /// It is a tuple or a struct, and not a reference to one. `cloned` says whether it may be `Clone` as a whole.
+    /// A tuple or a struct, and not a reference to one. `cloned` says whether the whole may be `Clone`.
     Built { cloned: bool },
-    /// It holds a `&mut`, or its type is a parameter or `dyn`, which need not be `Clone`.
+    /// A type that holds a `&mut`, or a type parameter or `dyn`, which need not be `Clone`.
     Opaque,
 }
 
@@ -41,9 +42,9 @@ impl Pass<'_, '_> {
             })
     }
 
-    /// Says what the map does with a local where the handler moves it. Where state decides between several branches
-    /// that may move the local, the map runs all of them, so it keeps the local. A local that is used once is moved,
-    /// because its type need not be `Clone`.
+    /// Returns what the map does with a local where the handler moves it. If state decides between several branches
+    /// that may move the local, the map runs all of these branches, so it must keep the local. A local that is used
+    /// only once is moved, because its type need not be `Clone`.
     pub(super) fn keeping(&self, name: &Ident) -> Keeping {
         let again = || self.mentions().iter().filter(|n| *name == **n).count() > 2;
         match self.find(name).filter(|_| self.is_outside(name)) {
@@ -52,8 +53,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether the map clones a field of a local where the handler moves the field out of it.
-    /// A pattern that takes the field apart (`matched`) may leave it where it is, unless the local certainly owns it.
+    /// Checks whether the map clones a field of a local where the handler moves the field out of the local. A pattern
+    /// that destructures the field (`matched`) may leave it in place, unless the local certainly owns it.
     pub(super) fn keeps_part(&self, name: &Ident, member: &syn::Member, matched: bool) -> bool {
         let Some(id) = self.find(name).filter(|_| self.is_outside(name)) else { return false };
         let built = matches!(self.variable(id).owner, Owner::Built { .. }) && !self.has_stored(id);
@@ -77,7 +78,7 @@ impl Pass<'_, '_> {
         mentions_of(self.item.to_token_stream(), name, &member) > 2
     }
 
-    /// Says how the map can keep a local that it also uses by value.
+    /// Returns how the map can keep a local that it also uses by value.
     pub(super) fn kept(&self, id: VariableId) -> Keeping {
         let v = self.variable(id);
         match v.owner {
@@ -103,14 +104,14 @@ impl Pass<'_, '_> {
 
     /// Taints a value that an expression gets by moving a local which the map cannot keep.
     pub(super) fn moves(&self, e: &Expr, value: &mut Value) {
-        // a closure is printed as it stands
+        // a closure is printed unchanged
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
             return;
         }
         self.moves_by(e, value, &|name| self.keeping(name));
     }
 
-    /// Like [`Self::moves`], given what the map does with each local.
+    /// Like [`Self::moves`]. `keeping` returns what the map does with each local.
     pub(super) fn moves_by(&self, e: &Expr, value: &mut Value, keeping: &dyn Fn(&Ident) -> Keeping) {
         match peel(e) {
             Expr::Path(p) => {
@@ -176,7 +177,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns how often tokens mention a name, other than for a field that is not `member`.
+/// Returns how often tokens mention a name. Mentions of its fields other than `member` do not count.
 fn mentions_of(tokens: TokenStream, name: &Ident, member: &str) -> usize {
     let mut found = 0;
     let mut tokens = tokens.into_iter().peekable();

@@ -30,8 +30,8 @@ const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would not e
     help: bound it by the message, say with `.take(n)`";
 
 impl Pass<'_, '_> {
-    /// Checks whether something other than its condition may end a loop in the map. A closure is printed as it
-    /// stands, so a `return` in it ends the loop there, too.
+    /// Checks whether something other than its condition may end a loop in the map. The body of a closure is
+    /// printed unchanged, so a `return` in it also ends the loop in the map.
     fn may_end(&self, body: &[Node]) -> bool {
         self.closures > 0 || may_leave(body)
     }
@@ -72,7 +72,7 @@ impl Pass<'_, '_> {
     pub(super) fn leave(&mut self) -> Value {
         let Some(left) = self.enclosing.pop() else { return Value::default() };
 
-        // only a local that changes in the loop needs it
+        // only the locals that change in the loop need the sources
         let mut varying = self.facts.varying.values().chain(self.learned.varying.values());
         if varying.any(|loops| loops.contains(&left.site)) {
             let facts = [&self.facts.decided_by, &self.learned.decided_by];
@@ -202,7 +202,8 @@ impl Pass<'_, '_> {
         Value::default()
     }
 
-    /// A loop over `let rest = it.by_ref();` advances the iterator that `rest` is a view of.
+    /// Handles a loop that advances another iterator: after `let rest = it.by_ref();`, a loop over `rest`
+    /// advances `it`.
     fn drawn_from(&mut self, over: &Expr, value: &mut Value) {
         for id in self.handed_views(over) {
             self.changed(id, value, over.span())
@@ -311,7 +312,8 @@ impl Pass<'_, '_> {
 
         // the condition is evaluated in every iteration, so it is part of the loop
         self.enter(site, w.label.as_ref(), true, depth);
-        // printed before its patterns bind names, which may be those of the locals that they take apart
+        // print the condition before its patterns bind names, which may shadow the locals that they
+        // destructure
         let printed = self.printed(&w.cond);
         let (mut all, mut first, mut later) = (Value::default(), vec![], vec![]);
 
@@ -329,13 +331,13 @@ impl Pass<'_, '_> {
             let clean = Self::is_clean(&value, &head);
 
             if undecided || !clean {
-                // the handler evaluates the condition again and again, the map does so once
+                // the handler evaluates the condition in every iteration, the map only once
                 let mut all = value.clone();
                 crate::node::accumulate(&head, &mut all);
                 self.dropped(&Value { jumps: false, ..all }, c.span());
             }
 
-            // operands after one on state are evaluated only if that one was true
+            // operands after one that depends on state are evaluated only if that operand is true
             let under = self.control.len() > depth;
             if under { &mut later } else { &mut first }.extend(head);
 

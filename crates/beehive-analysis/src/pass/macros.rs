@@ -57,7 +57,7 @@ impl Pass<'_, '_> {
                 self.logged = true;
                 self.all(arguments.expressions.iter(), out)
             }
-            // a function that the map calls checks its arguments there, too
+            // if the map calls the function, the function checks its arguments in the map, too
             MacroKind::Log if name.contains("assert") && (self.is_free() || self.closures > 0) => {
                 let mut value = self.arguments(arguments, out);
                 value.panics = true;
@@ -223,7 +223,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Handles a macro that looks like one of a crate for logs or errors, and may be one of the user's: the
+    /// Handles a macro that looks like one of a crate for logs or errors, but may be defined by the user: the
     /// locals that it mentions may change, and it may or may not return.
     fn distrust(&mut self, m: &Macro, name: &str, span: Span) {
         let mut mentioned = vec![];

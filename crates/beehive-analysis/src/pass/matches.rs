@@ -92,7 +92,7 @@ impl Pass<'_, '_> {
         all
     }
 
-    /// Says how the map keeps a local that it matches once for each arm.
+    /// Returns how the map keeps a local that it matches once for each arm.
     fn kept_for_each_arm(&self, name: &Ident) -> Keeping {
         match self.find(name) {
             Some(id) if matches!(self.variable(id).kind, Kind::Known(_)) => self.kept(id),
@@ -151,7 +151,7 @@ impl Pass<'_, '_> {
                     self.undecide(site);
                     pattern = g.pat.to_token_stream();
                 } else if state_guard {
-                    // the arm is visited in any case
+                    // the map visits the arm in any case
                     nodes.clear();
                     pattern = g.pat.to_token_stream();
                 } else {
@@ -174,7 +174,7 @@ impl Pass<'_, '_> {
         let mut all = scrutinee;
         all.and(guards);
         let scrutinee = match state_guard {
-            // the map matches it once for each arm, which may move it
+            // the map matches the scrutinee once for each arm, and each match may move it
             true => self.printed_keeping(&m.expr, Use::Matched, &|name| self.kept_for_each_arm(name)),
             false => self.printed_matched(&m.expr),
         };

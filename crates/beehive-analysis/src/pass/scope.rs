@@ -105,9 +105,10 @@ pub(super) struct Variable {
     pub late: bool,
     /// Whether it is certainly an `Option`.
     pub is_option: bool,
-    /// How its type can be kept where it is moved.
+    /// What is known about its type, which determines how the map can keep it where it is moved.
     pub owner: Owner,
-    /// The first place at which the map would have to keep it and cannot. All such places are one error.
+    /// The first place at which the map would have to keep the local and cannot. All such places are reported
+    /// as one error.
     pub first_moved: OnceCell<Span>,
 }
 
@@ -117,7 +118,7 @@ pub(super) struct Scopes {
     pub names: Vec<BTreeMap<String, VariableId>>,
     /// The locals that the bindings being declared may be views into.
     pub views: Views,
-    /// How the type of the binding being declared can be kept where the binding is moved.
+    /// What is known about the type of the binding being declared.
     pub owner: Owner,
 }
 
@@ -309,7 +310,7 @@ impl Pass<'_, '_> {
             Pat::Paren(t) => self.bind_into(&t.pat, kind, refutable, defines),
             Pat::Guard(t) => self.bind_into(&t.pat, kind, refutable, defines),
             Pat::Reference(t) => self.bind_into(&t.pat, kind, refutable, defines),
-            // every alternative binds the same names; the last declaration stands for all of them
+            // every alternative binds the same names, so the last declaration stands for all of them
             Pat::Or(o) => o.cases.iter().for_each(|c| self.bind_into(c, &kind.part(), true, defines)),
             Pat::Tuple(t) => t.elems.iter().for_each(|e| self.bind_into(e, &kind.part(), refutable, defines)),
             Pat::TupleStruct(t) => {
@@ -330,8 +331,8 @@ impl Pass<'_, '_> {
     }
 
     /// Records that this local, and every local that it may be a view into, is not a function of the message
-    /// from here on. If the handler may come back to code before this point, in a loop or a closure, that holds
-    /// from the declaration on, beginning with the next round.
+    /// from here on. If the handler may return to code before this point, in a loop or a closure, the next
+    /// round assumes this from the declaration on.
     pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
@@ -496,7 +497,8 @@ impl Pass<'_, '_> {
             let id = self.find_name(n)?;
             let v = self.variable(id);
             Some(match &v.kind {
-                // a name that is bound inside may mean the local in one place and not in another
+                // if a name is also bound inside the expression, it may denote the local in one place and not
+                // in another
                 Kind::Known(Known { alias: Some(a), .. }) if bound.iter().all(|b| b != n) => {
                     a.identity.clone()
                 }

@@ -54,7 +54,8 @@ impl Pass<'_, '_> {
             }
 
             if self.computing == 0 && std::mem::take(&mut self.logged) {
-                // the logging is left out where it stands, so it counts whichever branch is taken
+                // the map omits the logging and adds its effect before the statement, so the effect counts no
+                // matter which branch is taken
                 out.insert(before, Node::Effect)
             }
         }
@@ -96,7 +97,7 @@ impl Pass<'_, '_> {
                 }
             }
             Item::Use(_) => {
-                // the import may give a macro another meaning
+                // the import may give the name of a macro another meaning
                 names(item.to_token_stream(), &mut self.own_macros);
                 out.push(Node::Item(item.to_token_stream()))
             }
@@ -104,7 +105,7 @@ impl Pass<'_, '_> {
                 self.nested_function(f);
                 out.push(Node::Item(item.to_token_stream()))
             }
-            // the map has a type of its own, which no value of the handler has
+            // the map declares its own copy of the type, and no value of the handler has that type
             Item::Struct(_) | Item::Enum(_) | Item::Union(_) | Item::Trait(_) => {
                 let name = match item {
                     Item::Struct(i) => &i.ident,
@@ -133,7 +134,8 @@ impl Pass<'_, '_> {
                 out.push(Node::Item(item.to_token_stream()))
             }
             Item::Const(_) | Item::Static(_) | Item::Type(_) => out.push(Node::Item(item.to_token_stream())),
-            // a copy of the impl of a type outside of the function would conflict with it
+            // if the type is declared outside of the function, a copy of its impl would conflict with the
+            // original
             _ => {}
         }
     }
@@ -187,7 +189,7 @@ impl Pass<'_, '_> {
                 let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
                 let discards = discards(e) && !within;
                 if discards && self.computing > 0 && self.closures == 0 && !value.changes.is_empty() {
-                    // the map repeats it inside the value
+                    // the map repeats the change inside the value
                     self.logged = true
                 } else if discards || (self.tail && !is_quiet(Some(e))) {
                     // the expression is called for its effect, or is the function's answer
@@ -199,7 +201,8 @@ impl Pass<'_, '_> {
                     out.push(Node::Effect);
                     out.push(Node::Maybe);
                 } else if value.exits || !value.changes.is_empty() || self.computing > 0 {
-                    // the map repeats it inside the value, and so declares the locals that it mentions
+                    // the map repeats the expression inside the value, so it declares the locals that the
+                    // expression mentions
                     let tokens = self.printed(e);
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
                 }
@@ -250,7 +253,7 @@ impl Pass<'_, '_> {
             && !ps.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
         {
             if !matches!(l.pat, Pat::Type(_)) && are_apart(ps, es) {
-                // one by one, so that the map keeps only those that it needs
+                // bind the parts one by one, so that the map keeps only those that it needs
                 for (p, e) in ps.elems.iter().zip(&es.elems) {
                     if !self.names_fields(p, e) {
                         self.ordinary_local(p, p, e, None, out)
@@ -411,7 +414,7 @@ impl Pass<'_, '_> {
                 && !jumps(diverge)
                 && !matches!(nodes.last(), Some(Node::Exit { certain: true, .. }))
             {
-                // even if state decides how the block ends
+                // this applies even if state decides how the block ends
                 self.exit(true, &mut nodes);
             }
             if !clean {
@@ -480,7 +483,7 @@ impl Pass<'_, '_> {
         out.push(Node::Exit { quiet, certain: self.control.is_empty(), tokens });
     }
 
-    /// Returns the taint of a result that state decides although no single value is to blame.
+    /// Returns the taint of a result that depends on state although no single value is the cause.
     pub(super) fn together(e: &impl Spanned) -> Taint {
         Taint::new(Why::Together, e.span())
     }
@@ -527,7 +530,7 @@ fn is_option(declared: &Pat, initial: &Expr) -> bool {
     }
 }
 
-/// Returns the closure that an expression makes or puts into a box.
+/// Returns the closure that an expression creates, possibly inside a box.
 fn held_closure(e: &Expr) -> Option<&syn::ExprClosure> {
     match peel(e) {
         Expr::Closure(closure) => Some(closure),

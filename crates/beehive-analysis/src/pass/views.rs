@@ -1,11 +1,11 @@
 //! Decides which locals may change through a value, given the origin of the value.
 //!
-//! A local holds a *view* of each local that may change through it. Three views are of no local:
-//! [`EXCLUSIVE`], of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`, `Some(x).iter_mut()`);
-//! [`INTERIOR`], of a value whose type the analysis does not know and which may therefore change through a
-//! shared reference (`Default::default()` may be a `Cell`); and [`GLOBAL`], of a static. A local with any view
-//! counts as changed by every method that is not known to only read, whether its name is declared `mut` or
-//! not.
+//! A local holds a *view* of each local that may change through it. Three kinds of views do not belong to a
+//! local: [`EXCLUSIVE`] is a view of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`,
+//! `Some(x).iter_mut()`); [`INTERIOR`] is a view of a value whose type the analysis does not know and which
+//! may therefore change through a shared reference (`Default::default()` may be a `Cell`); and [`GLOBAL`] is a
+//! view of a static. A local with any view counts as changed by every method that is not known to only read,
+//! whether its name is declared `mut` or not.
 
 use super::Pass;
 use super::keeping::Owner;
@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Calls `run`, which declares a local of whose type this is known.
+    /// Calls `run`, which declares a local about whose type `owner` is known.
     pub(super) fn with_owner<T>(&mut self, owner: Owner, run: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.scopes.owner, owner);
         let out = run(self);
@@ -71,7 +71,8 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Says what is known about the type of the locals that a pattern binds to an expression or to parts of it.
+    /// Returns what is known about the type of the locals that a pattern binds to an expression or to parts of
+    /// it.
     pub(super) fn owner(&self, declared: &Pat, of: &Expr) -> Owner {
         let whole = match declared {
             Pat::Type(t) if self.is_uncloned(t.ty.to_token_stream()) => {
@@ -108,7 +109,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether the value of an expression visibly holds a `&mut`, or something else that is not `Clone`.
-    /// Unlike [`Self::views`], this overlooks what only a type would tell.
+    /// Unlike [`Self::views`], this misses everything that only a type would reveal.
     fn holds(&self, e: &Expr) -> bool {
         let yields = |b: &syn::Block| match b.stmts.last() {
             Some(syn::Stmt::Expr(e, None)) => self.holds(e),
@@ -147,7 +148,7 @@ impl Pass<'_, '_> {
                 let returned = self.unit.versions(&name).iter().any(|item| {
                     matches!(&item.sig.output, syn::ReturnType::Type(_, ty) if mentions_mutable_views(ty.to_token_stream()))
                 });
-                // a function that takes a `&mut` may be one of this block that returns something else
+                // the function may be one of this block, which takes a `&mut` but returns something else
                 let passes_on = is_upper(&name) || self.unit.versions(&name).is_empty();
                 returned || returns_mutable_view(&name) || passes_on && c.args.iter().any(|a| self.holds(a))
             }
@@ -158,7 +159,7 @@ impl Pass<'_, '_> {
                 yields(&i.then_branch) || i.else_branch.as_ref().is_some_and(|(_, e)| self.holds(e))
             }
             Expr::Match(m) => m.arms.iter().any(|a| self.holds(&a.body)),
-            // what `break` gives a loop
+            // the value that `break` gives a loop
             Expr::Loop(l) => l.body.to_token_stream().to_string().contains("& mut"),
             _ => false,
         }
@@ -180,7 +181,7 @@ impl Pass<'_, '_> {
                     Expr::Closure(closure) => Some(closure),
                     _ => None,
                 });
-                // the first value of a `fold` is one of its results
+                // the initial value of a `fold` may be its result
                 let given = || c.args.iter().any(|a| !matches!(peel(a), Expr::Closure(_)) && self.holds(a));
                 match (method.as_str(), closure) {
                     (
@@ -192,7 +193,7 @@ impl Pass<'_, '_> {
                     {
                         given()
                     }
-                    // they yield what they take out of the collection
+                    // these methods yield the items that they take out of the collection
                     ("by_ref" | "drain" | "splice" | "extract_if", _) => self.holds_items(&c.receiver),
                     (method, _) if adapts(method) || yields_items(method) => {
                         self.holds_items(&c.receiver) || given()
@@ -245,7 +246,7 @@ impl Pass<'_, '_> {
     fn views_of(&self, e: &Expr, in_place: bool) -> Views {
         let mut out = Views::new();
         if self.unit.faults.has(Fault::ViewsIgnored) {
-            // even with this fault a local is still itself
+            // even with this fault, a local counts as a view of itself
             out.extend(self.root(e).filter(|id| in_place && self.variable(*id).mutable));
             return out;
         }
@@ -369,7 +370,7 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Adds the views that the result of a call holds, besides those that its arguments hold.
+    /// Adds the views that the result of a call holds in addition to those of its arguments.
     fn call_views(&self, c: &syn::ExprCall, out: &mut Views) {
         let p = match peel(&c.func) {
             Expr::Path(p) => p,
@@ -439,8 +440,8 @@ impl Pass<'_, '_> {
         self.views(e).iter().any(|id| self.reaches(*id, |v, _| v == GLOBAL))
     }
 
-    /// Checks whether a method may act on a static, given the views of its receiver and of its arguments. It
-    /// may then do so once in the map and again in the handler.
+    /// Checks whether a method may act on a static, given the views of its receiver and of its arguments. If
+    /// so, it would act once in the map and again in the handler.
     pub(super) fn acts_on_global(&self, c: &syn::ExprMethodCall, views: &Views) -> bool {
         if self.unit.faults.has(Fault::StaticsAreFixed) {
             return false;
@@ -456,9 +457,9 @@ impl Pass<'_, '_> {
         !reads && (global(views) || c.args.iter().any(handed))
     }
 
-    /// Handles a method of a value of an unknown type that is called as a statement. It is called for its
-    /// effect, and that may be one outside of the value, which must not happen in the map and again in the
-    /// handler. The methods of `Cell` have no such effect.
+    /// Handles a method that is called as a statement on a value of an unknown type. Such a method is called
+    /// for its effect, and the effect may be outside of the value. It must not happen both in the map and in
+    /// the handler. The methods of `Cell` have no such effect.
     pub(super) fn called_for_its_effect(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };
         let method = c.method.to_string();
@@ -498,7 +499,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Checks for the path of a static or of a constant in capitals. Those of a type are constants.
+/// Checks whether a path names a static or a constant in capitals. A path below a type names a constant.
 fn names_global(path: &syn::Path) -> bool {
     let mut names = path.segments.iter().rev().map(|s| s.ident.to_string());
     let capitals = names.next().is_some_and(|n| is_upper(&n) && !n.contains(char::is_lowercase));
@@ -516,7 +517,8 @@ pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
 }
 
-/// Says what is known about the type of a parameter. A type parameter is `Clone` only if it is declared so.
+/// Returns what is known about the type of a parameter. A type parameter is `Clone` only if its bounds say
+/// so.
 pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
     let copies = |tokens: proc_macro2::TokenStream| {
         let mut mentioned = vec![];
@@ -543,7 +545,8 @@ pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
     }
 }
 
-/// Like [`owner_of_type`], for a local, into which nothing can be stored that its type does not name.
+/// Like [`owner_of_type`], for the declared type of a local. A local cannot hold anything that its declared
+/// type does not name.
 fn owner_of_declared(ty: &Type) -> Owner {
     match owner_of_type(ty) {
         Owner::Unknown if is_frozen(ty) => Owner::Cloneable,

@@ -108,7 +108,7 @@ impl Summary {
         }
     }
 
-    /// Lists the different keys that one message ties together; empty if none.
+    /// Lists the different keys that one message needs together; empty if none.
     pub(crate) fn joins(&self) -> String {
         const SHOWN_MAX: usize = 4;
 

@@ -128,8 +128,8 @@ fn an_answer_is_an_effect() {
     }
 }
 
-/// A change of a variable that may be a view of a needed variable changes the needed one too. Where the map
-/// prints the change, it must declare the variable.
+/// If a variable may be a view of a variable that the map needs, a change of the view changes the needed
+/// variable, too. A map that prints the change must declare both variables.
 #[test]
 fn what_a_map_changes_it_declares() {
     let got = map(
@@ -183,7 +183,7 @@ fn a_field_is_not_cloned_only_to_be_hashed() {
 #[test]
 fn joins_are_different_keys_in_one_message() {
     let joins = |body: &str| handler(body).handlers[0].joins.clone();
-    // one key, however it is written
+    // the same key, written in different ways
     assert_eq!(
         joins(
             "let k = m.a; self.d.get(&k); self.e.put(m.a, 1); self.f.put(m.a.clone(), 1); let r = &k; self.d.get(r); self.e.put(*r, 2);"
@@ -219,8 +219,8 @@ fn joins_are_different_keys_in_one_message() {
     );
 }
 
-/// A value that may change does not stand for its initializer, whether it comes from a parameter or from a
-/// local of a helper.
+/// A local that may change cannot be replaced by its initial value, whether it is a parameter or a local of a
+/// helper.
 #[test]
 fn a_value_that_changes_is_another_key_in_a_helper_too() {
     let joins = |body: &str| handler(body).handlers[0].joins.clone();

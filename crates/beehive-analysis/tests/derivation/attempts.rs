@@ -1,5 +1,5 @@
-//! `attempt! { .. }`: its cells count whether or not it is rolled back, and control leaves it only through
-//! its value.
+//! `attempt! { .. }`: the map contains its cells whether or not it is rolled back, and control leaves it only
+//! through its value.
 
 use crate::{block, errors, handler};
 

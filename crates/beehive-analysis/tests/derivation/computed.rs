@@ -1,5 +1,5 @@
-//! Values that loops, labeled blocks, guards with patterns and `dbg!` compute, and locals that several branches
-//! move.
+//! Values that are computed by loops, labeled blocks, guards with patterns and `dbg!`, and locals that several
+//! branches move.
 
 use crate::{errors, handler};
 
@@ -40,7 +40,8 @@ fn values_that_control_flow_computes_are_known() {
     }
 }
 
-/// A branch that emits and leaves is left out of a value; the emission counts, and the message is not dropped.
+/// If a branch of a value emits and returns, the map omits the branch, but the emission counts as an effect,
+/// so the message is not dropped.
 #[test]
 fn a_branch_that_emits_and_leaves_is_understood() {
     for (body, kept) in [
@@ -78,7 +79,8 @@ fn a_branch_that_emits_and_leaves_is_understood() {
     }
 }
 
-/// What is lost by an expression that the map does not run is lost from there on, unless the handler comes back.
+/// If the map does not run an expression that changes a local, the local is unknown only after that expression,
+/// unless the handler returns to earlier code in a loop.
 #[test]
 fn a_local_is_known_until_it_is_lost() {
     for body in [
@@ -119,7 +121,7 @@ fn a_function_that_asserts_may_compute_a_key() {
     }
 }
 
-/// What the map prints compiles although it leaves out what decides a type or how the handler leaves.
+/// The printed map compiles even if it omits the code that determines a type or how the handler returns.
 #[test]
 fn what_the_map_leaves_out_does_not_break_it() {
     for (body, kept) in [
@@ -135,14 +137,14 @@ fn what_the_map_leaves_out_does_not_break_it() {
         ("self.d.put(m.a, 1); Some(m.text.trim().parse().ok()?)", "AtValue(Self::__bh_d,&(m.a)).cell(__m);"),
         ("let k: u64 = m.text.parse().ok()?; self.d.put(k, 1); None", "letk:u64=match::beehive"),
         ("let k = m.text.parse().ok()?; self.d.put(k, 1); None", "letk=match::beehive"),
-        // of two vectors the map needs one
+        // the map needs only one of the two vectors
         (
             "let (mut up, mut down) = (vec![], vec![]); for x in &m.items { if *x > 3 { up.push(*x) } else { down.push(*x) } } for k in up { self.d.put(k, 1); } ctx.emit(down);",
             "letmutup=vec![];forxin&m.items",
         ),
         ("let (mut a, mut b) = (m.a, m.b); (a, b) = (b, a); self.t.put((a, b), 1);", "(a,b)=(b,a);"),
         ("let (a, b) = (m.a, m.b); let (a, b) = (b, a); self.t.put((a, b), 1);", "let(a,b)=(b,a);"),
-        // state decides which way out the handler takes
+        // state decides how the handler returns
         (
             "let Some(k) = m.opt else { match self.d.get(&m.a) { Some(_) => return, None => { ctx.emit(m.a); return } } }; self.e.put(k, 1);",
             "return;};::beehive",
@@ -218,7 +220,7 @@ fn values_that_state_decides_are_refused() {
     }
 }
 
-/// The map runs every branch between which state decides, and must not move the same local twice.
+/// If state decides between branches, the map runs all of them and must not move the same local twice.
 #[test]
 fn a_local_that_several_branches_move_is_cloned() {
     for (body, kept) in [
@@ -252,7 +254,7 @@ fn a_local_that_several_branches_move_is_cloned() {
         assert!(d.errors.is_empty() && map.contains(kept), "{body}\n{:?}\n{map}", errors(&d));
     }
 
-    // once, or not under a condition on state
+    // a local that is moved only once, or not under a condition on state
     for body in [
         "let n = m.name.clone(); if self.d.contains(&m.a) { self.q.put(Named { n }, 1); }",
         "let n = m.name.clone(); self.q.put(Named { n: n.clone() }, 1); if self.d.contains(&m.a) { self.e.put(n.len(), 1); }",

@@ -6,9 +6,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Largest cost of the analysis of ordinary handlers, as a multiple of what it costs to parse them. A compiler
-/// has to parse them in any case. The absolute time depends on the machine; where this bound was set, it is
-/// about 2 ms for each handler in a debug build, in which by default neither the analysis nor syn is optimized.
+/// Maximum cost of the analysis of ordinary handlers, as a multiple of the cost of parsing them, which a
+/// compiler has to do in any case. The absolute time depends on the machine. On the machine on which this bound
+/// was set, it is about 2 ms for each handler in a debug build, in which by default neither the analysis nor
+/// syn is optimized.
 const ORDINARY_MAX: f64 = 5.5;
 
 /// The same for random handlers, which have far more branches and loops: about 8 ms for each.
@@ -23,12 +24,12 @@ pub(crate) fn spent() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// What a block costs, in processor time.
+/// The cost of a block, in processor time.
 #[derive(Clone, Copy, Default)]
 struct Cost {
-    /// To parse it.
+    /// The cost of parsing it.
     parsing: Duration,
-    /// To parse it and to derive its maps.
+    /// The cost of parsing it and deriving its maps.
     derivation: Duration,
 }
 
@@ -76,7 +77,7 @@ fn cost_of_file(file: &Path) -> (u32, Cost) {
     (functions, all)
 }
 
-/// Returns how many times as long as to parse them it takes to derive the handlers of `files`.
+/// Returns the cost of deriving the handlers of `files`, as a multiple of the cost of parsing them.
 fn factor(name: &str, files: impl IntoIterator<Item = PathBuf>, functions_min: u32) -> f64 {
     let (mut functions, mut all) = (0, Cost::default());
     for file in files {

@@ -1,4 +1,4 @@
-//! Whether a key differs from message to message if a loop counts it, or a condition chooses it.
+//! Tests whether a key counts as different for each message if a loop counts it or a condition selects it.
 
 use crate::{errors, handler};
 

@@ -1,5 +1,5 @@
-//! The order of hash maps and hash sets, which differs between the map and the handler: what depends on it is
-//! refused, and the ways out are accepted.
+//! The order of hash maps and hash sets differs between the map and the handler: keys that depend on it are
+//! refused, and the alternatives that the error suggests are accepted.
 
 use crate::{errors, handler};
 

@@ -1,5 +1,5 @@
-//! Integers without a written type: where the map lacks the code from which the compiler infers it, the type must
-//! be written if it makes a difference.
+//! Integers without a written type: if the map lacks the code from which the compiler infers the type, and the
+//! type makes a difference, the user must write the type.
 
 use crate::{errors, handler};
 
@@ -34,7 +34,7 @@ fn a_type_that_only_the_handler_knows_is_asked_for() {
     ] {
         let found = errors(&handler(body));
         assert!(found.len() == 1 && found[0].contains(SAYS), "{body}\n{found:?}");
-        // the way out
+        // the alternative that the error suggests
         let typed = body.replace("let n =", "let n: u64 =").replace("let mut n =", "let mut n: u64 =");
         if typed != body {
             let found = errors(&handler(&typed));

@@ -48,7 +48,7 @@ fn what_changes_through_a_lent_local_is_repeated() {
             "let (mut a, mut b) = (m.a, m.b); let r = if m.flag { &mut a } else { &mut b }; *r += 1; self.d.put(a, b);",
             "*r+=1;",
         ),
-        // by a closure, where it is called
+        // changes by a closure, at the point where it is called
         (
             "let mut v = vec![]; let mut add = |k: u64| v.push(k); add(m.a); add(m.b); self.d.put(v[1], 1);",
             "add(m.b);",
@@ -109,16 +109,16 @@ fn what_changes_through_a_lent_local_is_repeated() {
 #[test]
 fn what_the_map_cannot_repeat_is_refused() {
     for body in [
-        // under a condition on state, or with a value from state
+        // changes under a condition on state, or with a value from state
         "let mut a = m.a; if self.d.contains(&m.b) { std::mem::swap(&mut a, &mut 3); } self.e.put(a, 1);",
         "let mut v = m.items.clone(); for k in &mut v { *k += self.d.get(&1).copied().unwrap_or(0); } self.e.put(v[0], 1);",
         "let mut s = String::new(); let _ = write!(&mut s, \"{}\", self.d.get(&m.a).is_some()); self.g.put(s, 1);",
-        // by code that the analysis does not know
+        // changes by code that the analysis does not know
         "let mut v = m.items.clone(); fill(&mut v); self.e.put(v[0], 1);",
         "let mut v = vec![m.a]; let p = longest(&mut v); p.push(2); self.e.put(v[1], 1);",
         "let mut v = vec![m.a]; self.grow(&mut v); self.d.put(v[0], 1); } fn grow(&mut self, v: &mut Vec<u64>) { v.push(self.d.get(&1).copied().unwrap_or(0));",
         "let mut v = vec![m.a]; Self::fill(&mut v); self.d.put(v[0], 1); } fn fill(v: &mut Vec<u64>) { v.push(now()); ",
-        // kept for longer than the call
+        // a borrow that lasts longer than the call
         "let mut v = vec![m.a]; let p = Some(&mut v); if let Some(q) = p { if self.d.contains(&m.b) { q.push(2); } } self.e.put(v[1], 1);",
         "let mut v = vec![m.a]; let p = Pair { all: &mut v, n: 1 }; p.all.extend(self.d.get(&m.b)); self.e.put(v[1], 1);",
         "let mut v = vec![m.a]; let r = &mut v; if self.d.contains(&m.b) { r.push(2); } self.e.put(v[1], 1);",

@@ -1,4 +1,4 @@
-//! Macros are known by what their names mean, not by the names alone.
+//! Macros are recognized by the meaning of their names, not by the names alone.
 
 use crate::{errors, handler};
 
@@ -8,7 +8,8 @@ fn tokens(body: &str) -> String {
     d.tokens.to_string().replace(' ', "")
 }
 
-/// The compiler refuses a macro of the user's with a known name, because the name is ambiguous in the check.
+/// If the user defines a macro with a known name, the compiler refuses the call, because the name is
+/// ambiguous in the generated check.
 #[test]
 fn a_bare_name_of_the_standard_library_is_checked_by_the_compiler() {
     for (body, check) in [
@@ -54,7 +55,7 @@ fn a_macro_that_may_be_the_users_may_change_what_it_mentions() {
     assert!(found[0].contains("`tracing::debug!(..)`"), "{found:?}");
 }
 
-/// Whether a user's own `bail!` leaves is not known, so the map goes on.
+/// It is not known whether a `bail!` of the user returns, so the map continues after it.
 #[test]
 fn a_macro_that_may_be_the_users_may_return_or_not() {
     for body in [
@@ -70,10 +71,10 @@ fn a_macro_that_may_be_the_users_may_return_or_not() {
         );
     }
 
-    // the compiler makes sure that this one leaves
+    // the compiler ensures that this macro does not continue
     let found = tokens("let Some(k) = m.opt else { bail!(\"none\") }; self.d.put(k, 1);");
     assert!(found.contains("return"), "{found}");
-    // and this one is known by its path
+    // and this macro is known by its path
     let found = tokens("if m.flag { anyhow::bail!(\"no\") } self.d.put(m.a, 1);");
     assert!(found.contains("return"), "{found}");
 }

@@ -1,4 +1,4 @@
-//! Each mistake in a body is one error: what follows from it is not reported.
+//! Each mistake in a body causes exactly one error: its consequences are not reported.
 
 #[path = "../../examples/random_handlers/mistakes.rs"]
 mod table;

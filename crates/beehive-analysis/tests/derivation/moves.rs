@@ -1,5 +1,6 @@
-//! Locals that a handler moves where state decides. The map runs all branches: it moves what only one of them can
-//! move, clones what several move, reborrows a `&mut`, and refuses what it can do neither with.
+//! Locals that a handler moves in branches between which state decides. The map runs all branches. It moves a
+//! local that only one branch can move, clones a local that several branches move, and reborrows a `&mut`. If
+//! none of these is possible, the analysis refuses the handler.
 
 use crate::{errors, handler};
 
@@ -121,7 +122,7 @@ fn a_value_that_several_branches_move_is_cloned_wherever_it_stands() {
         assert!(map.contains(text), "{body}\n    {map}");
     }
 
-    // it is computed by a change of something else, and holds no view of that
+    // the local is computed by a change of another value, and holds no view of that value
     for body in [
         "let mut k = 0; let n = loop { k += 1; if k > m.a { break k; } }; if self.e.contains(&m.b) { self.t.put((n, 1), 1); } else { self.d.put(n, 1); }",
         "let n = { let mut v = m.items.clone(); v.sort(); v }; if self.e.contains(&m.b) { self.q.put((n, 1), 1); } else { self.d.put(n.len(), 1); }",
@@ -130,10 +131,10 @@ fn a_value_that_several_branches_move_is_cloned_wherever_it_stands() {
         assert!(map(body).contains("::core::clone::Clone::clone(&n),1"), "{}", map(body));
     }
 
-    // a loop may come back to it
+    // a loop may reach the move again
     let body = "let v = m.items.clone(); for q in &m.items { if self.e.contains(q) { let w = v; self.d.put(w.len(), 1); break; } }";
     assert!(map(body).contains("letw=::core::clone::Clone::clone(&v);"), "{}", map(body));
-    // the name of a local in the branch is not the local outside of it
+    // a local in the branch has the same name as a local outside of it
     let body = "let r = m.items.clone(); if self.e.contains(&m.b) { let k = { let mut n = m.a; let r = &mut n; let q = r; *q ^= 1; n }; self.d.put(k, 1); } self.e.put(r.len(), 1);";
     assert!(map(body).contains("letq=r;"), "{}", map(body));
 }
@@ -155,7 +156,7 @@ fn a_value_is_kept_where_a_pattern_binds_its_name_again() {
         assert_eq!(map.matches(kept).count(), 2, "{branches}\n    {map}");
     }
 
-    // inside of the pattern's scope, the name is not that of the local
+    // inside the pattern's scope, the name does not refer to the local
     let body = "let o = Some(m.a); if self.e.contains(&m.b) { let k = match o { Some(o) => { let q = o; q } None => 1 }; self.d.put(k, 1); } else { self.e.put(o.unwrap_or(2), 1); }";
     assert!(map(body).contains("Some(o)=>{letq=o;q}"), "{}", map(body));
 }
@@ -182,18 +183,18 @@ fn a_part_that_several_branches_move_is_cloned() {
         assert!(map.contains(text), "{body}\n    {map}");
     }
 
-    // a closure that is called inside the literal is no view
+    // a closure that is called inside the literal does not make it a view
     let body = "let p = (m.items.clone(), ((|q: u64| q ^ 2)(m.b))); if self.e.contains(&m.b) { let w = p.0; self.d.put(w.len(), 1); } else { let w = (p.0, 1); self.e.put(w.0.len(), p.1); }";
     assert_eq!(map(body).matches("::core::clone::Clone::clone(&p.0)").count(), 2, "{}", map(body));
-    // by a pattern: only out of what is certainly no reference
+    // a pattern moves a field only out of a value that is certainly not a reference
     let body = "let p = (Some(m.items.clone()), m.a); if self.e.contains(&m.b) { if let Some(w) = p.0 { self.d.put(w.len(), 1); } } else if let Some(w) = p.0 { self.e.put(w.len(), 1); }";
     assert_eq!(map(body).matches("::core::clone::Clone::clone(&p.0)").count(), 2, "{}", map(body));
     let body = "let p = &m.inner; if self.e.contains(&m.b) { if let 1.. = p.id { self.d.put(p.id, 1); } } else { let k = p.id; self.e.put(k, 1); }";
     assert!(!map(body).contains("Clone::clone"), "{}", map(body));
-    // another part, which only one branch moves, need not be `Clone`
+    // another field, which only one branch moves, need not be `Clone`
     let body = "let p = (m.items.clone(), vec![m.a]); if self.e.contains(&m.b) { let w = p.0; self.d.put(w.len(), 1); } else { let w = p.1; self.e.put(w.len(), 1); }";
     assert!(!map(body).contains("clone(&p."), "{}", map(body));
-    // a type of the body without `Clone`: its parts are cloned, the whole is not
+    // a type that the body declares without `Clone`: its fields are cloned, but not the whole value
     let own = "struct P { t: Vec<u64>, k: u64 } let p = P { t: m.items.clone(), k: m.a };";
     let body = format!(
         "{own} if self.e.contains(&m.b) {{ let w = p.t; self.d.put(w.len(), 1); }} else {{ let w = p.t; self.e.put(w.len(), p.k); }}"
@@ -250,7 +251,7 @@ fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
         );
     }
 
-    // keys that do not depend on it, and the way out
+    // keys that do not depend on the moved value, and the alternative that the error suggests
     for body in [
         "let mut n = m.a; let views = vec![&mut n]; if self.e.contains(&m.b) { for q in views { self.d.put(m.a, *q); } } else { for q in views { self.e.put(m.b, *q); } }",
         "let mut n = m.a; let slot = Some(&mut n); if self.e.contains(&m.b) { if let Some(q) = &slot { self.d.put(**q, 1); } } else if let Some(q) = &slot { self.e.put(**q, 1); }",

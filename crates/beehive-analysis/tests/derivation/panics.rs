@@ -1,5 +1,5 @@
-//! What the map evaluates although the handler may not get there: a panic ends only the branch, the loop or the
-//! helper's map.
+//! Expressions that the map evaluates although the handler may not reach them: a panic ends only the branch,
+//! the loop or the helper's map.
 
 use crate::{errors, handler};
 
@@ -55,7 +55,7 @@ fn what_cannot_panic_or_panics_in_the_handler_too_is_not_caught() {
     }
 }
 
-/// A `break` cannot leave a closure, so the exit is noted, and taken behind the branch.
+/// A `break` cannot leave a closure, so the map records the exit in a variable, and leaves after the branch.
 #[test]
 fn a_certain_exit_from_a_branch_that_catches() {
     let map = printed(

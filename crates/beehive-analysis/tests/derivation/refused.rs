@@ -25,7 +25,7 @@ fn bodies_are_refused_for_their_reason() {
             "let mut ks = vec![m.a]; if self.d.contains(&m.a) { ks.push(m.b); } for k in &ks { self.e.get(k); }",
             not_msg,
         ),
-        // through views of a local
+        // state that reaches a key through views of a local
         (
             "let mut v = vec![m.a]; for x in v.iter_mut() { *x = *self.d.get(&m.a).unwrap(); } self.e.get(&v[0]);",
             not_msg,
@@ -237,7 +237,7 @@ fn bodies_are_refused_for_their_reason() {
     assert!(cases.len() > 80);
 }
 
-/// One mistake is one error: its consequences are not reported.
+/// One mistake causes one error: its consequences are not reported.
 #[test]
 fn a_value_that_is_a_key_in_three_places_is_one_error() {
     let found = errors(&handler(

@@ -1,6 +1,6 @@
-//! Proves that the tests would notice a broken analysis: with a seeded fault, the analysis accepts bodies
-//! that it should refuse, or maps too little. (`beehive-core/tests/maps` shows at run time that these maps
-//! are too small.)
+//! Proves that the tests would detect a broken analysis: with a seeded fault, the analysis accepts bodies
+//! that it should refuse, or derives maps that name too few cells. (`beehive-core/tests/maps` shows at run
+//! time that these maps are too small.)
 
 #[path = "../../examples/random_handlers/faults.rs"]
 mod faults;

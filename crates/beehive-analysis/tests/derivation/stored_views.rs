@@ -1,10 +1,10 @@
-//! Changes that reach a local by a detour: through a view that is stored after its declaration, through what a call
-//! returns, in a closure with an effect, in a loop condition that the map does not repeat, in code that is not
-//! followed.
+//! Indirect changes of a local: through a view that is stored after its declaration, through the result of a call,
+//! in a closure with an effect, in a loop condition that the map does not repeat, and in code that the analysis
+//! does not follow.
 
 use crate::{errors, handler};
 
-/// The map repeats the change, or the key is refused. It never names another key.
+/// Checks that the map either repeats the change or the key is refused. The map must never name another key.
 fn repeats_or_refuses(bodies: &[(&str, &str)]) {
     for (body, kept) in bodies {
         let d = handler(body);

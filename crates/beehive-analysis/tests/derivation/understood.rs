@@ -1,5 +1,5 @@
-//! The guide's chapter about what maps understand: its tables are written from the analysis, and each example in
-//! them is derived.
+//! The guide's chapter about what maps understand: this test generates its tables from the analysis, and derives
+//! each example in them.
 
 use crate::{errors, handler};
 use beehive_analysis::understood;

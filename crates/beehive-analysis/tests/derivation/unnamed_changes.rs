@@ -1,5 +1,5 @@
-//! Changes of values that no `mut` name gives access to: the map keeps each statement that may change what a
-//! key depends on, or the handler is refused.
+//! Changes of values that are not reachable through a `mut` name: the map keeps each statement that may
+//! change a value on which a key depends, or the handler is refused.
 
 use crate::{errors, handler};
 
@@ -149,8 +149,8 @@ fn a_change_by_interior_mutability_is_kept() {
     ]);
 }
 
-/// Only what may hold a `Cell` is treated like this: a value of the message and of a known type may be read
-/// under any condition.
+/// Only values that may hold a `Cell` are treated in this way. A value of the message, and a value of a known
+/// type, may be read under any condition.
 #[test]
 fn what_only_reads_does_not_cost_a_key() {
     for body in [
@@ -158,7 +158,7 @@ fn what_only_reads_does_not_cost_a_key() {
         "let k: u64 = m.small.into(); if self.d.contains(&k) { ctx.emit(k.midpoint(3)); } self.d.put(k, 1);",
         "let k = Mac::from(m.mac); if self.d.contains(&k) { ctx.emit(k.octets()); } self.d.put(k, 1);",
         "let k = m.key.clone(); if self.d.contains(&k) { ctx.emit(k.describe()); } self.d.put(k, 1);",
-        // a branch or a closure that only reads a `mut` local is no view into it
+        // a branch or a closure that only reads a `mut` local is not a view into it
         "let mut k = m.a; if self.d.contains(&k) { ctx.emit(Note(m.items.iter().filter(|q| **q > k).count())); } self.d.put(k, 1);",
         "let mut k = m.a; note(if self.d.contains(&k) { return } else { 2 }); self.d.put(k, 1);",
         "let mut k = m.a; let n = if self.d.contains(&m.b) { k } else { 3 }; self.e.put(m.b, n.max(4)); self.d.put(k, 1);",
@@ -171,15 +171,15 @@ fn what_only_reads_does_not_cost_a_key() {
 #[test]
 fn a_change_that_the_map_cannot_repeat_is_refused() {
     refuses(&[
-        // by code that the analysis cannot see into
+        // changes by code that the analysis cannot see into
         "let e = &mut [m.b, m.a]; order(e); self.d.put(e[0], 1);",
         "let e = &mut [m.b, m.a]; order(Some(e)); self.d.put(m.a, 1); let k = e[0]; self.d.put(k, 1);",
         "let c: Slot = Default::default(); fill(&c, m.a); self.d.put(c.get(), 1);",
-        // by a helper
+        // changes by a helper
         "let e = &mut [m.b, m.a]; self.order(e); self.d.put(e[0], 1); } fn order(&mut self, x: &mut [u64]) { x.sort();",
         "let it = &mut m.items.iter(); self.skip(it); if let Some(k) = it.next() { self.d.put(*k, 1); } } fn skip<'a>(&self, it: &mut impl Iterator<Item = &'a u64>) { it.next();",
         "let c = Slot::from(m.a); self.fill(&c); self.d.put(c.get(), 1); } fn fill(&mut self, c: &Slot) { c.set(3);",
-        // under a condition on state, or by a value from state
+        // changes under a condition on state, or by a value from state
         "let e = &mut [m.b, m.a]; if self.d.contains(&m.a) { e.sort(); } self.d.put(e[0], 1);",
         "let e = &mut vec![m.b]; e.extend(self.d.get(&m.a)); for k in e.iter() { self.d.put(*k, 1); }",
         "match &mut Some([m.b, m.a]) { Some(p) => { if self.d.contains(&m.a) { p.sort(); } self.e.put(p[0], 1); } None => {} }",
@@ -188,14 +188,14 @@ fn a_change_that_the_map_cannot_repeat_is_refused() {
         "let mut k = m.a; if self.d.contains(&m.b) { note({ k += 1; k }); } self.d.put(k, 1);",
         "let mut k = vec![m.a]; self.e.put(m.b, { let e = &mut k; e.push(*self.e.get(&m.a).unwrap()); 1 }); self.d.put(k[0], 1);",
         "let mut k = Some(m.a); if self.d.contains(&m.b) { note(match k { Some(ref mut k) => k, None => return }); } self.d.put(k.unwrap(), 1);",
-        // in an expression that the map does not run
+        // changes in an expression that the map does not run
         "let it = &mut m.items.iter(); ctx.emit(it.next()); if let Some(k) = it.next() { self.d.put(*k, 1); }",
-        // in a closure that runs under a condition on state
+        // changes in a closure that runs under a condition on state
         "let e = &mut [m.b, m.a]; let mut f = || e.sort(); if self.d.contains(&m.a) { f(); } self.d.put(e[0], 1);",
     ]);
 }
 
-/// A closure that is an argument of a method runs in the map as in the handler.
+/// A closure that is an argument of a method runs in the map in the same way as in the handler.
 #[test]
 fn a_closure_may_use_what_the_method_hands_it() {
     keeps(&[
@@ -274,7 +274,7 @@ fn a_closure_that_is_called_through_a_place_is_followed() {
     ]);
 }
 
-/// State makes the assigned local unknown, but the value that it is assigned still runs in the map.
+/// State makes the assigned local unknown, but the map still evaluates the assigned expression.
 #[test]
 fn a_jump_in_an_assigned_value_is_kept_or_refused() {
     refuses(&[
@@ -306,7 +306,7 @@ fn a_local_that_the_map_still_assigns_is_declared_in_it() {
             "let mut n = Default::default();",
         ),
     ]);
-    // the map cannot give a value to a local in each of two branches
+    // the map cannot initialize a local in each of two branches
     let d = handler(
         "let n; if self.d.contains(&m.a) { n = m.opt.ok_or(1)?; } else { n = 3; } self.e.put(m.a, n);",
     );

@@ -52,7 +52,7 @@ fn the_cells_of_all_versions_are_reported() {
     assert_eq!(d.handlers[0].kind, "centralized");
 }
 
-/// The last version alone would be accepted.
+/// The last version by itself would be accepted.
 #[test]
 fn an_error_in_any_version_is_an_error() {
     for (name, items) in [

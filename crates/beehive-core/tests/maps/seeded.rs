@@ -1,5 +1,4 @@
-//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with
-//! seeded bugs.
+//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.
 
 #![allow(warnings, clippy::all)]
 use crate::message::{Load, M};

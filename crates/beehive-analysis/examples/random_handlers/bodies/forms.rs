@@ -1,7 +1,8 @@
 //! The forms of expressions and statements that a body is made of, as data.
 //!
-//! A form is Rust with placeholders: `{n}` a number, `{l}` a list, `{o}` an option, `{p}` a pair, `{t}` a text,
-//! `{s}` a set, each a place that is only read. Further ones are explained at the table that uses them.
+//! A form is Rust code with placeholders: `{n}` stands for a number, `{l}` for a list, `{o}` for an option,
+//! `{p}` for a pair, `{t}` for a text and `{s}` for a set. Each is a place that is only read. Other
+//! placeholders are explained at the table that uses them.
 
 /// The type of a local.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -434,7 +435,7 @@ pub(super) const CONDITIONS: &[&str] = &[
     "{n} % 2 == 0 || m.flag",
 ];
 
-/// What binds names for a block: the head, and the names with their types. `{b}` is the name.
+/// Constructs that bind a name for a block: the head, and the type of the name. `{b}` is the name.
 pub(super) const BINDINGS: &[(&str, Of)] = &[
     ("if let Some({b}) = {o}", Of::Number),
     ("if let Some(&{b}) = {l}.first()", Of::Number),
@@ -471,7 +472,7 @@ pub(super) const LEAVES: &[(Of, &str)] = &[
     (Of::Number, "let {v} = m.items.first().copied().ok_or_else(|| \"empty\".to_string())?;"),
 ];
 
-/// A pattern, and the type of what `{b}` binds in it.
+/// A pattern, and the type of the value that `{b}` is bound to.
 type Arm = (&'static str, Option<Of>);
 
 /// Matches: the head and the arms.
@@ -509,7 +510,7 @@ pub(super) const MOVES: &[&str] = &[
     "let moved = (|q: {T}| q)({v}); self.touch{i}(moved.len() as u64);",
     "match m.kind { Kind::A(_) => { let moved = {v}; self.touch{i}(moved.len() as u64); } _ => drop({v}) }",
     "let moved = move || {v}.len() as u64; self.touch{i}(moved());",
-    // in branches between which state decides
+    // moves in branches between which state decides
     "if self.e.contains(&m.b) { let moved = {v}; self.touch{i}(moved.len() as u64); } else { let other = ({v}, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
     "if self.e.contains(&m.b) { let moved = if m.flag { {v} } else { Default::default() }; self.touch{i}(moved.len() as u64); } else { let other = { let inner = {v}; inner }; self.touch{i}(other.len() as u64 + 1); }",
     "if self.e.contains(&m.b) { let moved = loop { break {v}; }; self.touch{i}(moved.len() as u64); } else { let other: {T}; other = {v}; self.touch{i}(other.len() as u64 + 1); }",
@@ -517,21 +518,21 @@ pub(super) const MOVES: &[&str] = &[
     "match self.e.get(&m.b).copied() { Some(1..) => { let moved = Some({v}); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } _ => { for q in [{v}] { self.touch{i}(q.len() as u64 + 1); } } }",
     "for q in &m.items { if self.e.contains(q) { let moved = {v}; self.touch{i}(moved.len() as u64); break; } }",
     "match ({v}, m.flag) { (moved, true) if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } (other, _) => { self.touch{i}(other.len() as u64 + 1); } }",
-    // by patterns that bind the moved name again
+    // moves by patterns that bind the moved name again
     "let own = Some({v}); if self.e.contains(&m.b) { if let Some(own) = own { self.touch{i}(own.len() as u64); } } else if let Some(own) = own { self.touch{i}(own.len() as u64 + 1); }",
     "let own = Some({v}); if self.e.contains(&m.b) { match own { Some(own) if own.len() > 1 => self.touch{i}(own.len() as u64), _ => {} } } else { let Some(own) = own else { return Ok(()) }; self.touch{i}(own.len() as u64 + 1); }",
     "let own = {v}; if self.e.contains(&m.b) { let q = { let own = own; own.len() }; self.touch{i}(q as u64); } else { let q = (|own: {T}| own.len())(own); self.touch{i}(q as u64 + 1); }",
     "let own = [{v}]; if self.e.contains(&m.b) { for own in own { self.touch{i}(own.len() as u64); } } else { let q = match own { [own] => own.len() as u64 }; self.touch{i}(q + 1); }",
-    // a part of a local
+    // moves of a field of a local
     "let own = ({v}, {n}); if self.e.contains(&m.b) { let moved = own.0; self.touch{i}(moved.len() as u64); } else { let other = (own.0, 1u64); self.touch{i}(other.0.len() as u64 ^ own.1); }",
     "struct Own { v: {T}, n: u64 } let own = Own { v: {v}, n: {n} }; if self.e.contains(&m.b) { let moved = Some(own.v); self.touch{i}(moved.map_or(1, |q| q.len() as u64)); } else { let other = own.v; self.touch{i}(other.len() as u64 ^ own.n); }",
     "let own = (Some({v}), {n}); if self.e.contains(&m.b) { if let Some(q) = own.0 { self.touch{i}(q.len() as u64); } } else if let Some(q) = own.0 { self.touch{i}(q.len() as u64 ^ own.1); }",
     "if self.e.contains(&m.b) { let moved = vec![{v}]; self.touch{i}(moved[0].len() as u64); } else { let other = vec![{v}; 2]; self.touch{i}(other[1].len() as u64 + 1); }",
-    // what a `&mut` yields is not one
+    // a value that is read through a `&mut` is not a `&mut` itself
     "let mut own = {v}.len() as u64; let r = &mut own; *r ^= 1; let q = Some(*r); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.map_or(2, |q| q ^ 1)); }",
     "let mut own = vec![{v}]; let r = &mut own; let q = r.pop(); if self.e.contains(&m.b) { self.touch{i}(q.map_or(1, |q| q.len() as u64)); } else { self.touch{i}(q.unwrap_or_default().len() as u64 + 2); }",
     "let mut own = [{v}]; let q = own.iter_mut().map(|q| q.len() as u64).max(); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.unwrap_or(2) + 1); }",
-    // a `&mut`, or what holds one
+    // moves of a `&mut`, or of a value that holds one
     "let mut own = {v}; let r = &mut own; if self.e.contains(&m.b) { let moved = r; self.touch{i}(moved.len() as u64); } else { let other = (r, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
     "let mut own = {v}; let r: &mut {T} = &mut own; match r { moved if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } other => { self.touch{i}(other.len() as u64 + 1); } }",
     "let mut own = {v}; let ref mut r = own; if self.e.contains(&m.b) { let moved = Some(r); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } else { let other = r; self.touch{i}(other.len() as u64 + 1); }",
@@ -539,7 +540,8 @@ pub(super) const MOVES: &[&str] = &[
     "if self.e.contains(&m.b) { let mut own = {v}; { let views = vec![&mut own]; for r in views { let q = r; self.touch{i}(q.len() as u64); } } }",
 ];
 
-/// Bodies that are refused, most because state decides a key. `{i}` is the number of the handler.
+/// Bodies that the analysis refuses, most of them because a key depends on state. `{i}` is the number of the
+/// handler.
 pub(super) const UNDERIVABLE: &[&str] = &[
     "let mut n = m.a; ctx.emit(Note({ n = n.wrapping_add(9); n })); self.d.put(n, 1);",
     "let mut l = m.items.clone(); self.e.put(m.a, l.pop().unwrap_or(1)); for k in l { self.d.put(k, 1); }",
@@ -553,7 +555,7 @@ pub(super) const UNDERIVABLE: &[&str] = &[
     "let mut k = m.a; for q in &m.items { self.e.put(k, 1); if self.d.contains(q) { k = q ^ 16; } }",
     "let mut n = m.a; self.raise{i}(&mut n); self.d.put(n, 1);",
     "let s = m.items.iter().copied().collect::<std::collections::HashSet<u64>>(); if let Some(k) = s.into_iter().next() { self.d.put(k, 1); }",
-    // the map cannot assign a local that it does not know, so it would miss the jump
+    // the map cannot assign an unknown local, so it would miss the jump inside the assigned value
     "let mut n = 0; let mut k = 20; for q in &m.items { n = self.d.get(q).copied().unwrap_or(1); n = if *q > 3 { break } else { n ^ 1 }; k += 1; } self.e.put(k, n);",
     "let mut n = self.d.get(&m.a).copied().unwrap_or(1); let mut k = 20; for q in &m.items { n = if *q > 3 { break } else { 3 }; k += 1; } self.e.put(k, n);",
 ];
@@ -569,7 +571,7 @@ pub(super) const ACCESSES: &[&str] = &[
     "ctx.emit(Note(self.{d}.get(&({k})).copied().unwrap_or(1)));",
     "self.touch{i}({k});",
     "self.either{i}({k});",
-    // never true, but the map has to evaluate the key
+    // the condition is never true, but the map has to evaluate the key
     "if self.{d}.get(&({k})).is_some_and(|q| *q > 90) { self.{d}.put(m.items[7], {n}); }",
     "if let Some(q @ 91..) = self.{d}.get(&({k})).copied() { self.{d}.put(m.opt.unwrap() - 9, q); }",
 ];

@@ -1,10 +1,10 @@
 //! Writes handler bodies of ordinary Rust: locals of standard types, the methods that read and change them,
 //! views, patterns, closures, helpers and moves.
 //!
-//! While it writes, it keeps a conservative account of which locals are functions of the message. A body is
-//! *derivable* if all keys are computed from those alone: a person could write its map, and the analysis should
-//! accept it. In some bodies a key also depends on state; the analysis may refuse those, but not derive a wrong
-//! map. Some bodies do not compile, because the writer knows little about borrows; those are left out later.
+//! The writer tracks conservatively which locals are functions of the message. A body is *derivable* if all its
+//! keys are computed from such locals: a person could write its map, and the analysis should accept it. In some
+//! bodies, a key also depends on state. The analysis may refuse these, but must not derive a wrong map. Some
+//! bodies do not compile, because the writer knows little about borrows. They are discarded later.
 
 mod forms;
 pub(crate) mod run;
@@ -57,7 +57,7 @@ pub(crate) struct Bodies {
     bold: bool,
 }
 
-/// A handler, and what it is made of.
+/// A handler, and the forms that it consists of.
 pub(crate) struct Body {
     pub(crate) text: String,
     /// The forms of statements and values in it.
@@ -99,7 +99,7 @@ impl Bodies {
         self.bold = self.one_in(3);
         let statements = 3 + self.below(5);
         let mut statements: Vec<String> = (0..statements).map(|_| self.statement(2)).collect();
-        // what the statements have left in the locals decides which cells these are
+        // these cells depend on the values that the statements have left in the locals
         statements.extend([self.access(), self.access()]);
         let text = with_helpers(n, &statements.concat());
         let mistaken = self.derivable.then(|| self.mistaken(n, statements));
@@ -112,12 +112,12 @@ impl Bodies {
         let mistake = &MISTAKES[self.below(MISTAKES.len())];
         let statement = self.one_of(AROUND).replace("{x}", mistake.statement);
         statements.insert(self.below(statements.len()), statement + " ");
-        // the next handlers are the same as without mistakes
+        // restore the random state, so that the next handlers are the same as without mistakes
         self.chance = chance;
         with_helpers(n, &statements.concat()) + &mistake.helper.replace("{i}", &n.to_string())
     }
 
-    /// Returns a handler for each form alone, whose keys depend on what the form computes or changes.
+    /// Returns one handler for each form, whose keys depend on the value that the form computes or changes.
     pub(crate) fn of_each_form(&mut self) -> Vec<Body> {
         let mut bodies: Vec<(&'static str, String)> = vec![];
         let key = |of: Of, name: &str| {
@@ -131,7 +131,7 @@ impl Bodies {
         for (of, form) in VALUES {
             bodies.push((form, format!("let v = {form}; {}", key(*of, "v"))));
         }
-        // what only reads a local does not lose it, also where state decides
+        // an expression that only reads a local does not make it unknown, even under a condition on state
         for (_, form) in VALUES {
             let (mut declared, mut read, mut keys) = (String::new(), form.to_string(), String::new());
             for of in ALL.iter().filter(|of| form.contains(of.placeholder())) {
@@ -252,7 +252,8 @@ impl Bodies {
         (local.name.clone(), local.clean)
     }
 
-    /// Replaces the placeholders of places and numbers; says whether all are functions of the message.
+    /// Replaces the placeholders of places and numbers. Returns whether all of them are functions of the
+    /// message.
     fn filled(&mut self, form: &str, clean: bool, depth: usize) -> (String, bool) {
         let (mut out, mut rest, mut all_clean) = (String::new(), form, true);
         while let Some(at) = rest.find('{') {
@@ -338,8 +339,8 @@ impl Bodies {
         format!("let {mutable}{name} = self.{dictionary}.get(&({key})).copied().unwrap_or(1); ")
     }
 
-    /// Whether a change at this point may make a local depend on state in a loop around it, whose first
-    /// statements have been written already.
+    /// Checks whether a change at this point may make a local depend on state in an enclosing loop whose
+    /// first statements have already been written.
     fn would_surprise(&self, local: &Local, clean: bool) -> bool {
         let outside = local.loops < self.loops.len();
         let ends = self.loops.iter().skip(local.loops).any(|l| l.ends_by_state);
@@ -412,7 +413,7 @@ impl Bodies {
         format!("{{ {text}}} ")
     }
 
-    /// Returns a block that state decides about, if `state`.
+    /// Returns a block. If `state` is set, the block is under a condition on state.
     fn block_under(&mut self, state: bool, depth: usize) -> String {
         self.level += state as usize;
         let text = self.block(depth);
@@ -516,7 +517,7 @@ impl Bodies {
 
         let chosen = self.one_of(&candidates);
         let local = self.locals[chosen].clone();
-        // after the move, an outer local of that name must not be taken for it
+        // after the move, the name must not refer to an outer local with the same name
         if self.locals.iter().filter(|l| l.name == local.name).count() > 1 {
             return String::new();
         }

@@ -20,7 +20,7 @@ pub(crate) struct Accepted {
     helpers: String,
 }
 
-/// What the analysis made of some bodies.
+/// The results of the analysis for some bodies.
 #[derive(Default)]
 pub(crate) struct Judged {
     pub(crate) accepted: Vec<Accepted>,
@@ -30,11 +30,11 @@ pub(crate) struct Judged {
     pub(crate) mistaken: usize,
     /// The bodies with one mistake for which the analysis did not report exactly one error.
     pub(crate) miscounted: Vec<String>,
-    /// For each form, in how many bodies it is, and how many of them were refused.
+    /// For each form, the number of bodies that contain it, and the number of refused ones among these.
     pub(crate) forms: BTreeMap<&'static str, (usize, usize)>,
 }
 
-/// Keeps the bodies that compile as they are, without a map.
+/// Keeps the bodies that compile unchanged, without a map.
 pub(crate) fn that_compile(bodies: Vec<(usize, Body)>) -> Result<Vec<(usize, Body)>, String> {
     let mut program = RUNTIME.to_string();
     let mut line = program.lines().count();
@@ -96,7 +96,7 @@ pub(crate) fn miscounted(text: &str) -> Result<Option<String>, String> {
         .then(|| format!("{} errors for one mistake: {text}{}", errors.len(), errors.join("\n"))))
 }
 
-/// Runs handlers beside their maps. Returns what went wrong.
+/// Runs handlers together with their maps. Returns descriptions of the failures.
 pub(crate) fn run(accepted: &[Accepted]) -> Result<Vec<String>, String> {
     let mut program = RUNTIME.to_string();
     let mut line = program.lines().count();

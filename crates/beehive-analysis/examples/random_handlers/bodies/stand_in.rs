@@ -1,5 +1,6 @@
-// A runtime in one file, so that thousands of bodies compile in a minute: it records which cells a handler
-// touches and which its map names. `tests/maps` of beehive-core runs the same bodies on the real one.
+// A runtime in one file, so that thousands of bodies compile in a minute. It records the cells that a handler
+// touches and those that its map names. `tests/maps` of beehive-core runs the same bodies on the real
+// runtime.
 
 #![allow(warnings)]
 use std::cell::RefCell;
