@@ -267,7 +267,7 @@ where
     let with = apps().journal(journal.clone(), LogState::default()).start().unwrap();
 
     for hive in [&without, &with] {
-        // every key exists, so that no row measures the creation of bees
+        // every key exists, so no row measures the creation of bees
         runtime.block_on(async {
             for key in 0..KEYS {
                 hive.request(put(key)).await.unwrap();

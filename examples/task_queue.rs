@@ -57,7 +57,8 @@ impl TaskQueues {
         *last
     }
 
-    // `Ok(None)` answers that the queue is empty; returning `Option` alone would pass the question on
+    // `Ok(None)` answers that the queue is empty. If the return type were `Option`, `None` would pass the
+    // question on to the next app
     #[rcv(sharded)]
     fn take(&mut self, Take(queue): &Take, ctx: &mut Ctx) -> Result<Option<(u64, String)>> {
         let ready = self.ready.at(queue.clone());

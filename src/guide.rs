@@ -22,7 +22,7 @@
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
-        // This is an inner attribute, so that relative links resolve from the module of the chapter.
+        // This is an inner attribute, so relative links resolve from the module of the chapter.
         $(pub mod $name { #![doc = include_str!($file)] })*
     };
 }

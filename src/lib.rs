@@ -51,7 +51,7 @@ pub mod guide;
 
 pub use beehive_core::*;
 
-// Inlined, so that the documentation of this crate contains the pages of these two crates.
+// Inlined, so the documentation of this crate contains the pages of these two crates.
 #[cfg(feature = "nom")]
 #[doc(inline)]
 pub use beehive_nom as nom;

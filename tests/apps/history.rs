@@ -40,7 +40,7 @@ struct Scenario {
     devices: fn(&Hive) -> Vec<SimulatedSwitch>,
 }
 
-/// Number of merges that `shake` provokes; low, so that many bees remain.
+/// Number of merges that `shake` provokes; low, so many bees remain.
 const MERGES: u64 = 4;
 const SENDERS: u64 = 4;
 const MESSAGES: u64 = 250;

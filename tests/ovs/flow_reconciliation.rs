@@ -76,7 +76,7 @@ fn crash_under_load(test: &str, protocols: Protocols) {
         controller.kill();
         bridge.wait_disconnected();
         if protocols != Protocols::OpenFlow10 {
-            // remove the table-miss flow, so that it is missing when the controller is running again
+            // remove the table-miss flow so that it is missing when the controller is running again
             lab.succeed(&[
                 "ovs-ofctl",
                 "-O",

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     // The tests spend most of their time waiting, so more of them can run at once than there are processors.
     arguments.test_threads.get_or_insert(harness::LABS_MAX);
 
-    // The longest tests start first, so that none of them is left running alone at the end.
+    // The longest tests start first so that none of them is left running alone at the end.
     let modules = [
         ("topologies", topologies::TESTS),
         ("flow_reconciliation", flow_reconciliation::TESTS),

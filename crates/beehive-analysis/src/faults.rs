@@ -1,4 +1,4 @@
-//! Faults that can be seeded into the analysis, so that its tests can prove that they would notice them.
+//! Faults that can be seeded into the analysis so that its tests can prove that they would notice them.
 //!
 //! Only the feature `faults`, which the crate's own tests and examples enable, can seed one. Without it
 //! [`Faults`] is empty and [`Faults::has`] is constantly false, so other builds contain none of the faults.

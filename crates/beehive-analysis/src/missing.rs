@@ -1,4 +1,4 @@
-//! Stand-ins for methods and functions that the block calls but does not define, so that the compiler does
+//! Stand-ins for methods and functions that the block calls but does not define. With them, the compiler does
 //! not report them a second time after the analysis has.
 
 use crate::known::is_standard_function;
@@ -42,7 +42,7 @@ impl Missing {
 
 /// Returns the errors of a block together with stand-ins for the functions it lacks. A stand-in returns a
 /// type whose evaluation already failed, so the compiler reports nothing more about it. The stand-in methods
-/// are implemented for references, which method resolution tries last, so that a method that does exist takes
+/// are implemented for references, which method resolution tries last, so a method that does exist takes
 /// precedence.
 pub(crate) fn refused(of: &str, missing: &[Missing], errors: TokenStream) -> TokenStream {
     let printed = |methods: bool| {

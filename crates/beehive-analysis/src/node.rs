@@ -103,7 +103,7 @@ pub(crate) enum Node {
     Exit {
         /// Whether the exit reports nothing to the sender, neither an answer nor an error.
         quiet: bool,
-        /// Whether the handler certainly leaves here, so that nothing after it runs on this path.
+        /// Whether the handler certainly leaves here, so nothing after it runs on this path.
         certain: bool,
         tokens: TokenStream,
     },

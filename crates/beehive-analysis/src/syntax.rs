@@ -190,7 +190,7 @@ pub(crate) fn is_context(t: &Type) -> bool {
     }
 }
 
-/// Checks whether an expression contains a call, so that it has an effect if it is used as a statement.
+/// Checks whether an expression contains a call and therefore has an effect if it is used as a statement.
 pub(crate) fn discards(e: &Expr) -> bool {
     match peel(e) {
         // building a value has no effect, except that an error in tail position is an outcome

@@ -77,7 +77,7 @@ pub(crate) struct Once {
 }
 
 /// Syntax that the block does not contain as such: parsed macro arguments, and closure bodies that are
-/// analyzed as loop bodies. Each is built once and kept, so that its nodes keep their addresses.
+/// analyzed as loop bodies. Each is built once and kept, so its nodes keep their addresses.
 #[derive(Default)]
 pub(crate) struct Arena {
     arguments: RefCell<BTreeMap<Site, Rc<Option<Arguments>>>>,

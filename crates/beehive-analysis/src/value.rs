@@ -137,7 +137,7 @@ impl Why {
 /// The origins of a value, for deciding whether a key differs from message to message.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub(crate) struct Sources {
-    /// Whether it comes from the message or its envelope, so that it may differ from message to message.
+    /// Whether it comes from the message or its envelope and may therefore differ from message to message.
     pub message: bool,
     /// Indices of the parameters of the helper under analysis that it comes from.
     pub parameters: BTreeSet<usize>,

@@ -113,7 +113,7 @@ struct Reader<'a> {
 /// The longest chain of re-exports that is followed.
 const RE_EXPORTS_MAX: usize = 8;
 
-/// Keywords before which a path ends, so that `impl ::a::B` is not read as `impl::a::B`.
+/// Keywords before which a path ends, so `impl ::a::B` is not read as `impl::a::B`.
 const KEYWORDS: [&str; 14] =
     ["as", "dyn", "else", "for", "if", "impl", "in", "let", "match", "mut", "ref", "return", "use", "where"];
 

@@ -1,7 +1,7 @@
 //! The `beehive` program, which the library `beehive_cli` implements.
 
-// When a buffer as large as a batch of packets is freed, glibc's allocator returns it to the kernel, so that the next
-// read faults its pages in again. mimalloc keeps such buffers.
+// When a buffer as large as a batch of packets is freed, glibc's allocator returns it to the kernel, so the next read
+// faults its pages in again. mimalloc keeps such buffers.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -20,7 +20,7 @@ pub(crate) struct NewArgs {
     beehive: Option<PathBuf>,
 }
 
-/// The source of the new program. The root package also has it as an example, so that it is compiled and tested.
+/// The source of the new program. The root package also has it as an example, so it is compiled and tested.
 const MAIN: &str = include_str!("../template/main.rs");
 
 /// Creates the package and prints how to run it.

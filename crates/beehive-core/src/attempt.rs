@@ -56,7 +56,7 @@ use crate::time::Time;
 /// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. It can roll back what a block
 /// emits only if the method takes the context as a parameter, `ctx: &mut Ctx`. If a block fails after it has
 /// emitted through a hidden context, for example one in a field or behind a type alias, the handler panics, so
-/// that the whole transaction is rolled back.
+/// the whole transaction is rolled back.
 #[macro_export]
 macro_rules! attempt {
     (@in $app:ident, $context:expr, $yields:ty, $($body:tt)*) => {{

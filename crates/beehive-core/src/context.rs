@@ -36,7 +36,7 @@ pub struct Ctx {
     pub(crate) now: Time,
     pub(crate) origin: HiveId,
     pub(crate) sender: Address,
-    /// Seed of [`Ctx::rng`]: a function of the message, so that a re-run draws the same numbers.
+    /// Seed of [`Ctx::rng`]: a function of the message, so a re-run draws the same numbers.
     pub(crate) chance: u64,
     pub(crate) out: Outputs,
     /// Time at which the postponed message is handled again; `None` if the handler has not postponed it.
@@ -109,8 +109,8 @@ impl Ctx {
         self.sender
     }
 
-    /// Returns a random number generator whose seed is a function of the message, so that a re-run of the
-    /// handler draws the same numbers.
+    /// Returns a random number generator whose seed is a function of the message, so a re-run of the handler
+    /// draws the same numbers.
     pub fn rng(&mut self) -> Rng<'_> {
         Rng(&mut self.chance)
     }

@@ -106,10 +106,10 @@ pub trait KeyTypePart<const N: usize> {
     type Part: EncodedInKey;
 }
 
-/// Names a key type at its declaration, so that a missing derive is reported there.
+/// Names a key type at its declaration so that a missing derive is reported there.
 pub struct OrderedKey<T: Ordered>(std::marker::PhantomData<T>);
 
-/// The type `T` itself. Derived code passes the user's type through this alias, so that the compiler reports an
+/// The type `T` itself. Derived code passes the user's type through this alias so that the compiler reports an
 /// unknown name only once, with its usual message.
 pub type Same<T> = T;
 

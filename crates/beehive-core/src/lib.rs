@@ -61,7 +61,7 @@ pub use view::{SharedDict, SharedRows, SharedTable, ViewStatus};
 /// Result of a handler, or of a program that embeds a hive. The error type defaults to [`Error`].
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
-/// Asserts that an expression is a deterministic function of its inputs, so that it may be part of a key.
+/// Asserts that an expression is a deterministic function of its inputs and may therefore be part of a key.
 ///
 /// The assertion is checked at run time only: if the expression yields another key when the handler runs, the
 /// handler touches a cell outside its map and its transaction fails.

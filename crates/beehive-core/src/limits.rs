@@ -20,8 +20,8 @@ pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
 /// assertions. In a build with debug assertions, and under test, the hive verifies every dropped message.
 ///
-/// It is a prime number, so that a repeating pattern of messages cannot evade the sampling. With an interval of
-/// 256, for example, a pattern of 100 messages would be sampled at only 25 of its positions.
+/// It is a prime number, so a repeating pattern of messages cannot evade the sampling. With an interval of 256,
+/// for example, a pattern of 100 messages would be sampled at only 25 of its positions.
 pub const DROPS_PER_VERIFICATION: u32 = 509;
 
 /// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets is
@@ -56,7 +56,7 @@ pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 /// Maximum number of pending timers set by the handlers of one hive. A transaction that sets more fails.
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 
-/// Minimum delay of a postponed message, so that postponing in a loop does not keep a hive busy.
+/// Minimum delay of a postponed message, so postponing in a loop does not keep a hive busy.
 pub const POSTPONE_MIN: Duration = Duration::from_millis(1);
 
 /// Maximum number of empty queues that a thread keeps per app for reuse.

@@ -82,8 +82,8 @@ impl<K: Key> DictMeta<K> {
     pub const fn new(app: &'static str, name: &'static str, index: u32, volatile: bool) -> Self {
         let app_seed = CellHasher::name(0, app);
         let group = if K::FUSED { K::NAME } else { name };
-        // Fused and unfused groups are hashed in different domains, so that a field whose name equals that of a
-        // key type is not fused by accident.
+        // Fused and unfused groups are hashed in different domains, so a field whose name equals that of a key
+        // type is not fused by accident.
         let group_seed = CellHasher::name(app_seed ^ K::FUSED as u64, group);
 
         DictMeta {
@@ -515,7 +515,7 @@ impl Mapper {
         dict.add_whole(self)
     }
 
-    /// Notes that the handler has an effect that a map cannot reproduce, so that the message is not dropped.
+    /// Notes that the handler has an effect that a map cannot reproduce, so the message must not be dropped.
     #[inline(always)]
     pub fn effect(&mut self) {
         self.effect = true

@@ -1,5 +1,5 @@
 //! The interface to the machine: clock, timers, tasks, threads and randomness. Core uses them only through
-//! these traits, so that a simulator can replace them.
+//! these traits, so a simulator can replace them.
 
 use crate::time::Time;
 use std::future::Future;

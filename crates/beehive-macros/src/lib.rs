@@ -79,9 +79,10 @@ pub fn message(item: TokenStream) -> TokenStream {
 /// - `map = f`: a map written by hand, `fn f(msg: &Message, mapper: &mut Mapper)`. `whole(d)` lists the dictionaries that
 ///   the map uses as a whole.
 ///
-/// *Joins*: The macro compares keys as they are written. References, copies and aliases of a value count as the same value.
-/// Accesses to two dictionaries with the same key are not a join, whatever the key types are. Accesses with two keys that
-/// are not provably equal are a join, and so are accesses with a key that changes between the iterations of a loop.
+/// *Joins*: The macro compares keys as they are written. References, copies and aliases of a value count as the same
+/// value. Accesses to two dictionaries with the same key are not a join, regardless of the key types. Accesses with two
+/// keys that are not provably equal are a join, and so are accesses with a key that changes between the iterations of a
+/// loop.
 ///
 /// All other methods of the block are helpers. The accesses of a helper are part of the map of each handler that calls it.
 /// A key must be a function of the message. The macro assumes that methods of message data and constructors are

@@ -88,7 +88,7 @@ pub const READINGS_MAX: usize = 64;
 /// Maximum number of parts in one flow statistics reply; each part has at most 64 KiB.
 pub const READING_PARTS_MAX: u32 = 4_096;
 
-/// Number of recently sent flows that are remembered by transaction id, so that an error can be attributed to its
+/// Number of recently sent flows that are remembered by transaction id so that an error can be attributed to its
 /// flow. For an older flow, only the owner is known, from the cookie that the error quotes. More entries would not
 /// stay in the CPU cache of a core that serves many switches.
 pub const SENT_FLOWS_MAX: usize = 128;

@@ -101,7 +101,7 @@ async fn the_way_of_a_packet_through_five_apps_is_one_trace() {
     }
 
     drop(traces());
-    // send many packets at once, so that some arrive in the same batch
+    // send many packets at once so that some arrive in the same batch
     for port in 0..20 {
         network.switch(1).receive(beehive_nom::object::PortNo(A.port), A.udp(5000 + port, B, 80))
     }

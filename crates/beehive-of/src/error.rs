@@ -132,7 +132,7 @@ impl Error {
         self.field
     }
 
-    /// Returns whether the error is in the header, so that the start of the next message is unknown.
+    /// Returns whether the error is in the header, so the start of the next message is unknown.
     pub const fn is_framing(&self) -> bool {
         matches!(self.part, Part::Header) && !matches!(self.kind, ErrorKind::Version)
     }

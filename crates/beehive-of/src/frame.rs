@@ -21,7 +21,7 @@ pub struct Header {
 }
 
 /// The bytes of one message: at least a header, and exactly as many bytes as the header states.
-// A frame consists of two words, so that it is passed in registers.
+// A frame consists of two words, so it is passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// A 32-bit port number of OpenFlow 1.1 and later, with the reserved ports at the top. The 16-bit reserved
-/// ports of 1.0 are mapped to them, so that for example [`PortNo::FLOOD`] is the same in all versions.
+/// ports of 1.0 are mapped to them, so for example [`PortNo::FLOOD`] is the same in all versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PortNo(pub u32);
 

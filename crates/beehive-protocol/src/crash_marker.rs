@@ -1,4 +1,4 @@
-//! The marker that a running hive leaves, so that its next start can find the message that crashed the process.
+//! The marker that a running hive leaves so that its next start can find the message that crashed the process.
 
 use crate::{CellId, MessageId};
 use serde::{Deserialize, Serialize};

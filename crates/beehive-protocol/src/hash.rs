@@ -47,7 +47,7 @@ impl CellHasher {
         }
     }
 
-    /// Returns the hash. It is never zero, so that zero can stand for "no cell".
+    /// Returns the hash. It is never zero, so zero can stand for "no cell".
     #[inline(always)]
     pub const fn finish(self) -> u64 {
         let hash = fold(self.0 ^ END, ADD);

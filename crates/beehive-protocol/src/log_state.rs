@@ -95,8 +95,8 @@ pub struct LogState {
 impl LogState {
     /// Applies an entry. Returns whether it took effect.
     ///
-    /// An entry that was executed on another state, so that `entry.after` is not the last entry that took effect, is
-    /// ignored.
+    /// An entry that was executed on another state is ignored: its `entry.after` is not the last entry that took
+    /// effect.
     pub fn apply(&mut self, entry: &Entry) -> bool {
         if entry.after != self.last {
             return false;
@@ -108,7 +108,7 @@ impl LogState {
     }
 
     /// Applies a record as if the next entry contained it. A hive that starts uses this for the records that it appends
-    /// before all others, so that they are in effect for everything that it does.
+    /// before all others so that they are in effect for everything that it does.
     pub fn carry_out(&mut self, record: &Record) {
         match record {
             Record::Turn(works) => works.iter().for_each(|work| self.work(work)),

@@ -12,8 +12,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// Time limit for a port to get its number.
 const PORT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Maximum pause between two attempts to connect. It is short, so that the switch soon finds a controller
-/// that was restarted.
+/// Maximum pause between two attempts to connect. It is short, so the switch soon finds a controller that was
+/// restarted.
 const BACK_OFF_MS_MAX: u32 = 1_000;
 
 /// Minimum interval at which Open vSwitch writes its status to its database.

@@ -76,7 +76,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Reads a pipe in a thread of its own, so that a full pipe never stops the child.
+/// Reads a pipe in a thread of its own so that a full pipe never stops the child.
 fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();

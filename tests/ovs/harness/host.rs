@@ -92,7 +92,7 @@ impl<'lab> Host<'lab> {
         self.succeed(&["ip", "link", "set", INTERFACE, "down"]);
     }
 
-    /// Adds a permanent neighbor entry for `address`, so that the host never sends an ARP request for it.
+    /// Adds a permanent neighbor entry for `address` so that the host never sends an ARP request for it.
     pub(crate) fn know(&self, address: IpAddr, ethernet: &str) {
         let address = address.to_string();
         let mut words = vec!["ip", "neighbor", "replace", &address, "lladdr", ethernet];
@@ -100,7 +100,7 @@ impl<'lab> Host<'lab> {
         self.succeed(&words);
     }
 
-    /// Removes the neighbor entries that the host has learned, so that it must send ARP requests again.
+    /// Removes the neighbor entries that the host has learned so that it must send ARP requests again.
     pub(crate) fn forget_neighbors(&self) {
         self.succeed(&["ip", "neighbor", "flush", "all"]);
     }

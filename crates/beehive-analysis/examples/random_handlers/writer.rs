@@ -56,7 +56,7 @@ impl Writer {
         (self.chance >> 11) % n
     }
 
-    /// Returns one of four names, so that names repeat and shadow each other.
+    /// Returns one of four names, so names repeat and shadow each other.
     fn name(&mut self, p: &str) -> String {
         let k = self.below(4);
         format!("{p}{k}")

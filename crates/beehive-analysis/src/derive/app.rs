@@ -113,7 +113,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 }
 
 /// Generates an app without dictionaries after an error. It still defines the constants that maps refer to,
-/// so that the macros report no further errors.
+/// so the macros report no further errors.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let mut fields: Vec<Field> = vec![];
     if let Data::Struct(data) = &input.data {
@@ -527,7 +527,8 @@ fn state_generics(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     }
 }
 
-/// Checks whether the app has generic parameters, so that its field types are known only where it is used.
+/// Checks whether the app has generic parameters, in which case its field types are known only where it is
+/// used.
 fn is_generic(input: &DeriveInput) -> bool {
     !input.generics.params.is_empty()
 }
@@ -585,7 +586,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                 let span = key.span();
                 infos.push(quote!(Self::#constant.info()));
 
-                // use the path in the library, so that another type with the name `Dict` is a type error
+                // use the path in the library so that another type with the name `Dict` is a type error
                 let open = quote_spanned!(span=> ::beehive::#container::open);
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));

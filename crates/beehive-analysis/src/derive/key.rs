@@ -193,7 +193,7 @@ impl Bound {
     fn call(&self, method: &str, argument: &str) -> TokenStream {
         let span = self.name.span();
         let (name, method) = (&self.name, Ident::new(method, span));
-        // call-site hygiene, so that the name refers to the parameter of the generated function
+        // call-site hygiene, so the name refers to the parameter of the generated function
         let argument = Ident::new(argument, Span::call_site());
         match self.is_checked {
             true => quote_spanned!(span=> ::beehive::__private::KeyPart(#name).#method(#argument);),

@@ -53,7 +53,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         p.bounds.push(syn::parse_quote!('static));
     }
 
-    // name the reply through `Self`, so that the compiler reports an unknown type only once
+    // name the reply through `Self` so that the compiler reports an unknown type only once
     let checked = (!commits_errors).then(|| {
         let check = quote_spanned! {reply.span()=>
             ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply>::check()

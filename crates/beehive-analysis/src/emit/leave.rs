@@ -80,7 +80,7 @@ pub(crate) enum Keeping {
     Cloned,
     /// Like [`Keeping::Cloned`], for a `&mut`, which cannot be cloned.
     Reborrowed,
-    /// The local may hold a `&mut`, so that the map can neither clone nor reborrow it.
+    /// The local may hold a `&mut`, so the map can neither clone nor reborrow it.
     Impossible,
 }
 

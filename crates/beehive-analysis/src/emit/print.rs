@@ -1,5 +1,5 @@
-//! Prints nodes as the body of a map function, with the user's spans, so that the compiler reports type
-//! errors in keys at the user's code.
+//! Prints nodes as the body of a map function, with the user's spans, so the compiler reports type errors in
+//! keys at the user's code.
 
 use super::leave::branch_label;
 use super::needed::{keeps, meets, needed_parameters};

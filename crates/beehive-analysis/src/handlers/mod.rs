@@ -38,7 +38,7 @@ pub struct HandlerDerivation {
     pub kind: String,
     /// The cells as a programmer would write them; `-` if there are none.
     pub cells: String,
-    /// Different keys that one message needs together, so that their owners merge; empty if none.
+    /// Different keys that one message needs together, so their owners merge; empty if none.
     pub joins: String,
     /// Dictionaries of which it reads shared views; empty if none.
     pub views: String,
@@ -129,9 +129,9 @@ pub fn faulty_derivation(
     Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, faults))
 }
 
-/// Handles a block that does not parse. The item is kept, so that an editor still sees it. The compiler
-/// usually fails to parse the item as well and reports that; if it succeeds, the panic in `register` reports
-/// the error where the app is started.
+/// Handles a block that does not parse. The item is kept, so an editor still sees it. The compiler usually
+/// fails to parse the item as well and reports that; if it succeeds, the panic in `register` reports the
+/// error where the app is started.
 fn unread(item: TokenStream, error: &Error) -> TokenStream {
     let header = syn::parse2::<Header>(item.clone());
     let item = without_handler_attributes(item);

@@ -41,7 +41,7 @@ pub(super) fn yields_values(closure: &ExprClosure) -> bool {
 impl Pass<'_, '_> {
     /// Analyzes a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
     /// an argument of a method: then it runs in the map exactly as in the handler if the map runs the call,
-    /// so that its changes of locals are changes by the call.
+    /// so its changes of locals are changes by the call.
     pub(super) fn closure(&mut self, c: &ExprClosure, direct: bool, out: &mut Vec<Node>) -> Value {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
         self.direct_closures += direct as usize;

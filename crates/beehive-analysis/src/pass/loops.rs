@@ -129,9 +129,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes `break` or `continue`. The value of a certain jump is not tainted, so that an expression
-    /// around it may be printed unchanged.
-    /// `printed` is the jump without the value that it may carry.
+    /// Analyzes `break` or `continue`. The value of a certain jump is not tainted, so an expression around it
+    /// may be printed unchanged. `printed` is the jump without the value that it may carry.
     pub(super) fn jump(
         &mut self,
         label: Option<&syn::Lifetime>,
@@ -243,8 +242,8 @@ impl Pass<'_, '_> {
         let known =
             Kind::Known(Known { sources: value.sources.clone(), varies, alias: None, unordered: None });
 
-        // the bindings are declared before the loop is entered, so that a change of them counts as varying in
-        // this loop
+        // the bindings are declared before the loop is entered, so a change of them counts as varying in this
+        // loop
         self.bind_view(pattern, over, &known, false);
         self.enter(site, label, true, depth);
         self.decided_by(&value.sources);

@@ -32,8 +32,8 @@ impl Pass<'_, '_> {
     }
 
     /// Merges the value of an argument into the value of a method call, and decides whether the order of
-    /// either one affects the result. `changes` is set if closures among the arguments change locals, so that
-    /// the order of their calls matters.
+    /// either one affects the result. `changes` is set if closures among the arguments change locals, so the
+    /// order of their calls matters.
     pub(super) fn order_of_result(&self, c: &ExprMethodCall, value: &mut Value, changes: bool) {
         let types = c.turbofish.iter().flat_map(|t| &t.args);
         let mut types = types.filter_map(|a| match a {

@@ -253,7 +253,7 @@ impl Pass<'_, '_> {
             && !ps.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
         {
             if !matches!(l.pat, Pat::Type(_)) && are_apart(ps, es) {
-                // bind the parts one by one, so that the map keeps only those that it needs
+                // bind the parts one by one so that the map keeps only those that it needs
                 for (p, e) in ps.elems.iter().zip(&es.elems) {
                     if !self.names_fields(p, e) {
                         self.ordinary_local(p, p, e, None, out)

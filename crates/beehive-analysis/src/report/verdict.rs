@@ -10,7 +10,7 @@ pub(crate) struct Verdict {
     /// `sharded`, `centralized`, `stateless` or `drop`.
     pub kind: &'static str,
     pub cells: String,
-    /// Different keys that one message needs together, so that their owners merge; empty if none.
+    /// Different keys that one message needs together, so their owners merge; empty if none.
     pub joins: String,
     /// The reason for its kind, in words.
     pub reason: String,

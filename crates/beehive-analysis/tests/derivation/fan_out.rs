@@ -4,8 +4,8 @@ use crate::cost::spent;
 use crate::{block, errors};
 use std::time::Duration;
 
-/// Builds a block in which each of `levels` helpers calls the next one twice, so that there are 2 to the
-/// power of `levels` call paths.
+/// Builds a block in which each of `levels` helpers calls the next one twice, so there are 2 to the power of
+/// `levels` call paths.
 fn ladder(levels: usize, last: &str) -> String {
     let mut items = String::from("#[rcv] fn h(&mut self, m: &M) { self.l0(m.a, m.b); }");
     for i in 0..levels {

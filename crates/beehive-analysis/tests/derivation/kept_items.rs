@@ -1,4 +1,4 @@
-//! After an error the block stays in place, so that editors still complete code, and the expansion causes no
+//! After an error the block stays in place, so editors still complete code, and the expansion causes no
 //! further errors.
 
 use crate::block;

@@ -154,7 +154,7 @@ async fn serve(
     custom: &[AppChoice],
     descriptors: u64,
 ) -> Result<(), Failure> {
-    // install the signal handlers before anything else, so that no early signal is lost
+    // install the signal handlers before anything else so that no early signal is lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;

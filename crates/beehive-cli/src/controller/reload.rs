@@ -72,7 +72,7 @@ impl Reloader {
         outcome
     }
 
-    /// Reloads the file while it holds the lock, so that concurrent reloads run one after another.
+    /// Reloads the file while it holds the lock so that concurrent reloads run one after another.
     async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
         let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)

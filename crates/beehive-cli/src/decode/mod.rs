@@ -117,7 +117,7 @@ fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) ->
     let mut valid = true;
     for number in 1u64.. {
         line.clear();
-        // read one byte more than allowed, so that a line that is too long is detected
+        // read one byte more than allowed so that a line that is too long is detected
         if input.by_ref().take(line_length_max as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             break;
         }

@@ -1,4 +1,4 @@
-//! Tracks the open connections, so that the oldest idle one can be evicted when the limit is reached.
+//! Tracks the open connections so that the oldest idle one can be evicted when the limit is reached.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// Maximum number of switches whose answers are held in memory at the same time.
 const CONCURRENT_MAX: usize = 16;
-/// Time after which the query of a silent switch releases its slot, so that the next switch can be queried. A late
+/// Time after which the query of a silent switch releases its slot so that the next switch can be queried. A late
 /// answer still counts.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 /// Interval at which a query polls whether its switch has reported its flows.
@@ -63,7 +63,7 @@ impl QuerySlot {
     }
 
     /// Waits for `receive` until `deadline`. Releases the permit after [`SILENCE_MAX`] without an answer. Before it
-    /// returns a late answer, it acquires a permit again, so that the number of answers in memory stays bounded.
+    /// returns a late answer, it acquires a permit again so that the number of answers in memory stays bounded.
     pub(super) async fn receive_or_release<T>(
         &mut self,
         deadline: Instant,

@@ -1,4 +1,4 @@
-//! Writes flows in the syntax of `ovs-ofctl`, so that they can be compared with `ovs-ofctl dump-flows`.
+//! Writes flows in the syntax of `ovs-ofctl` so that they can be compared with `ovs-ofctl dump-flows`.
 
 use beehive_nom::driver::openflow::encode_flow;
 use beehive_nom::object::{Flow, FlowFlags, FoundFlow, Owner};
@@ -60,7 +60,7 @@ fn flags_to(flags: FlowFlags) -> FlowModFlags {
     set.fold(FlowModFlags::default(), |flags, (_, flag)| flags.with(flag))
 }
 
-/// Encodes the flow in the same way as the driver, so that the text shows exactly the flow that is sent.
+/// Encodes the flow in the same way as the driver, so the text shows exactly the flow that is sent.
 fn render(flow: &Flow, version: Version, change: impl FnOnce(&mut FlowMod<'_>)) -> Option<String> {
     let mut bytes = BytesMut::new();
     encode_flow(flow, version, 0, &mut bytes).ok()?;

@@ -211,7 +211,7 @@ impl Folder {
 
     /// Writes a file with these permissions. Returns its path.
     pub(crate) fn file(&self, name: &str, text: &str, mode: u32) -> String {
-        // written and renamed, as editors do, so that the controller never reads half a file
+        // written and renamed, as editors do, so the controller never reads half a file
         let (draft, file) = (self.0.join(format!(".{name}")), self.0.join(name));
         std::fs::write(&draft, text).expect("writes");
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(mode)).expect("is ours");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Minimum number of packets, so that percentiles make sense.
+/// Minimum number of packets for meaningful percentiles.
 const PACKETS_MIN: usize = 100;
 
 /// The bystander, which runs in its own thread.

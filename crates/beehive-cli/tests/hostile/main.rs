@@ -21,7 +21,7 @@ fn is_long() -> bool {
     std::env::var("BEEHIVE_LONG").is_ok_and(|value| value == "1")
 }
 
-/// Runs the tests one at a time, so that their measurements do not influence each other.
+/// Runs the tests one at a time so that their measurements do not influence each other.
 fn exclusive() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     // a failed test has poisoned the lock, but no longer uses the machine

@@ -28,7 +28,7 @@ pub(crate) enum Received {
     Nothing,
 }
 
-/// Connects from one of many loopback addresses, so that many connections in a row do not exhaust the ports.
+/// Connects from one of many loopback addresses so that many connections in a row do not exhaust the ports.
 fn connect(controller: SocketAddr) -> TcpStream {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

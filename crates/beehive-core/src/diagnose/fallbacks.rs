@@ -1,4 +1,4 @@
-//! Fallback methods to which derived code resolves if a type lacks a derive, so that the compiler reports only the
+//! Fallback methods to which derived code resolves if a type lacks a derive, so the compiler reports only the
 //! missing derive.
 //!
 //! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all types

@@ -1,6 +1,6 @@
 //! Items that exist to improve compiler errors.
 //!
-//! - [`fallbacks`]: methods to which derived code resolves if a type lacks a derive, so that rustc reports the missing
+//! - [`fallbacks`]: methods to which derived code resolves if a type lacks a derive, so rustc reports the missing
 //!   derive only once.
 //! - [`row_derives`]: the check of the types of row keys.
 //! - `unusable`: stand-ins for the methods of dictionaries whose key or value type lacks a derive.

@@ -131,8 +131,8 @@ impl Builder {
         self
     }
 
-    /// Sets the cluster's seed for cell ids. By default it is random, so that no sender outside can choose
-    /// the cell that it hits.
+    /// Sets the cluster's seed for cell ids. By default it is random, so no sender outside can choose the
+    /// cell that it hits.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -224,8 +224,8 @@ impl Builder {
         self
     }
 
-    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so that the
-    /// content of views does not depend on how cells are distributed among bees.
+    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so the content of
+    /// views does not depend on how cells are distributed among bees.
     #[cfg(feature = "testing")]
     pub(crate) fn views_by_moment(mut self) -> Self {
         self.views_by_moment = true;
@@ -258,8 +258,8 @@ impl Builder {
     /// Starts the hive on the given platform, or, if there is none, on the current tokio runtime, which may
     /// have any flavor.
     ///
-    /// The first hive of a process wraps the panic hook, so that a panic in a derived map prints nothing.
-    /// The message then goes to its handler, and if the handler panics as well, that panic is reported.
+    /// The first hive of a process wraps the panic hook so that a panic in a derived map prints nothing. The
+    /// message then goes to its handler, and if the handler panics as well, that panic is reported.
     pub fn start(self) -> Result<Hive, StartError> {
         panics::keep_maps_quiet();
         for (at, ((app, place), _)) in self.apps.iter().enumerate() {

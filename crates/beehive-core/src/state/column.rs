@@ -58,8 +58,7 @@ pub trait Column: Send + Sync {
     /// Removes all cells and pending changes.
     fn clear(&mut self);
     /// Passes the undo buffer on to `other`, unless `other` has one. The buffer is not part of the state. Bees
-    /// pass it to one another, so that an idle bee does not need one of its own. Called only between
-    /// transactions.
+    /// pass it to one another, so an idle bee does not need one of its own. Called only between transactions.
     fn lend(&mut self, _other: &mut Self)
     where
         Self: Sized,

@@ -108,7 +108,7 @@ impl Outer {
 }
 
 impl Held {
-    /// Opens the guard, so that transactions on this thread may touch exactly `cells`.
+    /// Opens the guard so that transactions on this thread may touch exactly `cells`.
     #[inline]
     pub(crate) fn strict(seed: u64, whole: u64, cells: &[CellId]) -> Held {
         GUARD.with(|guard| {

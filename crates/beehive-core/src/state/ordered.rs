@@ -14,8 +14,8 @@ use std::ops::{Bound, RangeBounds};
 /// Maximum number of entries of a sorted vector.
 const FEW: usize = 16;
 
-/// Number of entries at which a hash table becomes a vector again. It is smaller than [`FEW`], so that a map whose
-/// size oscillates around one value is not rebuilt each time.
+/// Number of entries at which a hash table becomes a vector again. It is smaller than [`FEW`], so a map whose size
+/// oscillates around one value is not rebuilt each time.
 const FEW_AGAIN: usize = FEW / 4;
 
 #[derive(Clone, Debug)]
@@ -278,7 +278,7 @@ mod tests {
         Remove(u8),
         Change(u8),
         Range(Bound<u8>, Bound<u8>),
-        /// Removes all keys from this one on, so that a hash table becomes a vector again.
+        /// Removes all keys from this one on, so a hash table becomes a vector again.
         Shrink(u8),
     }
 

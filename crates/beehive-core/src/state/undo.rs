@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     fn note(log: &mut UndoLog<(u64, u32)>, key: u64, old: u32) {
-        // Use few hash values, so that collisions occur and entries must be compared.
+        // Use few hash values so that collisions occur and entries must be compared.
         log.note(|(k, _)| *k == key, |_, (k, _)| k % 3, |_| key % 3, || (key, old))
     }
 

@@ -340,7 +340,7 @@ struct Again<'a> {
     places: u64,
     /// The visits of sweeps that have been executed.
     turns: BTreeSet<Given>,
-    /// Messages that were postponed, and thereby lost their place in the order of their sender.
+    /// Messages that were postponed and therefore lost their place in the order of their sender.
     postponed: BTreeSet<Given>,
     /// The bees that ran a transaction on the hive.
     bees: BTreeSet<(u16, BeeId)>,

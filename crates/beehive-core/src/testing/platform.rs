@@ -1,4 +1,4 @@
-//! A single-threaded platform whose time stands still until a test advances it, so that every run of a test is the
+//! A single-threaded platform whose time stands still until a test advances it, so every run of a test is the
 //! same.
 
 use crate::limits;

@@ -93,8 +93,8 @@ impl<C: Copied> Pair<C> {
     }
 
     /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes that were
-    /// handed over at an earlier time are published first, so that a version has either all changes of a moment or
-    /// none of them.
+    /// handed over at an earlier time are published first, so a version has either all changes of a moment or none
+    /// of them.
     pub(crate) fn hand_over(&self, changes: &mut C::Log, now: u64, by_moment: bool) {
         let mut writer = self.writer.lock();
         if by_moment && self.waiting_since().is_some_and(|since| since < now) {

@@ -65,8 +65,7 @@ fn remembered(colony: &LogState) -> usize {
 const RUN: u64 = 40;
 const KEYS: u64 = 200;
 
-/// Returns the key of a message. Consecutive messages go to one key, so that a run of them becomes one
-/// record.
+/// Returns the key of a message. Consecutive messages go to one key, so a run of them becomes one record.
 fn key_of(seq: u64) -> u64 {
     Chance(seq / RUN).below(KEYS)
 }

@@ -185,7 +185,7 @@ impl Books {
 }
 
 const ACCOUNTS: u64 = 60;
-/// Few merges, so that many bees remain.
+/// Few merges, so many bees remain.
 const MERGES: u64 = 8;
 const SENDERS: u64 = 5;
 

@@ -209,7 +209,7 @@ fn senders_keep_their_order_on_a_journal_while_bees_are_taken_apart() {
     })
 }
 
-/// Inserts or removes a value, so that cells come and go.
+/// Inserts or removes a value so that cells come and go.
 #[derive(Message)]
 #[message(reply = bool)]
 struct Toggle(u64);

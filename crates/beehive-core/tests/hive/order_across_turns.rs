@@ -37,7 +37,7 @@ struct Put {
     key: u64,
     number: u64,
 }
-/// Stores a value in these cells, so that one bee owns them and does not retire.
+/// Stores a value in these cells, so one bee owns them and does not retire.
 #[derive(Message)]
 struct Keep {
     keys: Vec<u64>,

@@ -87,7 +87,7 @@ struct AtFourth(u64);
 struct RoundsAt(u64);
 
 const KEYS: u64 = 24;
-/// Number of cells of `Fourth` that exist from the start, so that rounds visit them.
+/// Number of cells of `Fourth` that exist from the start and that rounds visit.
 const PLANTED: u64 = 40;
 const ROUND_EVERY: u64 = 50;
 
@@ -176,7 +176,7 @@ impl Third {
     fn drift(&mut self, msg: &Drift, ctx: &mut Ctx) {
         ctx.emit(ToFourth { id: msg.id, from: 1_000 + msg.from, number: 0 })
     }
-    /// Empties cells, so that their bees retire again and again.
+    /// Empties cells so that their bees retire again and again.
     #[rcv(sharded)]
     fn clear(&mut self, msg: &Clear) {
         self.arrivals.remove(&(1_000 + msg.0));

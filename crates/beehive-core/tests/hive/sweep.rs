@@ -141,8 +141,8 @@ fn a_sweep_keeps_its_place_in_the_order_of_its_sender() {
                     assert_eq!(numbers_of(&hive, key, want.len()).await, want, "round {round}, {on:?}");
                 }
 
-                // Remove the cells of this round, so that the sweeps of the next round visit only that
-                // round's cells.
+                // Remove the cells of this round so that the sweeps of the next round visit only that round's
+                // cells.
                 io.emit(Erase(a));
                 io.emit(Erase(b));
                 io.flush().await;

@@ -76,7 +76,7 @@ fn a_bee_that_holds_its_thread_does_not_delay_the_entry_of_the_bees_before_it() 
     on_workers(2, async {
         let (hive, _) = start();
         let mut io = hive.io_with_credits(1_000);
-        // create both bees first, so that no bee is created during the test
+        // create both bees first so that no bee is created during the test
         (0..2).for_each(|place| io.emit(Visit { place, held_ms: 0 }));
         io.flush().await;
         answers(&mut io, 2).await;

@@ -1,5 +1,5 @@
-//! Typed errors: in whatever form a handler returns an error, its transaction leaves no changes, and the
-//! requester gets the error with its type.
+//! Typed errors: regardless of the form in which a handler returns an error, its transaction leaves no
+//! changes, and the requester gets the error with its type.
 
 use crate::load::{Chance, EVERYWHERE, On, cells_needed, on_workers, start};
 use beehive_core::{App, Ctx, Dict, Error, Hive, Message, RequestError, Table, attempt, handlers};

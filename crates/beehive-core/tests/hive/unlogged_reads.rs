@@ -15,7 +15,7 @@ struct Add(u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Get(u64);
-/// A message whose handler changes its cell and then fails, so that the change is rolled back.
+/// A message whose handler changes its cell and then fails, so the change is rolled back.
 #[derive(Message)]
 #[message(reply = u64)]
 struct Fail(u64);

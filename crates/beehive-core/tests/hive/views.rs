@@ -29,7 +29,7 @@ struct Count {
     spots: Vec<Spot>,
     end: End,
 }
-/// Removes the content of a spot, so that its bee retires.
+/// Removes the content of a spot, so its bee retires.
 #[derive(Message)]
 #[message(reply = ())]
 struct Clear(Spot);

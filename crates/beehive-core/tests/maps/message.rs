@@ -22,7 +22,7 @@ impl Inner {
     }
 }
 
-/// One type per `N`, so that each handler has its own message.
+/// One type per `N`, so each handler has its own message.
 #[derive(Clone, Debug, Message)]
 pub(crate) struct M<const N: u32> {
     pub(crate) a: u64,

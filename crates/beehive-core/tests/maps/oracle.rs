@@ -25,7 +25,7 @@ impl Chance {
         (0..self.below(most + 1)).map(|_| one(self)).collect()
     }
 
-    /// Returns a small value, so that values often coincide.
+    /// Returns a small value, so values often coincide.
     fn small(&mut self) -> u64 {
         self.below(7)
     }

@@ -180,7 +180,7 @@ fn sums_are_conserved_while_bees_merge_retire_and_are_made_again() {
                     for round in 0..120u64 {
                         chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                         let pair = (chance >> 33) % (ACCOUNTS / 2) * 2;
-                        // Move each unit back and forth, so that most accounts are empty most of the time.
+                        // Move each unit back and forth so that most accounts are empty most of the time.
                         for (from, to) in [(pair, pair + 1), (pair + 1, pair)] {
                             hive.request_within(LIMIT, Move { from, to }).await.unwrap_or_else(|error| {
                                 panic!("task {task}, round {round}, {effect:?}: {error}")

@@ -54,7 +54,7 @@ pub struct LoopGuard {
 crate::settings! {
     /// Settings of the loop guard: the table `[apps.loop-guard]`.
     pub struct LoopGuardSettings {
-        /// Milliseconds for which a port that came up stays closed, so that its link is found first. Discovery sends
+        /// Milliseconds for which a port that came up stays closed so that its link is found first. Discovery sends
         /// one probe per second through each port. 0 opens ports at once.
         pub settle_ms: u32 [0..=600_000] = 2_000,
         /// Seconds for which a port stays closed after a loop was detected on it.
@@ -173,7 +173,7 @@ impl LoopGuard {
             _ => open_port(node, port, ctx),
         }
 
-        // forget the addresses at this port, so that their ports are learned again
+        // forget the addresses at this port so that their ports are learned again
         self.sightings.at(node).retain(|_, seen| seen.port != port && seen.home != port);
     }
 

@@ -18,7 +18,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     tokio::pin!(stopping);
     let mut io = io;
 
-    // run the handlers of this switch's messages on this worker thread, so that no other thread has to be woken
+    // run the handlers of this switch's messages on this worker thread so that no other thread has to be woken
     io.run_here();
     let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
     let mut pending = PendingCommands::default();

@@ -102,8 +102,8 @@ impl Vlan {
 /// An Ethernet address in a VLAN, which is the key of a bridge's address table. The same address in two VLANs counts
 /// as two stations.
 ///
-/// A station is stored in one word, so that comparisons in large
-/// tables are fast. Stations are ordered by VLAN, then by address.
+/// A station is stored in one word, so comparisons in large tables are fast. Stations are ordered by VLAN,
+/// then by address.
 #[derive(Key, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Station(u64);
 

@@ -9,7 +9,7 @@ use etherparse::{
 use etherparse::{TransportSlice, UdpSlice};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Source address of ARP probes from the controller. It is locally administered, so that no host has it.
+/// Source address of ARP probes from the controller. It is locally administered, so no host has it.
 pub const PROBE_SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 2]);
 /// UDP port of DHCP servers (RFC 2131, 4.1).
 const DHCP_SERVER: u16 = 67;

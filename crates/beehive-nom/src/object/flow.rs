@@ -170,7 +170,7 @@ pub enum Actions {
     None,
     /// One action, stored without an allocation.
     One(Action),
-    /// Several actions. Boxed twice, so that flows are small, because most of them have a single action.
+    /// Several actions. Boxed twice to keep flows small, because most of them have a single action.
     Several(Box<Box<[Action]>>),
 }
 

@@ -54,7 +54,7 @@ impl Conversation {
         }
     }
 
-    /// Returns whether the protocol has ports, so that a flow can match the conversation.
+    /// Returns whether the protocol has ports that a flow can match.
     pub const fn has_ports(&self) -> bool {
         matches!(self.protocol, Self::TCP | Self::UDP)
     }

@@ -2,7 +2,7 @@
 //! ranges, and the owner of an app's flows.
 //!
 //! The building blocks are plain data and functions over [`Rows`](beehive::Rows). An app keeps its own dictionaries,
-//! so that its map is derived as usual, and passes the rows of one cell to the building blocks.
+//! so its map is derived as usual, and passes the rows of one cell to the building blocks.
 
 mod deadline;
 mod owner;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, de};
 
-/// For the macro, so that a crate that declares settings does not have to depend on serde.
+/// For the macro, so a crate that declares settings does not have to depend on serde.
 #[doc(hidden)]
 pub use serde;
 

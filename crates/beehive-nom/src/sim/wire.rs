@@ -50,18 +50,18 @@ impl Wire {
         self.state.lossy.store(lossy, Ordering::Relaxed)
     }
 
-    /// Disconnects the cable, so that both ports go down.
+    /// Disconnects the cable, so both ports go down.
     pub fn cut(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, false))
     }
 
-    /// Connects the cable again, so that both ports come up.
+    /// Connects the cable again, so both ports come up.
     pub fn mend(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, true))
     }
 }
 
-/// Carries frames from `from` to `to` in a separate task, so that a frame does not pass through the whole network in
+/// Carries frames from `from` to `to` in a separate task so that a frame does not pass through the whole network in
 /// a single call.
 fn carry(from: &(SimulatedSwitch, PortNo), to: &(SimulatedSwitch, PortNo), state: &Arc<State>) {
     let (put, take) = mpsc::channel::<Bytes>(FRAMES_MAX);

@@ -98,7 +98,7 @@ async fn a_stuck_bee_costs_its_switch_packets_and_nothing_else() {
 
     let app = |name: &str| controller.hive.status().apps.into_iter().find(|app| app.name == name).unwrap();
     controller.hive.emit(Stick { node: NodeId(7), for_ms: STUCK.as_millis() as u64 }).await;
-    // block the bee on a thread of the hive, so that the driver finds the bee busy instead of running it
+    // block the bee on a thread of the hive so that the driver finds the bee busy instead of running it
     // itself
     assert!(eventually(|| app("sticky").handlers[1].messages == 1).await);
     let Peer { stream, .. } = peer;

@@ -33,7 +33,7 @@ const ATTACK_PER_SECOND: usize = if cfg!(debug_assertions) { 500 } else { 10_000
 /// Number of requests per measurement.
 const QUESTIONS: usize = 200;
 
-/// Serializes the tests, so that they do not disturb each other's measurements.
+/// Serializes the tests so that they do not disturb each other's measurements.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Returns the smallest 99th percentile of all measurements. Other load on the machine only lengthens some of the

@@ -19,7 +19,7 @@ use beehive_nom::sim::{SimulatedSwitch, Wire, frame};
 use std::future::Future;
 use std::time::Duration;
 
-/// A small number, so that many bees remain.
+/// A small number, so many bees remain.
 const MERGES: u64 = 4;
 const SENDERS: u64 = 4;
 const MESSAGES: u64 = 300;

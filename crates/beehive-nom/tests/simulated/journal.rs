@@ -82,8 +82,8 @@ enum Step {
     },
 }
 
-/// Generates steps in which hosts talk and move. Each pair talks once from the same ports, so that no flow
-/// matches and every frame comes to the controller. Some hosts are in VLANs, and some frames are broadcast.
+/// Generates steps in which hosts talk and move. Each pair talks once from the same ports, so no flow matches
+/// and every frame comes to the controller. Some hosts are in VLANs, and some frames are broadcast.
 fn script(seed: u64, steps: usize) -> Vec<Step> {
     let mut chance = SeededRng::new(seed);
     let mut ports: BTreeMap<(usize, u64), u32> = BTreeMap::new();
@@ -271,7 +271,7 @@ async fn live(seed: u64, life: u64, log: &mut Vec<Vec<u8>>, known: &mut Known) {
     let world = World::start(learning().journal(journal.clone(), colony));
     let mut order: Vec<_> = world.switches.iter().collect();
 
-    // connect the switches in another order, so that their drivers have other addresses than in the previous
+    // connect the switches in another order so that their drivers have other addresses than in the previous
     // run
     order.rotate_left((life % SWITCHES) as usize);
     order.into_iter().for_each(SimulatedSwitch::connect);

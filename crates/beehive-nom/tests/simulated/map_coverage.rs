@@ -18,7 +18,7 @@ use beehive_nom::sim::frame;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-// a small range of values, so that random messages interact
+// a small range of values, so random messages interact
 
 impl SeededRng {
     pub(crate) fn node(&mut self) -> NodeId {
@@ -194,7 +194,8 @@ impl<A: Handlers> Oracle<A> {
         }
     }
 
-    /// Checks that every handler was run and needed every dictionary in its map, so that no map is too large.
+    /// Checks that every handler was run and needed every dictionary in its map, that is, that no map is too
+    /// large.
     fn finish(self) -> BTreeMap<&'static str, Tally> {
         for report in A::REPORT {
             let tally =

@@ -1,5 +1,5 @@
 //! The canonical form of matches and actions. Matches or actions with the same meaning have the same bytes in
-//! this form, whatever their version and notation.
+//! this form, regardless of version and notation.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -93,7 +93,7 @@ impl Canonical {
                 let general = other.generalize()?;
                 if general.other != 0 {
                     // The version-independent match does not model all fields of this match. Use the raw
-                    // bytes, so that matches that differ in such a field have different forms.
+                    // bytes so that matches that differ in such a field have different forms.
                     let mut raw = BytesMut::new();
                     let version = if matches!(other, Match::V1_0(_)) { Version::V1_0 } else { Version::V1_1 };
                     other.write(&mut Writer::new(version, &mut raw))?;

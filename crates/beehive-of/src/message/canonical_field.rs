@@ -58,7 +58,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns whether both belong to the same field, whatever their value and mask.
+    /// Returns whether both belong to the same field, regardless of value and mask.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         (self.class, self.experimenter, self.number) == (other.class, other.experimenter, other.number)
     }
@@ -81,7 +81,7 @@ impl Field {
     pub(super) fn takes(&mut self, later: &Self, replaces: bool) -> bool {
         let is_option = self.class == class::NXM_NX && matches!(self.number, 40..=103);
         if is_option {
-            // A later setting of the whole option replaces the earlier setting, whatever its length.
+            // A later setting of the whole option replaces the earlier setting, regardless of its length.
             let whole = later.mask == [0xff];
             if whole {
                 self.clone_from(later);
@@ -176,9 +176,9 @@ impl Field {
     fn option(field: &OxmField<'_>) -> Self {
         let zeros = |bytes: &[u8]| bytes.iter().take_while(|byte| **byte == 0).count();
 
-        // If there is no mask, all bits of the option are significant, whatever its length. The mask in the
-        // form is then the single byte 0xff. Otherwise it starts with the byte 0, so that a mask of ones has
-        // a different form.
+        // If there is no mask, all bits of the option are significant, regardless of its length. The mask in
+        // the form is then the single byte 0xff. Otherwise it starts with the byte 0, so a mask of ones has a
+        // different form.
         let (value, mask) = match field.mask {
             Some(mask) => {
                 let counting = field.value.iter().zip(mask).map(|(value, mask)| value & mask);

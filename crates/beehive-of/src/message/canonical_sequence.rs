@@ -21,7 +21,7 @@ enum Queue {
     Selected(u32),
 }
 
-/// Tags of the parts of a form, so that parts of different kinds cannot be confused.
+/// Tags of the parts of a form, so parts of different kinds cannot be confused.
 mod part {
     pub(super) const ACTION: u8 = 0;
     pub(super) const FIELD: u8 = 1;
@@ -135,7 +135,7 @@ impl Sequence {
         }
     }
 
-    /// Writes a part with its tag and its length, so that parts are self-delimiting.
+    /// Writes a part with its tag and its length, so parts are self-delimiting.
     fn put(&mut self, part: u8, bytes: &[u8]) {
         self.bytes.push(part);
         self.bytes.extend((bytes.len() as u32).to_be_bytes());

@@ -244,7 +244,7 @@ fn compose_any(source: &dyn Source, out: &mut BytesMut) -> Result<(), EncodeErro
             }
             _ => {
                 out.truncate(start);
-                // Access the version last, so that the error gets the path of the version.
+                // Access the version last so that the error gets the path of the version.
                 wire_version(told).and(Err(wrong))
             }
         };

@@ -1,9 +1,9 @@
 //! The declarative schema of protocol structures: their fields and a wire layout for each range of versions.
 //!
 //! A structure is declared once, with its fields and a layout per range of versions. The declaration
-//! generates a type with a decoder, an encoder, and conversions to and from named values, so that all four
-//! always support the same structures and versions. Decoding gives a field that the layout lacks its default
-//! value; encoding any other value in such a field is an error that names the field.
+//! generates a type with a decoder, an encoder, and conversions to and from named values, so all four always
+//! support the same structures and versions. Decoding gives a field that the layout lacks its default value;
+//! encoding any other value in such a field is an error that names the field.
 
 mod adaptor;
 mod list;

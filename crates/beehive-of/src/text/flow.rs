@@ -339,7 +339,7 @@ impl Flow {
     /// In 1.0, the message is Nicira's ([`NiciraMessage::FlowMod`]) if the standard match cannot express the
     /// fields. Therefore, read the properties of a flow from the flow rather than from its message.
     pub fn message(&self) -> Message<'_> {
-        // Nicira's message cannot express these fields, either. Use the standard message, so that its encoder
+        // Nicira's message cannot express these fields, either. Use the standard message so that its encoder
         // reports the field.
         let restricted = self.cookie_mask != 0 || self.out_group != GroupId::ANY || self.importance != 0;
         match &self.general {

@@ -140,8 +140,8 @@ impl<'t> Fields<'t> {
                 self.type_of_service(token)?;
             }
             name => {
-                // Use the standard equivalent of the field, whatever class its name implies, as Open vSwitch
-                // does in matches.
+                // Use the standard equivalent of the field, regardless of the class that its name implies, as
+                // Open vSwitch does in matches.
                 let Some(id) = named(name).map(FieldId::standard) else { return Ok(false) };
                 // In text, ports of 1.0 have the same numbers as ports of later versions.
                 let id = if (id.class, id.number) == (class::NXM_OF, 0) { basic(0, 4) } else { id };

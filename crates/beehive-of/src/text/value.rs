@@ -21,7 +21,7 @@ pub(super) struct Value {
 }
 
 /// Parses a number as in C and Open vSwitch: hexadecimal after `0x`, octal after `0`, or else decimal.
-/// Decimal and octal numbers have at most 64 bits, whatever the field.
+/// Decimal and octal numbers have at most 64 bits, regardless of the field.
 pub(super) fn number(text: &str) -> Option<u128> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

@@ -71,7 +71,7 @@ impl<'de> Visitor<'de> for Reading {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut values: Vec<(String, Node)> = Vec::new();
-        // Use a set, so that the running time is not quadratic in the number of names, which the sender
+        // Use a set so that the running time is not quadratic in the number of names, which the sender
         // chooses.
         let mut names = BTreeSet::new();
         while let Some((name, value)) = entries.next_entry::<String, Node>()? {

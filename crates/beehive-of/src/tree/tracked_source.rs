@@ -69,8 +69,8 @@ impl<'t> TrackedSource<'t> {
         }
     }
 
-    /// Returns the children. They are created on first access, so that values that are never read may be
-    /// nested to any depth.
+    /// Returns the children. They are created on first access, so values that are never read may be nested to
+    /// any depth.
     fn values(&self) -> &[Self] {
         self.values.get_or_init(|| {
             let entry = |index| self.source.entry(index);

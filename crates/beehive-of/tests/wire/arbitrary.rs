@@ -245,7 +245,7 @@ impl Source for Lot {
     }
 }
 
-/// A sink that collects a message as a tree, so that the message can be composed again.
+/// A sink that collects a message as a tree so that the message can be composed again.
 #[derive(Default)]
 struct Tree {
     open: Vec<Node>,

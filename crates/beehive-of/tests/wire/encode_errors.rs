@@ -181,7 +181,7 @@ fn the_meaning_of_so_many_fields_is_checked_and_no_more() {
     use beehive_of::oxm::{OxmField, OxmFields};
     use beehive_of::schema::List;
     let fields = |count: usize| -> Vec<OxmField<'static>> {
-        // Each field belongs to a different experimenter, so that there are no duplicates.
+        // Each field belongs to a different experimenter, so there are no duplicates.
         let field = |at: usize| OxmField {
             class: 0xffff,
             experimenter: 0x0100_0000 + at as u32,

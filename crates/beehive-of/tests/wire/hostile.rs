@@ -97,7 +97,7 @@ fn read_all(bytes: &[u8]) {
     }
 }
 
-/// Returns the message with the correct length in its header, so that its contents are truncated instead of
+/// Returns the message with the correct length in its header so that its contents are truncated instead of
 /// the frame.
 fn with_own_length(bytes: &[u8]) -> Vec<u8> {
     let mut message = bytes.to_vec();

@@ -1,5 +1,5 @@
-//! Shapes: descriptions, as data, of how types are encoded. A log keeps the shapes of its values, so that a program whose
-//! types have changed does not misread them.
+//! Shapes: descriptions, as data, of how types are encoded. A log keeps the shapes of its values so that a program
+//! whose types have changed does not misread them.
 
 mod tracer;
 

@@ -42,7 +42,7 @@ struct Pass {
     /// Names of the types that are being decoded, outermost first.
     inside: Vec<&'static str>,
     /// Number of types that are being decoded inside themselves. While it is not zero, the tracer yields the shortest
-    /// possible values, so that decoding ends.
+    /// possible values, so decoding ends.
     again: usize,
     steps: usize,
     depth: usize,

@@ -112,7 +112,7 @@ impl Bodies {
         let mistake = &MISTAKES[self.below(MISTAKES.len())];
         let statement = self.one_of(AROUND).replace("{x}", mistake.statement);
         statements.insert(self.below(statements.len()), statement + " ");
-        // restore the random state, so that the next handlers are the same as without mistakes
+        // restore the random state so that the next handlers are the same as without mistakes
         self.chance = chance;
         with_helpers(n, &statements.concat()) + &mistake.helper.replace("{i}", &n.to_string())
     }
@@ -306,7 +306,7 @@ impl Bodies {
     }
 
     fn declare(&mut self, of: Of, mutable: bool, clean: bool) -> String {
-        // few names, so that locals shadow each other
+        // few names, so locals shadow each other
         self.names += 1;
         let name = match self.one_in(4) {
             true => format!("{}0", of.prefix()),

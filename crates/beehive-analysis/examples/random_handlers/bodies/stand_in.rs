@@ -1,4 +1,4 @@
-// A runtime in one file, so that thousands of bodies compile in a minute. It records the cells that a handler
+// A runtime in one file, so thousands of bodies compile in a minute. It records the cells that a handler
 // touches and those that its map names. `tests/maps` of beehive-core runs the same bodies on the real
 // runtime.
 

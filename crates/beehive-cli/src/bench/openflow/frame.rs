@@ -12,7 +12,7 @@ const IP_SOURCE_AT: usize = 26;
 /// Identifies the packet-in to which a frame belongs. The stamp is part of the payload, so a packet-out returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Random number of the run, so that frames of earlier runs that a controller has kept do not count.
+    /// Random number of the run, so frames of earlier runs that a controller has kept do not count.
     pub(super) run: u32,
     /// Number of the switch that sent the packet-in.
     pub(super) switch: u32,

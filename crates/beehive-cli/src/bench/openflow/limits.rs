@@ -19,7 +19,8 @@ pub(super) const PAIRS_MAX: usize = 65_536;
 pub(super) const READ_BYTES: usize = 256 * 1024;
 /// Maximum length of an OpenFlow message, whose length field has 16 bits.
 pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
-/// Maximum number of handshakes in flight per thread, so that an accept queue of 128 does not overflow.
+/// Maximum number of handshakes in flight per thread. It is small enough that an accept queue of 128 does not
+/// overflow.
 pub(super) const HANDSHAKES_AT_ONCE_MAX: usize = 32;
 /// Maximum number of unsent bytes of a connection. Beyond that, the connection fails, because the controller sends
 /// requests without reading the answers.

@@ -18,8 +18,9 @@ use super::wire::Version;
 ///   throughput   every switch keeps --window packet-ins outstanding: how many can the controller answer?
 ///   latency      every switch keeps one packet-in outstanding: how long does an answer take?
 ///
-/// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so that the controller must return the
-/// whole packet, as with Open vSwitch. The progress of each second goes to standard error, the result to standard output.
+/// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so the controller must return the
+/// whole packet, as with Open vSwitch. The progress of each second goes to standard error, the result to standard
+/// output.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment, after_help = EXAMPLES)]
 pub(crate) struct OpenflowArgs {
@@ -248,7 +249,7 @@ fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
     for _ in 0..rounds {
         for source in 0..hosts {
             let mut destination = (source + 1 + next(u64::from(hosts) - 1) as u32) % hosts;
-            // terminates, because there are at least two ports and two hosts, so that a host at another port exists
+            // terminates, because there are at least two ports and two hosts, so a host at another port exists
             while port_of(destination as u16, ports) == port_of(source as u16, ports) {
                 destination = (destination + 1) % hosts;
             }

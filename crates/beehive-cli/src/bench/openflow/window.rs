@@ -20,7 +20,7 @@ struct Slot {
     sent: Sent,
 }
 
-/// A fixed number of slots for outstanding packet-ins. A packet-in carries its slot and sequence number, so that
+/// A fixed number of slots for outstanding packet-ins. A packet-in carries its slot and sequence number, so
 /// answers are matched in constant time and in any order. A repeated or late answer finds the slot free or with
 /// another sequence number.
 #[derive(Debug)]

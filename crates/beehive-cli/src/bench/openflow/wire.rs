@@ -1,7 +1,7 @@
 //! Encodes the few OpenFlow 1.0 and 1.3 messages that a switch sends, and parses the messages that it receives.
 //!
-//! This module shares no code with `beehive-of`, so that it can reveal errors there. Parsers return `None` if a field
-//! lies outside of its message. No function here panics on bytes from the network.
+//! This module shares no code with `beehive-of`, so it can reveal errors there. Parsers return `None` if a field lies
+//! outside of its message. No function here panics on bytes from the network.
 
 /// An OpenFlow version that emulated switches support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -337,8 +337,8 @@ impl<A: App> Runnable for Bee<A> {
 
 impl<A: App> Bee<A> {
     /// Runs a delivery with the current settings. `run` catches panics of the handler itself. This method
-    /// catches all others, for example that of a value that panics when it is dropped or encoded, so that
-    /// the body is not lost.
+    /// catches all others, for example that of a value that panics when it is dropped or encoded so that the
+    /// body is not lost.
     #[inline]
     fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
         let run = delivery.run;
@@ -376,8 +376,8 @@ impl<A: App> Bee<A> {
         turn: &mut Turn,
     ) {
         loop {
-            // while a task waits for the body, this starts no delivery, so that the log can decide all
-            // pending records
+            // while a task waits for the body, this starts no delivery, so the log can decide all pending
+            // records
             while !waited_for
                 && !turn.hive.is_over()
                 && let Some(delivery) = queue.pop_front()

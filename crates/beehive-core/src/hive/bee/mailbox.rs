@@ -84,8 +84,8 @@ pub(super) struct Mailbox<A: App> {
     pub(super) rare: Option<Box<Rare<A>>>,
 }
 
-/// Fields that are empty for most bees. They are boxed, so that they cost a bee that does not use them only
-/// one word.
+/// Fields that are empty for most bees. They are boxed, so they cost a bee that does not use them only one
+/// word.
 pub(super) struct Rare<A: App> {
     /// The cells that the bee owns in addition to the first one. They are not in the body, because the
     /// queen may add a cell while a handler runs.

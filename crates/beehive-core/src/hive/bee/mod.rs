@@ -16,8 +16,8 @@
 //! own lock, under which no thread takes another lock.
 //!
 //! Shutdown: once the hive is over, the turn that holds a body drops the bee's queued deliveries, which
-//! returns their credits. It also drops the pending requests to freeze the bee, so that no merge waits for
-//! a body that never arrives.
+//! returns their credits. It also drops the pending requests to freeze the bee so that no merge waits for a
+//! body that never arrives.
 
 pub(crate) mod app;
 pub(crate) mod bee_table;

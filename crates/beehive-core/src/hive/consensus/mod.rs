@@ -5,8 +5,8 @@
 //! about which entries are committed and which are dead. Output: numbered entries for the journals, and the
 //! bees whose entries are decided, which `run/log_events.rs` wakes.
 //!
-//! Locks: a client's state is locked while an entry is numbered and appended, so that the journal gets the
-//! entries in order. A journal must therefore not call back from `append`. In the quarantine, the lock that a
+//! Locks: a client's state is locked while an entry is numbered and appended, so the journal gets the entries
+//! in order. A journal must therefore not call back from `append`. In the quarantine, the lock that a
 //! quarantined message holds while it runs is taken before the lock of the state. No other lock is taken
 //! under the lock of the dedup table.
 //!

@@ -23,8 +23,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Receives the reports of quarantined messages that hold their thread, so that the watchdog can move the
-/// work behind them to other threads.
+/// Receives the reports of quarantined messages that hold their thread so that the watchdog can move the work
+/// behind them to other threads.
 pub(crate) trait Threads {
     /// Notes that the thread of `slot` is busy with a handler.
     fn begin_run(&self, slot: usize, app: u16, handler: usize);
@@ -118,7 +118,7 @@ pub(crate) struct Quarantine {
     /// Whether `state` contains anything.
     any: AtomicBool,
     state: Mutex<State>,
-    /// Held while a quarantined message runs, so that only one does at a time.
+    /// Held while a quarantined message runs, so only one does at a time.
     alone: Mutex<()>,
 }
 

@@ -1,5 +1,5 @@
-//! The registry, which decides which bee owns which cell. Its interface is asynchronous and batched, so that
-//! it can be replicated.
+//! The registry, which decides which bee owns which cell. Its interface is asynchronous and batched, so it
+//! can be replicated.
 //!
 //! The state machine is plain data with one function, [`Ownership::apply`]. [`LocalRegistry`] applies a
 //! proposal immediately. A replicated registry applies the proposals that its log commits. Every proposal is

@@ -1,4 +1,4 @@
-//! A type-erased handler, so that rarely executed code (errors, traces, log entries) is compiled only once.
+//! A type-erased handler, so rarely executed code (errors, traces, log entries) is compiled only once.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};

@@ -135,7 +135,7 @@ pub(crate) struct HiveInner {
     pub(in crate::hive) tasks: AtomicUsize,
     /// Notified when `tasks` becomes zero.
     pub(in crate::hive) tasks_done: Notify,
-    /// Locked during a change of settings, so that changes take place one after another.
+    /// Locked during a change of settings, so changes take place one after another.
     pub(in crate::hive) reconfiguring: tokio::sync::Mutex<()>,
     /// Counters of emitted messages.
     pub(in crate::hive) emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
@@ -261,7 +261,7 @@ impl HiveInner {
         }
 
         const WHAT: &str = "no app handles this message; it is dropped";
-        // a separate log target, so that operators who did not write the apps can filter these lines out
+        // a separate log target so that operators who did not write the apps can filter these lines out
         const TARGET: &str = "beehive::unhandled";
         match (self.nearest_handled(name), sender) {
             (Some(near), _) => {

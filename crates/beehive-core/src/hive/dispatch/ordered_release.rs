@@ -1,6 +1,6 @@
-//! Ordered release of effects that belong to no bee's record. Each set of effects waits for a record of its
-//! own. The effects of one sender are released in the order in which they arose, even if their records are
-//! reported as committed in another order.
+//! Releases the effects of handlers that run without a bee, in order. Each set of effects waits until a
+//! separate record commits. The effects of one sender are released in the order in which they arose, even if
+//! their records are reported as committed in another order.
 
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;

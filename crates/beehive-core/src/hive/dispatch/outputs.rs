@@ -80,7 +80,7 @@ trait Slot: Send {
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     /// Routes a span of the frozen batch.
     fn route(&self, span: Range<u32>, target: Routed, cx: &mut RouteContext);
-    /// Releases the batch after routing, so that the slot can be reused.
+    /// Releases the batch after routing so that the slot can be reused.
     fn thaw(&mut self);
     /// Returns the name of the message type.
     fn name(&self) -> &'static str;

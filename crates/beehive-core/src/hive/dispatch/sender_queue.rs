@@ -66,7 +66,7 @@ pub(crate) struct QueueState {
 pub(crate) struct SenderQueue(Option<Arc<QueueState>>);
 
 impl SenderQueue {
-    /// Creates a handle whose queue is already allocated, so that all its clones share that queue.
+    /// Creates a handle whose queue is already allocated, so all its clones share that queue.
     pub(crate) fn shared() -> Self {
         SenderQueue(Some(Arc::default()))
     }
@@ -328,7 +328,7 @@ impl QueueState {
 /// Resolves the owners of the messages that wait at a queue until none is left or the hive is over.
 async fn resolve(state: Arc<QueueState>, hive: Arc<HiveInner>) {
     loop {
-        // this is created before the check of `is_over`, so that no notification is lost
+        // this is created before the check of `is_over` so that no notification is lost
         let ended = hive.ended.notified();
         if hive.is_over() {
             // these messages will not be delivered; dropping them returns their credits

@@ -57,7 +57,7 @@ pub(crate) enum Stateless {
 /// Counters of the messages that one handler emits, by message name.
 type EmitCounters = Vec<(&'static str, Arc<AtomicU64>)>;
 
-/// Buffers that a thread reuses from turn to turn, so that a turn need not allocate them.
+/// Buffers that a thread reuses from turn to turn, so a turn need not allocate them.
 pub(crate) struct Scratch {
     /// The instance number of the hive that the buffers belong to. Another hive cannot use them.
     instance: u64,
@@ -346,7 +346,7 @@ impl<'h> Turn<'h> {
         self.hive.log_clients().iter().for_each(|link| link.append_open())
     }
 
-    /// Adds to the number of messages that the turn has handled.
+    /// Adds `messages` to the number of messages that the turn has handled.
     #[inline(always)]
     pub(crate) fn count(&mut self, messages: u32) {
         self.done += messages as usize

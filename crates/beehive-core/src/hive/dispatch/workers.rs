@@ -115,7 +115,7 @@ impl Post {
         self.0.get().copied().flatten()
     }
 
-    /// Ends the post, so that the watchdog can no longer replace the runner. If the watchdog has already
+    /// Ends the post so that the watchdog can no longer replace the runner. If the watchdog has already
     /// replaced it, returns the app.
     fn end(&self) -> Option<u16> {
         *self.0.get_or_init(|| None)
@@ -148,8 +148,8 @@ pub(crate) struct Workers {
     kept: Mutex<Vec<Scratch>>,
     /// Number of workers that are running bees.
     turns: AtomicUsize,
-    /// Maximum of `turns`: one less than the number of workers, so that at least one worker always polls
-    /// sockets and timers. On a runtime with a single worker it is zero.
+    /// Maximum of `turns`: one less than the number of workers, so at least one worker always polls sockets
+    /// and timers. On a runtime with a single worker it is zero.
     turns_max: usize,
     /// The overflow pools. They have their own cache line, because every run reads them while every turn
     /// writes the fields above.
@@ -230,7 +230,7 @@ impl Workers {
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// Makes the runner of a slot, if there is one, a thread of the overflow pool of `app`, so that another
+    /// Makes the runner of a slot, if there is one, a thread of the overflow pool of `app` so that another
     /// runner can be started. Returns whether it did so.
     pub(crate) fn replace_runner(&self, slot: usize, app: u16) -> bool {
         let replaced = self.slots[slot].runner.lock().take().is_some_and(|runner| runner.replace(app));
@@ -386,9 +386,9 @@ fn run(hive: &Arc<HiveInner>) {
         *hive.workers.slots[slot].runner.lock() = Some(post.clone());
 
         while post.replaced().is_none() && hive.take_queued(slot) {
-            // collects wake-ups, so that a task is woken once for the answers of several bees: one system
-            // call per answer would cost more than the handlers. If a handler holds this thread, the
-            // watchdog sends the collected wake-ups
+            // collects wake-ups so that a task is woken once for the answers of several bees: one system call
+            // per answer would cost more than the handlers. If a handler holds this thread, the watchdog
+            // sends the collected wake-ups
             let collecting = hive.workers.slots[slot].later.collect();
             Turn::run_slot(hive, slot, None);
             drop(collecting);

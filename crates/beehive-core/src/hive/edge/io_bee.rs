@@ -118,8 +118,8 @@ impl Io {
         self.lane = Some(lane)
     }
 
-    /// Declares that this IO bee's lane will never be used again, so that the hive and the log can forget
-    /// it. Ends the IO bee, and drops the messages that were not flushed.
+    /// Declares that this IO bee's lane will never be used again so that the hive and the log can forget it.
+    /// Ends the IO bee, and drops the messages that were not flushed.
     pub fn retire(self) {
         if let (Some(logs), Some(lane)) = (&self.hive.inner().logs, &self.lane) {
             logs.lanes.end(lane)
@@ -202,7 +202,7 @@ impl Io {
                 let ended = self.hive.inner().ended.notified();
                 if self.hive.inner().is_over() {
                     self.out.discard();
-                    // this yields, so that a caller that flushes in a loop does not starve other tasks
+                    // this yields so that a caller that flushes in a loop does not starve other tasks
                     return tokio::task::yield_now().await;
                 }
 

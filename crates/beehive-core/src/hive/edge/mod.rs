@@ -14,9 +14,9 @@
 //! Locks: each pending request and each inbox has its own mutex. No thread holds one of them while it
 //! routes or handles messages.
 //!
-//! Shutdown: `Io::stopping` completes first, so that IO bees can finish their work. Once the hive is over,
-//! the tasks of the remaining IO bees are dropped, pending flushes discard their batches, and pending
-//! requests end with `Unavailable`.
+//! Shutdown: `Io::stopping` completes first so that IO bees can finish their work. Once the hive is over, the
+//! tasks of the remaining IO bees are dropped, pending flushes discard their batches, and pending requests
+//! end with `Unavailable`.
 
 pub(crate) mod io_bee;
 pub(crate) mod read;

@@ -125,8 +125,8 @@ impl Source {
     }
 }
 
-/// Returns the first chain number of a sender outside. The number is a hash of the random seed, so that it
-/// does not reveal the seed.
+/// Returns the first chain number of a sender outside. The number is a hash of the random seed, so it does
+/// not reveal the seed.
 pub(crate) fn chain_from(chance: u64) -> u64 {
     CellHasher::new(chance ^ 0x63_68_61_69_6e).finish()
 }
@@ -239,7 +239,7 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
 }
 
-/// Type-erased messages that are being sent, so that rarely executed code is compiled only once.
+/// Type-erased messages that are being sent, so rarely executed code is compiled only once.
 pub(crate) trait Messages: AnyBatch {
     fn source(&self) -> &Source;
     fn admitted(&self) -> Option<&Arc<Admitted>>;

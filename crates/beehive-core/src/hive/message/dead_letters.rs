@@ -108,7 +108,7 @@ impl std::fmt::Display for ResendError {
 impl std::error::Error for ResendError {}
 
 impl DeadLetter {
-    /// Checks whether the letter contains the message, so that the message can be resent.
+    /// Checks whether the letter contains the message, which is needed to resend it.
     pub fn can_be_sent_again(&self) -> bool {
         self.bytes.is_some()
     }
@@ -139,8 +139,8 @@ impl DeadLetters {
     pub(crate) fn add(&self, mut letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         letter.number = before + 1;
-        // logs the first ten letters, then one in a thousand, so that a handler that fails on every message
-        // does not fill the disk
+        // logs the first ten letters, then one in a thousand, so a handler that fails on every message does
+        // not fill the disk
         if before < 10 || before.is_multiple_of(1000) {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
                 total = before + 1, "a message could not be handled; it is kept as a dead letter");

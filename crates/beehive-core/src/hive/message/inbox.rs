@@ -109,7 +109,7 @@ impl Shed {
     #[cold]
     fn add(&self, count: usize) {
         let before = self.0.fetch_add(count as u64, Ordering::Relaxed);
-        // one line for each doubling, so that a flood of mail does not flood the log
+        // one line for each doubling, so a flood of mail does not flood the log
         if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
             tracing::warn!(
                 shed = before + count as u64,
@@ -261,7 +261,7 @@ pub(crate) struct IoBees {
 }
 
 impl IoBees {
-    /// Creates an empty table that assigns ids above `first`. `first` must differ between incarnations, so
+    /// Creates an empty table that assigns ids above `first`. `first` must differ between incarnations so
     /// that an address in a log does not lead to an unrelated IO bee.
     pub(crate) fn numbered_from(first: u64) -> IoBees {
         IoBees { next: AtomicU64::new(first), ..IoBees::default() }

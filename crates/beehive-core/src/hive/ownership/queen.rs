@@ -218,7 +218,7 @@ impl<A: App> AppRuntime<A> {
         self.queen.lock().bees.get(id).cloned()
     }
 
-    /// Merges `from` into `into` if both still exist. Freezes both in the order of their ids, so that two
+    /// Merges `from` into `into` if both still exist. Freezes both in the order of their ids so that two
     /// concurrent merges cannot deadlock, and then unites state, cells and queued messages.
     async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
         let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };

@@ -229,7 +229,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext) {
         let OnItsWay { app, batch, position } = *self;
         if range.len() > 1 && trace::is_on() {
-            // while tracing is on, each run has only one message, so that each causal chain is exact
+            // while tracing is on, each run has only one message, so each causal chain is exact
             return range.for_each(|index| self.run_now(index..index + 1, cx));
         }
 

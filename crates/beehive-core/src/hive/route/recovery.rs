@@ -97,7 +97,7 @@ fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting) {
     }
 }
 
-/// Records in all logs that these lanes have ended, so that every dedup table drops them.
+/// Records in all logs that these lanes have ended so that every dedup table drops them.
 pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
     if lanes.is_empty() {

@@ -157,7 +157,7 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
 }
 
 /// Ends messages with an error. If a log contains the messages (`remembered`), a record marks them as
-/// consumed, so that they are not resent.
+/// consumed so that they are not resent.
 #[cold]
 pub(crate) fn refuse(
     routed: &dyn Routed,
@@ -197,8 +197,8 @@ impl Ahead {
     }
 
     /// Returns the sets of cells to claim for message `first`, whose `cells` have no owner. The result
-    /// contains `cells` and the unowned sets of the messages after `first`, so that one proposal claims
-    /// them all. Returns `None` if `cells` have already been claimed.
+    /// contains `cells` and the unowned sets of the messages after `first`, so one proposal claims them all.
+    /// Returns `None` if `cells` have already been claimed.
     #[cold]
     pub(crate) fn missing<A: Handlers>(
         &mut self,

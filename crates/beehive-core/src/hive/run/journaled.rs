@@ -44,7 +44,7 @@ impl Draft {
     }
 }
 
-/// Type-erased transactions for messages of one type, so that `run_all` is compiled only once per app.
+/// Type-erased transactions for messages of one type, so `run_all` is compiled only once per app.
 trait Transactions<A: App> {
     /// Runs the messages of `range`, and keeps the results.
     fn execute(
@@ -190,8 +190,8 @@ fn run_all<A: Handlers>(
         }
     };
 
-    // a message from outside arrives only once, even after a crash, with two exceptions. First, its lane
-    // may outlive the process. Second, another app may have passed the message on, so that the record of
+    // a message from outside arrives only once, even after a crash, with two exceptions. First, its lane may
+    // outlive the process. Second, another app may have passed the message on, in which case the record of
     // that app contains it
     let is_passed_on = position.is_some_and(|position| position > 0);
     let is_outside = batch.admitted().is_some() && !batch.source().numbers.lane.is_lasting();
@@ -377,8 +377,8 @@ fn read<A: App>(
 
 const TOO_LARGE: &str = "the changes and messages of the transaction exceed `limits::RECORD_BYTES_MAX`";
 
-/// Queues the messages of a run (or the cells of a visit) to be executed one by one, so that only those
-/// fail that cannot be recorded.
+/// Queues the messages of a run (or the cells of a visit) to be executed one by one so that only those fail
+/// that cannot be recorded.
 fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {

@@ -407,8 +407,8 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Like [`ended`], for a traced message. This is a separate function, so that the code is not inlined twice
-/// into the loop.
+/// Like [`ended`], for a traced message. This is a separate function, so the code is not inlined twice into
+/// the loop.
 #[cold]
 #[inline(never)]
 fn ended_in_span<A: Handlers + Handles<M>, M: Message>(

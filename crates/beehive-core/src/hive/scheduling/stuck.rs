@@ -22,7 +22,7 @@ impl HiveInner {
     }
 
     /// Records that a handler holds its thread. From now on, its messages are recorded while they run, so
-    /// that they can be reported.
+    /// they can be reported.
     pub(crate) fn note_held(&self, what: u64) {
         if let Some(app) = self.apps.read().get((what >> 32) as usize) {
             app.note_held(what as u32 as usize, self.now(), false)

@@ -412,8 +412,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns the time at which the visits of a part of the cells are due. The parts are spread over half
-    /// of the period, so that this sweep is over when the next one is due.
+    /// Returns the time at which the visits of a part of the cells are due. The parts are spread over half of
+    /// the period, so this sweep is over when the next one is due.
     pub(crate) fn due(&self, part: usize) -> Time {
         self.start + self.period.mul_f64(0.5 * part as f64 / SWEEP_PARTS as f64)
     }

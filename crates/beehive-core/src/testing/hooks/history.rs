@@ -1,4 +1,4 @@
-//! `Recorder`: a probe that records what a hive executes, so that a test can execute the same with a single bee.
+//! `Recorder`: a probe that records what a hive executes so that a test can execute the same with a single bee.
 //!
 //! The thread that holds a bee's body records a transaction before any of its effects is visible elsewhere. The
 //! events of one bee are therefore in the order of its commits, and each event comes after the events that caused

@@ -1,5 +1,4 @@
-//! `Outbox`: a probe that keeps the messages that apps sent, and the failures, so that a test can inspect
-//! them.
+//! `Outbox`: a probe that keeps the messages that apps sent, and the failures, so a test can inspect them.
 
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};

@@ -13,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 /// The nearest-bridge group address, to which no bridge forwards frames (IEEE 802.1AB, 7.1).
 const DESTINATION: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
-/// The source address, which is locally administered, so that no host has it.
+/// The source address, which is locally administered, so no host has it.
 const SOURCE: Mac = Mac([0x02, 0xbe, 0xe1, 0, 0, 1]);
 /// Organization and subtype of the authenticated TLV.
 const OURS: [u8; 4] = [0xbe, 0xe1, 0x00, 1];

@@ -47,9 +47,9 @@ pub struct NodeController {
     /// Flows that the read in progress has found to be as intended.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
-    /// Soft flows that were sent after the read in progress began, so that its results for them are outdated. If
-    /// there are [`limits::RENEWED_FLOWS_PER_NODE_MAX`] of them, the results are treated as outdated for every flow
-    /// that no app intends.
+    /// Soft flows that were sent after the read in progress began; its results for them are outdated. If there are
+    /// [`limits::RENEWED_FLOWS_PER_NODE_MAX`] of them, the results are treated as outdated for every flow that no
+    /// app intends.
     #[volatile]
     renewed: Table<NodeId, FlowKey, ()>,
     /// Number of intended flows sent since the latest confirmation, at most [`limits::FLOWS_PER_BATCH_MAX`]. A
@@ -72,8 +72,8 @@ struct Node {
     parts: u64,
     /// Number of parts at the latest periodic sweep.
     parts_at_sweep: u64,
-    /// Whether the first read is complete and the apps have had time to make their claims, so that flows can be
-    /// installed. Apps learn of a switch at the same time as this app. They may take longer to request and adopt
+    /// Whether flows can be installed: the first read is complete and the apps have had time to make their
+    /// claims. Apps learn of a switch at the same time as this app. They may take longer to request and adopt
     /// flows than the switch takes to report its flows.
     claims_are_in: bool,
     /// Whether the switch has flows that no app has requested or adopted so far. If so, the flows are read again as
@@ -159,7 +159,7 @@ impl NodeController {
         self.unconfirmed.remove(&msg.node);
 
         let flows = self.flows.at(msg.node);
-        // Apps request the flows caused by `NodeJoined` again when the switch rejoins. Forget these flows, so that
+        // Apps request the flows caused by `NodeJoined` again when the switch rejoins. Forget these flows so that
         // nothing remains stored for switches that connect once under random ids.
         flows.retain(|_, intended| intended.flow.cause != Cause::of::<NodeJoined>());
         if flows.is_empty() {

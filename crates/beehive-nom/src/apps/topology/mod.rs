@@ -78,7 +78,7 @@ impl Topology {
         let before: BTreeMap<_, _> = cables.iter().map(|(link, cable)| (*link, *cable)).collect();
         let after = span(&before);
 
-        // block ports before opening others, so that there is no loop at any time
+        // block ports before opening others so that there is no loop at any time
         for wanted in [false, true] {
             for (link, in_tree) in after.iter().filter(|(_, in_tree)| **in_tree == wanted) {
                 let was = before.get(link).is_some_and(|cable| cable.in_tree);

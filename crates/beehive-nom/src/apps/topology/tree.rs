@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Returns for each cable whether it is in the tree. The keys of the input are the smaller directions of the cables.
 /// The values state whether a cable works both ways and whether it was in the previous tree.
 ///
-/// Cables of the previous tree stay in the tree as long as they work, so that as little as possible changes. The
+/// To change as little as possible, cables of the previous tree stay in the tree as long as they work. The
 /// other cables are then added in key order. The result is deterministic.
 pub fn span(cables: &BTreeMap<Link, Cable>) -> BTreeMap<Link, bool> {
     let mut groups = Groups::default();

@@ -39,8 +39,8 @@ pub trait Channel: Send + 'static {
     /// connection has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
-    /// all output.
+    /// Closes the sending direction and waits until the peer has closed its own, so the peer receives all
+    /// output.
     fn finish(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Checks that the peer is allowed to claim the node id `node`.

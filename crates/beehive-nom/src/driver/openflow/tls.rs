@@ -140,7 +140,7 @@ impl Channel for Tls {
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // write the buffered output first, so that it does not grow
+        // write the buffered output first so that it does not grow
         self.push()?;
         match self.tls.writer().write(bytes)? {
             0 => Err(ErrorKind::WouldBlock.into()),

@@ -32,7 +32,7 @@ async fn network() -> Network {
 
 /// Checks that known and new hosts at other ports reach each other, and that no handler has failed.
 async fn others_are_served(network: &Network, round: u16) {
-    // a new conversation each time, so that the switch does not forward it by existing flows
+    // a new conversation each time, so the switch does not forward it by existing flows
     for (from, to) in [(A, B), (B, A)] {
         let data = from.udp(1000 + round, to, 2000);
         assert_eq!(network.send(from, &data).await, [(to.node, to.port, 1)], "round {round}");

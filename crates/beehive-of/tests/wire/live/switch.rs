@@ -110,7 +110,7 @@ impl Switch {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts a daemon that the kernel kills when the test process exits, whatever the cause of the exit.
+    /// Starts a daemon that the kernel kills when the test process exits for any reason.
     fn daemon(&self, words: &[&str]) -> Child {
         let log = std::fs::File::create(self.file(&format!("{}.log", words[0]))).unwrap();
         let mut command = self.command("setpriv");
