@@ -77,7 +77,7 @@ pub(crate) enum Node {
         label: Option<TokenStream>,
         pattern: TokenStream,
         iterator: TokenStream,
-        /// The loop header as a person would write it: `for x in msg.items`.
+        /// The source text of the loop header: `for x in msg.items`.
         words: String,
         value: Value,
         body: Vec<Node>,

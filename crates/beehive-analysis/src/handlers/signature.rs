@@ -115,7 +115,8 @@ fn lasting(mut ty: Type) -> Type {
     ty
 }
 
-/// Returns the type that a handler answers with, as it is written; empty if it answers nothing.
+/// Returns the source text of the type that a handler answers with, without `Option` and `Result`. Returns an
+/// empty string if the handler answers nothing.
 pub(crate) fn answer_words(output: &ReturnType) -> String {
     let ReturnType::Type(_, t) = output else { return String::new() };
     if !answers(output) {

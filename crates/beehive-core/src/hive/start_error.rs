@@ -1,9 +1,9 @@
-//! The reasons for which a hive may fail to start.
+//! The reasons why a hive may fail to start.
 
 use crate::shape::Shape;
 use crate::state::{ConfigError, names};
 
-/// The reasons for which a hive may fail to start.
+/// The reasons why a hive may fail to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
@@ -22,7 +22,8 @@ pub enum StartError {
         places: [&'static str; 2],
     },
     /// The reply of a message is a `Result`, so an `Err` of a handler would keep its changes, and the message does not
-    /// declare it with `commits_errors`. Most such messages do not compile; this one is handled by a generic app.
+    /// declare it with `commits_errors`. The compiler rejects most such messages, but not if a generic app handles
+    /// them.
     ResultReply {
         /// The app.
         app: &'static str,

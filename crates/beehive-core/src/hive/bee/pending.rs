@@ -36,8 +36,8 @@ pub(crate) struct Executed<A: App> {
     /// For a run without an entry: the handled messages that the log must record nevertheless, because they
     /// may arrive again.
     pub(crate) unsaid: Unsaid,
-    /// Messages that the bee has handled without effect before this run, on committed state, and that this
-    /// entry records as well.
+    /// Messages that the bee handled without effect, on committed state, before this run. This entry records
+    /// them as well.
     pub(crate) says: Option<Consumed>,
     /// The effects, which are held until the record is committed.
     pub(crate) steps: Vec<Effect>,

@@ -247,7 +247,7 @@ impl Quarantine {
             }
         }
 
-        // waiting for `alone` holds this thread as a slow handler does, so it is reported in the same way
+        // waiting for `alone` blocks this thread just as a slow handler does, so report it in the same way
         threads.begin_run(slot, app, handler);
         let alone = self.alone.lock();
         threads.end_run(slot);

@@ -20,7 +20,7 @@ pub(crate) trait AnyState: Send {
     fn in_words(&mut self) -> Vec<(String, String)>;
     /// Returns the changes of the transaction.
     fn changes(&mut self) -> Redo;
-    /// Keeps the changes of the transaction.
+    /// Makes the changes of the transaction permanent.
     fn commit(&mut self);
     /// Undoes the changes of the transaction.
     fn rollback(&mut self);

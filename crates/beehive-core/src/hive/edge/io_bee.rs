@@ -160,7 +160,7 @@ impl Io {
         self.out.emit(message)
     }
 
-    /// Like [`Io::emit`], but for one address only.
+    /// Like [`Io::emit`], but sends the message to one address only.
     pub fn send<M: Message>(&mut self, to: Address, message: M) {
         self.out.send(to, message)
     }

@@ -268,7 +268,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     done
 }
 
-/// Begins a run: counts it, shows it at the thread's slot and prepares the context. Returns the slot, and
+/// Begins a run: counts it, publishes it in the thread's slot and prepares the context. Returns the slot, and
 /// whether messages are traced.
 fn begin<A: App>(
     (app, handler, counters): (u16, usize, &HandlerCounters),

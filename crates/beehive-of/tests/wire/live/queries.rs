@@ -54,7 +54,7 @@ fn questions(version: Version) -> Vec<(&'static str, RequestBody<'static>)> {
         .collect()
 }
 
-/// Returns the name of a reply's kind, if the reply is not empty.
+/// Returns the name of the reply's type. Returns `None` if the reply is empty.
 fn told(reply: &[u8]) -> Option<&'static str> {
     use ReplyBody as R;
     let Ok(Message::MultipartReply(reply)) = Message::parse(Frame::whole(reply).unwrap()) else {
