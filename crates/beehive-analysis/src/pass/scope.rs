@@ -116,7 +116,7 @@ pub(super) struct Variable {
 pub(super) struct Scopes {
     pub variables: Vec<Variable>,
     pub names: Vec<BTreeMap<String, VariableId>>,
-    /// The locals that the bindings being declared may be views into.
+    /// Locals that the bindings being declared may borrow mutably.
     pub views: Views,
     /// What is known about the type of the binding being declared.
     pub owner: Owner,

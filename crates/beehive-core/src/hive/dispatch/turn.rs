@@ -93,9 +93,9 @@ const MESSAGES_PER_LOOK: usize = 16;
 /// runners can then handle the first messages of a broadcast while the turn still routes the rest.
 const WOKEN_MAX: usize = 1024;
 
-/// A turn appends the open log entry at the first reading of the clock after this time, and then again each
-/// time as much time has passed. In a long turn, the records of the first bees thus need not wait for those
-/// of the last.
+/// A turn appends its open log entry once this much time has passed, and again after each further interval of
+/// this length. It checks the time whenever it reads the clock. In a long turn, the records of the first bees
+/// thus need not wait for those of the last.
 const APPEND_AFTER: Duration = Duration::from_micros(200);
 
 /// If at least this much time has passed between two readings of the clock, the turn reads the clock again
@@ -252,8 +252,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Calls `run` on a short-lived thread. Lends the thread the buffers of a thread that has ended, and
-    /// keeps them afterwards for the next thread. Otherwise each of these threads would allocate its own
+    /// Calls `run` on a short-lived thread. Gives this thread the buffers that an earlier thread left, and
+    /// stores them for the next thread afterwards. Otherwise each of these threads would allocate its own
     /// buffers.
     pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
         SCRATCH.set(hive.workers.take_kept().map(Box::new));
@@ -272,7 +272,7 @@ impl<'h> Turn<'h> {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }
 
-    /// Keeps all scheduled bees until the turn ends, however many there are. For a routing-only turn.
+    /// Keeps all scheduled bees until the turn ends, regardless of their number. For a routing-only turn.
     pub(crate) fn keeps_woken(&mut self) {
         self.woken_max = usize::MAX
     }

@@ -97,8 +97,8 @@ impl<M: Message> Executed<M> {
         !self.postponed.is_empty()
     }
 
-    /// Adds an error as the result of a message. `position` is the position of the app in the answer chain,
-    /// or `None` if the app is not in it.
+    /// Records an error as the result of a message. `position` is the position of the app in the answer
+    /// chain, or `None` if the app is not in it.
     #[cold]
     pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
         self.chain = batch.source.chain.after(index);

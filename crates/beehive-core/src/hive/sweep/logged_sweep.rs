@@ -124,7 +124,7 @@ fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
 }
 
 impl Opening {
-    /// Returns the opening of a sweep (`emit`) that message `consumed` starts in the log `link`. Returns
+    /// Creates the opening of the sweep `emit`, which message `consumed` starts in the log `link`. Returns
     /// `None` if the message was resent and has already started its sweep.
     fn of(
         link: &Link,
