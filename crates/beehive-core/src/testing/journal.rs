@@ -162,7 +162,7 @@ impl TestJournal {
         self.refuse_one_in.store(0, Ordering::Relaxed)
     }
 
-    /// Stops committing for good, as if the process had crashed here.
+    /// Stops committing permanently, as if the process had crashed here.
     pub fn stop(&self) {
         let _no_commit_under_way = self.state.lock();
         self.stopped.store(true, Ordering::Release)

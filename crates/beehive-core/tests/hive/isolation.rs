@@ -177,7 +177,7 @@ fn stuck(manners: [Manner; 2]) {
 
         io.flush().await;
         tokio::time::sleep(Duration::from_millis(10)).await;
-        // A request to a stuck place times out in time.
+        // A request to a stuck place fails at its deadline.
         let (asked, machine) = (Instant::now(), Lateness::measure());
         let limit = Duration::from_millis(200);
         let answer = hive.request_within(limit, well(0)).await;

@@ -3,8 +3,8 @@
 //!
 //! Input: batches, requests and timers on their way to the bees. Output: a `Cause`, which holds the credits
 //! of a batch until everything that the batch caused is done, and, with a journal, the batch's sequence
-//! numbers on its sender's lane. The floors of the lanes go into log records, and the log is told which
-//! lanes have retired.
+//! numbers on its sender's lane. The floors of the lanes go into log records, and the hive records in the log
+//! which lanes have retired.
 //!
 //! Locks: credits and work in flight are atomic counters. Each lane, the table of known lanes and the list
 //! of retired lanes have their own mutex; no thread holds two of these at once. The timer wheel has a mutex

@@ -94,8 +94,8 @@ impl DeferredQueue {
         }
     }
 
-    /// Takes the next entry. `unfinished` contains the work that the previous entry deferred once more;
-    /// this work comes before all other entries.
+    /// Takes the next entry. `unfinished` contains the work that the previous entry deferred again; this work
+    /// comes before all other entries.
     fn next(&self, unfinished: &mut Vec<Deferred>) -> Option<Deferred> {
         let mut state = self.state.lock();
         state.put_first(unfinished);

@@ -98,7 +98,7 @@ pub(crate) struct Effects {
     reports: usize,
     /// Routing that would have nested too deeply for one stack, and everything that was routed after it.
     too_deep: VecDeque<Effect>,
-    /// `Some` while an entry of `too_deep` is routed. Collects work that nests too deeply once more, and
+    /// `Some` while an entry of `too_deep` is routed. Collects work that again nests too deeply, and
     /// everything that is routed after it.
     unfinished: Option<Vec<Effect>>,
     /// Number of messages that stateless handlers have handled in this run.

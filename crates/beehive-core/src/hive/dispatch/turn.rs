@@ -122,7 +122,7 @@ pub(crate) struct Turn<'h> {
     /// Where stateless handlers run.
     pub(crate) stateless: Stateless,
     /// `Some` while the turn routes work that was deferred because it nested too deeply. Collects work that
-    /// nests too deeply once more, and everything that is routed after it.
+    /// again nests too deeply, and everything that is routed after it.
     pub(crate) unfinished: Option<Vec<Deferred>>,
     /// Whether the turn only routes and runs no bees.
     begins: bool,

@@ -134,8 +134,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let mut collected = collect(app, redo.is_none(), now, cx.turn);
 
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
-    // showing the messages costs as much as a short handler, so this is done only if the handler has held a
-    // thread before
+    // publishing the messages costs as much as a short handler, so this is done only if the handler has held
+    // a thread before
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
 

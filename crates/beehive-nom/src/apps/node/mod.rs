@@ -596,7 +596,7 @@ impl Node {
     }
 }
 
-/// The flow that sends packets to the controller if no other flow matches them.
+/// The table-miss flow, which sends packets to the controller if no other flow matches them.
 const MISS_FLOW: Flow = Flow {
     owner: NodeController::OWNER,
     cause: Cause::of::<NodeJoined>(),
