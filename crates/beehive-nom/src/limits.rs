@@ -120,7 +120,7 @@ pub const PROBES_UNANSWERED_MAX: usize = 4;
 /// Maximum number of link directions in the network.
 pub const LINKS_MAX: usize = 65_536;
 
-/// Maximum number of addresses per switch that are checked for whether they appear at two ports at once.
+/// Maximum number of addresses per switch that the loop guard checks for packets from two ports at once.
 pub const SIGHTINGS_PER_NODE_MAX: usize = 65_536;
 
 /// Time for which an address continues to be checked after its latest packet.

@@ -20,7 +20,7 @@ pub(crate) struct Switch {
 #[derive(Debug)]
 pub(crate) enum Received {
     Message(Vec<u8>),
-    /// The connection ended, by a reset or not.
+    /// The connection was closed or reset.
     End {
         reset: bool,
     },

@@ -68,7 +68,7 @@ struct Heard {
     closed: AtomicBool,
 }
 
-/// A switch that keeps sending, independent of the answers.
+/// A switch that keeps sending without waiting for answers.
 struct Switch {
     node: u64,
     version: Version,
