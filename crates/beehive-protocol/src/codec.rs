@@ -45,6 +45,11 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     must(value, try_encode(value, limits::RECORD_BYTES_MAX))
 }
 
+/// Same as [`encode`], without an allocation for the encoded value: returns what `make` makes of the bytes.
+pub(crate) fn encode_as<T: Serialize + ?Sized, R>(value: &T, make: impl FnOnce(&[u8]) -> R) -> R {
+    must(value, in_buffer(value, limits::RECORD_BYTES_MAX, make))
+}
+
 /// Encodes a record or the image of a bee. Integers take fewer bytes than with [`encode`], and the limit is
 /// [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
 ///

@@ -54,16 +54,21 @@ impl CellHasher {
         if hash == 0 { 1 } else { hash }
     }
 
-    /// Hashes a name at compile time.
-    pub const fn name(seed: u64, name: &str) -> u64 {
-        let bytes = name.as_bytes();
-        let mut hasher = CellHasher::new(seed);
+    /// Adds a text, at compile time.
+    pub(crate) const fn text(&mut self, text: &str) {
+        let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
-            hasher.word(bytes[at] as u64);
+            self.word(bytes[at] as u64);
             at += 1;
         }
-        hasher.word(bytes.len() as u64);
+        self.word(bytes.len() as u64)
+    }
+
+    /// Hashes a name at compile time.
+    pub const fn name(seed: u64, name: &str) -> u64 {
+        let mut hasher = CellHasher::new(seed);
+        hasher.text(name);
         hasher.finish()
     }
 }

@@ -52,6 +52,7 @@ mod address;
 pub mod codec;
 mod crash_marker;
 mod dedup;
+mod emits;
 mod hash;
 mod ids;
 mod image;
@@ -71,18 +72,17 @@ pub use address::Address;
 pub use codec::DecodeError;
 pub use crash_marker::{CrashMarker, Suspect};
 pub use dedup::DedupTable;
+pub use emits::{Emit, Emits, Payload};
 pub use hash::CellHasher;
 pub use ids::{
-    AppId, BeeId, CellId, CellSet, EntryNumber, Epoch, HandlerId, HiveId, LaneId, MessageId, Part, PlaceId,
-    Seq,
+    AppId, BeeId, CellId, CellSet, EntryNumber, Epoch, HandlerId, HiveId, LaneId, MessageId, MessageTypeId,
+    Part, PlaceId, Seq,
 };
 pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
-pub use record::{
-    Acked, Consumed, Emit, Entry, Input, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
-};
+pub use record::{Acked, Consumed, Entry, Input, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order};
 pub use redo::{Op, Ops, Redo, RedoEnd};
 pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;

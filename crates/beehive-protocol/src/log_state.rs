@@ -2,7 +2,7 @@
 
 use crate::codec::DecodeError;
 use crate::{
-    AppId, BeeId, CellId, DedupTable, Emit, EncodedCells, Entry, EntryNumber, Epoch, Input, LaneId,
+    AppId, BeeId, CellId, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch, Input, LaneId,
     LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct Staged {
     /// The bee, with its epoch after the move.
     pub bee: BeeImage,
     /// The bee's outbox, in the order in which the messages were emitted.
-    pub outbox: Vec<Emit>,
+    pub outbox: Emits,
 }
 
 /// An emitted message that has not been handled.
@@ -318,7 +318,7 @@ impl LogState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Address, HiveId, Part};
+    use crate::{Address, HiveId, MessageTypeId, Part, Payload};
     use std::sync::Arc;
 
     const APP: AppId = AppId(0);
@@ -330,8 +330,8 @@ mod tests {
     fn emit(bee: u64, seq: u64) -> Emit {
         Emit {
             id: MessageId { lane: lane(bee), seq: Seq(seq), part: Part::WHOLE, app: AppId(1) },
-            name: "a message".to_string(),
-            bytes: Vec::new(),
+            message_type: MessageTypeId(1),
+            payload: Payload::from(&[][..]),
             at: None,
             is_sweep: false,
             position: None,
@@ -351,7 +351,7 @@ mod tests {
             inputs,
             visits: Vec::new(),
             redo: Default::default(),
-            emits,
+            emits: Emits(emits),
             next_seq: Seq(9),
             now: Time::ZERO,
         })])

@@ -18,7 +18,9 @@
 //! so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide whether the
 //! target adopts the bee or the source thaws it.
 
-use crate::{AppId, BeeId, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged};
+use crate::{
+    AppId, BeeId, Emits, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged,
+};
 use std::collections::BTreeMap;
 
 impl LogState {
@@ -45,7 +47,7 @@ impl LogState {
                 let mut bee_image = (**image).clone();
                 (bee_image.epoch, bee_image.is_frozen, bee_image.state) =
                     (epoch, false, EncodedCells::default());
-                self.staged.insert(bee, Staged { bee: bee_image, outbox: Vec::new() });
+                self.staged.insert(bee, Staged { bee: bee_image, outbox: Emits::default() });
             }
             StagePart::Rows(cells) => {
                 if let Some(staged) = self.staged.get_mut(&bee) {

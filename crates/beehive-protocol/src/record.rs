@@ -2,47 +2,11 @@
 
 use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::{
-    Address, AppId, BeeId, BeeImage, CellId, CellImage, EntryNumber, Epoch, HandlerId, HiveId, LaneId,
-    LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time,
+    AppId, BeeId, BeeImage, CellId, CellImage, Emits, EntryNumber, Epoch, HandlerId, LaneId, LoggedSettings,
+    MessageId, Part, Redo, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// An emitted message that one app has to handle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Emit {
-    /// Identity of the message for the app that handles it.
-    pub id: MessageId,
-    /// Stable name of the message's type.
-    pub name: String,
-    /// The encoded message.
-    pub bytes: Vec<u8>,
-    /// Earliest time of delivery if a timer sends the message. `None` if the message is delivered at once.
-    pub at: Option<Time>,
-    /// Whether the message goes to every cell of a dictionary, one cell after the other.
-    pub is_sweep: bool,
-    /// Position of the app in the chain of apps that can answer the message. `None` if the app does not pass the message
-    /// on.
-    pub position: Option<u16>,
-    /// The hive at which the first message of the causal chain came in from outside.
-    pub origin: HiveId,
-    /// The sender, as the handler sees it.
-    pub sender: Address,
-    /// Number of messages between the first message of the causal chain and this one.
-    pub hops: u16,
-    /// The causal chain to which the message belongs: the number of the message from outside that began the chain.
-    pub chain: u64,
-    /// Seed of the random numbers that the handler of the message draws.
-    pub chance: u64,
-}
-
-impl Emit {
-    /// Returns an estimate of the bytes that the message takes in a record.
-    pub fn size(&self) -> usize {
-        const FIXED_FIELDS: usize = 128;
-        FIXED_FIELDS + self.name.len() + self.bytes.len()
-    }
-}
 
 /// Messages of one lane that were consumed: either a run of `count` numbers from `seq` on, or one part of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +59,7 @@ pub struct Work {
     /// Changes to the bee's cells, in order.
     pub redo: Redo,
     /// Messages emitted to journaled apps, in order.
-    pub emits: Vec<Emit>,
+    pub emits: Emits,
     /// The next free number of the bee's lane.
     pub next_seq: Seq,
     /// The time that the handlers saw.
@@ -181,7 +145,7 @@ pub enum Record {
         /// The consumed message.
         input: Input,
         /// The emitted messages, which still have to be handled.
-        emits: Vec<Emit>,
+        emits: Emits,
     },
     /// A sweep advanced, and now visits these cells.
     Expand {
@@ -296,7 +260,7 @@ pub enum StagePart {
     /// Some of the bee's rows. The rows of one cell may be in several parts.
     Rows(Vec<CellImage>),
     /// Some of the messages in the bee's outbox, in the order in which they were emitted.
-    Outbox(Vec<Emit>),
+    Outbox(Emits),
 }
 
 /// Number of parts into which a sweep divides the cells. It visits one part after the other.

@@ -1,6 +1,6 @@
 //! The schema of a log, which describes how values are encoded, and the check whether a program can read them.
 
-use crate::{LogState, Shape};
+use crate::{LogState, MessageTypeId, Shape};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,6 +11,8 @@ pub struct Shapes {
     pub apps: Vec<AppShapes>,
     /// The messages that at least one app handles, by the name of their type.
     pub messages: BTreeMap<String, Shape>,
+    /// The names of the types of logged messages (see [`MessageTypeId::name`]).
+    pub names: BTreeMap<MessageTypeId, String>,
 }
 
 /// The dictionaries of an app.
@@ -28,6 +30,11 @@ const REMEDY: &str = "start the program that wrote the log, or give this program
     added at the end of an enumeration; put other new data into a new dictionary or message";
 
 impl Shapes {
+    /// Returns the name of a message type, or `None` if the log does not name it.
+    pub fn name_of(&self, message_type: MessageTypeId) -> Option<&str> {
+        self.names.get(&message_type).map(String::as_str)
+    }
+
     /// Checks that a program with these shapes can read the contents of a log. Dictionaries and messages that the log
     /// does not contain may have any shape.
     ///
@@ -61,7 +68,16 @@ impl Shapes {
 
         let waiting = state.outbox.values().chain(state.sweeps.values().map(|sweep| &sweep.waiting));
         for waiting in waiting {
-            let name = waiting.emit.name.split('@').next().unwrap_or_default();
+            // A log without shapes cannot be checked.
+            let number = &waiting.emit.message_type;
+            let Some(name) = wrote.names.get(number) else { continue };
+            if let Some(other) = self.names.get(number).filter(|other| *other != name) {
+                return Err(format!(
+                    "an unhandled message `{name}` has the same type number as `{other}` of this program: rename `{other}`"
+                ));
+            }
+
+            let name = name.split('@').next().unwrap_or_default();
             if let (Some(old), Some(new)) = (wrote.messages.get(name), self.messages.get(name)) {
                 new.reads(old).map_err(|differs| {
                     format!("an unhandled message `{name}` cannot be read: {differs}. {REMEDY}")
@@ -94,7 +110,7 @@ mod tests {
     fn shapes(dictionaries: &[(&str, Shape)]) -> Shapes {
         let dictionaries =
             dictionaries.iter().map(|(name, shape)| (name.to_string(), shape.clone())).collect();
-        Shapes { apps: vec![AppShapes { name: "bank".into(), dictionaries }], messages: BTreeMap::new() }
+        Shapes { apps: vec![AppShapes { name: "bank".into(), dictionaries }], ..Shapes::default() }
     }
 
     fn state(shapes: Shapes, dicts: &[u32]) -> LogState {

@@ -6,9 +6,10 @@
 use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
     Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker,
-    Decision, DedupTable, Emit, Entry, EntryNumber, Epoch, HandlerId, HiveId, Input, LaneId, LogState,
-    LoggedSettings, MessageId, Op, Ownership, Part, Proposal, Record, Redo, SWEEP_PARTS, Seq, Shape, Shapes,
-    StagePart, Staged, Suspect, Sweep, Time, Visited, Waiting, Work, sweep_order,
+    Decision, DedupTable, Emit, Emits, Entry, EntryNumber, Epoch, HandlerId, HiveId, Input, LaneId, LogState,
+    LoggedSettings, MessageId, MessageTypeId, Op, Ownership, Part, Payload, Proposal, Record, Redo,
+    SWEEP_PARTS, Seq, Shape, Shapes, StagePart, Staged, Suspect, Sweep, Time, Visited, Waiting, Work,
+    sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -26,8 +27,8 @@ fn id(seq: u64) -> MessageId {
 fn emit() -> Emit {
     Emit {
         id: id(5),
-        name: "crate::Name".into(),
-        bytes: vec![1, 2, 3],
+        message_type: MessageTypeId::of("crate::Name", None),
+        payload: Payload::from(&[1, 2, 3][..]),
         at: Some(Time::from_nanoseconds(9)),
         is_sweep: false,
         position: Some(1),
@@ -78,7 +79,8 @@ fn shapes() -> Shapes {
         name: "bank".into(),
         dictionaries: vec![("accounts".into(), Shape::Tuple(parts.collect()))],
     };
-    Shapes { apps: vec![app], messages: BTreeMap::from([("crate::Name".into(), Shape::Unit)]) }
+    let names = BTreeMap::from([(MessageTypeId::of("crate::Name", None), "crate::Name".into())]);
+    Shapes { apps: vec![app], messages: BTreeMap::from([("crate::Name".into(), Shape::Unit)]), names }
 }
 
 fn settings() -> LoggedSettings {
@@ -93,7 +95,7 @@ fn work() -> Work {
         inputs: vec![input()],
         visits: vec![Visited { sweep: id(8), cells: vec![CellId(2)] }],
         redo: [op(Some(&[1])), op(None)].into_iter().collect(),
-        emits: vec![emit()],
+        emits: Emits(vec![emit()]),
         next_seq: Seq(6),
         now: Time::from_nanoseconds(13),
     }
@@ -118,7 +120,7 @@ fn moving() -> BeeImage {
 }
 
 fn records() -> [(&'static str, Record); 17] {
-    let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: vec![emit()] };
+    let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: Emits(vec![emit()]) };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
     let release = Record::Release { app: APP, bee: BeeId(7), floors: vec![(LaneId::lasting(6), Seq(3))] };
@@ -147,7 +149,7 @@ fn stage_parts() -> [(&'static str, StagePart); 3] {
     [
         ("StagePart::Bee", StagePart::Bee(Box::new(moving()))),
         ("StagePart::Rows", StagePart::Rows(vec![image()])),
-        ("StagePart::Outbox", StagePart::Outbox(vec![emit()])),
+        ("StagePart::Outbox", StagePart::Outbox(Emits(vec![emit()]))),
     ]
 }
 
@@ -168,7 +170,7 @@ fn state() -> LogState {
     LogState {
         last: EntryNumber(14),
         bees: BTreeMap::from([((APP, BeeId(7)), bee.clone())]),
-        staged: BTreeMap::from([((APP, BeeId(9)), Staged { bee, outbox: vec![emit()] })]),
+        staged: BTreeMap::from([((APP, BeeId(9)), Staged { bee, outbox: Emits(vec![emit()]) })]),
         frozen: BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]),
         outbox: BTreeMap::from([(id(5), waiting)]),
         sweeps: BTreeMap::from([(id(8), sweep)]),
@@ -346,11 +348,16 @@ fn any_emit() -> impl Strategy<Value = Emit> {
         Just(Address::Outside),
     ];
     let rest = (any::<Option<u64>>(), any::<bool>(), any::<Option<u16>>(), sender, numbers);
-    (any_id(), "[a-z:]{0,20}", any::<Vec<u8>>(), rest).prop_map(|(id, name, bytes, rest)| {
+    (any_id(), any::<u32>(), any::<Vec<u8>>(), rest).prop_map(|(id, number, bytes, rest)| {
+        let (message_type, payload) = (MessageTypeId(number), Payload::from(&bytes[..]));
         let (at, is_sweep, position, sender, (hive, hops, chain, chance)) = rest;
         let (at, origin) = (at.map(Time::from_nanoseconds), HiveId(hive));
-        Emit { id, name, bytes, at, is_sweep, position, origin, sender, hops, chain, chance }
+        Emit { id, message_type, payload, at, is_sweep, position, origin, sender, hops, chain, chance }
     })
+}
+
+fn any_emits() -> impl Strategy<Value = Emits> {
+    prop::collection::vec(any_emit(), 0..3).prop_map(Emits)
 }
 
 fn any_input() -> impl Strategy<Value = Input> {
@@ -409,7 +416,7 @@ fn any_stage_part() -> impl Strategy<Value = StagePart> {
         bee.prop_map(|bee| StagePart::Bee(Box::new(bee))),
         (any::<u32>(), any::<Vec<u8>>(), rows)
             .prop_map(|(dict, key, rows)| StagePart::Rows(vec![CellImage { dict, key, rows }])),
-        prop::collection::vec(any_emit(), 0..3).prop_map(StagePart::Outbox),
+        any_emits().prop_map(StagePart::Outbox),
     ]
 }
 
@@ -418,7 +425,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         (any::<u16>(), any::<u64>(), any_cells(), prop::collection::vec(any_input(), 0..3)),
         prop::collection::vec((any_id(), any_cells()), 0..3),
         any_redo(),
-        prop::collection::vec(any_emit(), 0..3),
+        any_emits(),
         (any::<u64>(), any::<u64>()),
     );
     let work = work.prop_map(|((app, bee, cells, inputs), visits, redo, emits, (next_seq, now))| {
@@ -427,7 +434,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         Arc::new(Work { app: AppId(app), bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now })
     });
     let turn = prop::collection::vec(work, 0..3).prop_map(Record::Turn);
-    let admit = (any::<u16>(), any::<u16>(), any_input(), prop::collection::vec(any_emit(), 0..3));
+    let admit = (any::<u16>(), any::<u16>(), any_input(), any_emits());
     let settings = prop::collection::vec((any::<u16>(), any::<u32>(), "[a-z =]{0,9}"), 0..3);
     let shapes = (prop::collection::vec(("[a-z]{0,4}", any_shape()), 0..3), "[a-z]{0,4}", any_shape());
     prop_oneof![
@@ -452,7 +459,8 @@ fn any_record() -> impl Strategy<Value = Record> {
         }),
         1 => shapes.prop_map(|(dictionaries, name, shape)| {
             let apps = vec![AppShapes { name: name.clone(), dictionaries }];
-            Record::Shapes(Shapes { apps, messages: BTreeMap::from([(name, shape)]) })
+            let names = BTreeMap::from([(MessageTypeId::of(&name, None), name.clone())]);
+            Record::Shapes(Shapes { apps, messages: BTreeMap::from([(name, shape)]), names })
         }),
         1 => prop::collection::vec((any::<u16>(), any::<u64>(), any_input(), any_id(), any_cells()), 0..3).prop_map(
             |all| {

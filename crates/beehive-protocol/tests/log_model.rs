@@ -1,8 +1,9 @@
 //! Compares the state machine of the log with a naive model, which keeps lists of everything that has happened.
 
 use beehive_protocol::{
-    Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Entry, EntryNumber, HandlerId, HiveId, Input,
-    LaneId, LogState, MessageId, Op, Part, Record, Redo, Seq, Time, Visited, Work,
+    Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Emits, Entry, EntryNumber, HandlerId, HiveId,
+    Input, LaneId, LogState, MessageId, MessageTypeId, Op, Part, Payload, Record, Redo, Seq, Time, Visited,
+    Work,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -159,8 +160,8 @@ struct Run {
 fn emit_of(id: MessageId, is_sweep: bool) -> Emit {
     Emit {
         id,
-        name: "m".into(),
-        bytes: Vec::new(),
+        message_type: MessageTypeId(1),
+        payload: Payload::from(&[][..]),
         at: None,
         is_sweep,
         position: None,
@@ -197,7 +198,7 @@ impl Run {
             inputs: Vec::new(),
             visits: Vec::new(),
             redo: Redo::default(),
-            emits: Vec::new(),
+            emits: Emits::default(),
             next_seq,
             now: Time::ZERO,
         }
@@ -328,7 +329,7 @@ impl Run {
                 }
                 self.model.emitted.push((id, false));
                 let input = Input { lane, floor: Some(Seq(0)), seq: Seq(seq), count: 1, part: Part::WHOLE };
-                self.apply(Record::Admit { app: APP, handler, input, emits: vec![emit_of(id, false)] })
+                self.apply(Record::Admit { app: APP, handler, input, emits: Emits(vec![emit_of(id, false)]) })
             }
             Step::Fuse { from, into } => {
                 let (from, into) = (BeeId(from), BeeId(into));
@@ -378,7 +379,7 @@ impl Run {
                 let id = self.next_id(bee);
                 self.model.sweeps.push((id, BTreeSet::new(), false));
                 self.apply(Record::Turn(vec![Arc::new(Work {
-                    emits: vec![emit_of(id, true)],
+                    emits: Emits(vec![emit_of(id, true)]),
                     ..self.work(bee)
                 })]))
             }

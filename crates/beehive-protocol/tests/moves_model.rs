@@ -5,8 +5,9 @@
 //! `PROPTEST_CASES` sets the number of histories.
 
 use beehive_protocol::{
-    Acked, Address, AppId, BeeId, BeeImage, CellId, Emit, EncodedCells, Entry, HiveId, Input, LaneId,
-    LogState, MessageId, Op, Part, Record, Redo, Seq, StagePart, Time, Work, unfinished_moves,
+    Acked, Address, AppId, BeeId, BeeImage, CellId, Emit, Emits, EncodedCells, Entry, HiveId, Input, LaneId,
+    LogState, MessageId, MessageTypeId, Op, Part, Payload, Record, Redo, Seq, StagePart, Time, Work,
+    unfinished_moves,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -92,8 +93,8 @@ struct Run {
 fn emit_of(id: MessageId) -> Emit {
     Emit {
         id,
-        name: "m".into(),
-        bytes: vec![7],
+        message_type: MessageTypeId(1),
+        payload: Payload::from(&[7][..]),
         at: None,
         is_sweep: false,
         position: None,
@@ -175,7 +176,7 @@ impl Run {
         let (app, bee) = name;
         let lane = LaneId::of_bee(app, bee);
         let state = self.bees.get_mut(&name).expect("a bee that has not merged");
-        let mut emits = Vec::new();
+        let mut emits = Emits::default();
         for to in sends {
             let id = MessageId { lane, seq: state.next, part: Part::WHOLE, app: to.0 };
             state.next = state.next.next();
@@ -307,7 +308,7 @@ impl Run {
                     self.logs[log].outbox.values().filter(|one| lanes.contains(&one.emit.id.lane)).collect();
                 outbox.sort_by_key(|waiting| waiting.order);
                 let outbox = outbox.into_iter().map(|waiting| waiting.emit.clone()).collect();
-                self.commit(to, staged(StagePart::Outbox(outbox)))
+                self.commit(to, staged(StagePart::Outbox(Emits(outbox))))
             }
             Stage::Outbox => {
                 self.commit(to, Record::Adopt { app, bee, epoch });

@@ -362,7 +362,11 @@ impl Builder {
             return Err(StartError::SameMessageName { message, places });
         }
 
-        let shapes = Shapes { apps: shapes, messages: hive.types.shapes() };
+        if let Some(messages) = hive.types.logged.take_same_number() {
+            return Err(StartError::SameMessageNumber { messages });
+        }
+
+        let shapes = Shapes { apps: shapes, messages: hive.types.shapes(), names: hive.types.logged.names() };
         let misread = |why: String| StartError::Log { why };
         logs.iter().try_for_each(|(_, state)| shapes.read(state)).map_err(misread)?;
 

@@ -4,11 +4,11 @@ use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{HandlerId, Sweep};
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::remembered_name;
+use crate::hive::dispatch::handler::LoggedName;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::route::receiver::AppReceiver;
-use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep, sweep_name};
+use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep};
 use crate::hive::sweep::{logged_sweep, ticks};
 use crate::key::Key;
 use crate::message::{Each, Message, Tick, is_result};
@@ -53,7 +53,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     /// Adds a receiver of messages of type `M`. `name` is the name by which a log finds the handler.
     fn receive<M: Message>(
         &mut self,
-        name: String,
+        name: LoggedName,
         receiver: Arc<dyn crate::hive::dispatch::message_types::Receiver<M>>,
     ) {
         if !M::COMMITS_ERRORS && is_result::<M::Reply>() {
@@ -68,7 +68,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<M>,
     {
-        self.receive::<M>(remembered_name::<A, M>(), AppReceiver::<A, M>::new(self.app.clone()));
+        self.receive::<M>(LoggedName::of::<A, M>(), AppReceiver::<A, M>::new(self.app.clone()));
     }
 
     /// Registers a handler of messages of type `M` that runs for each cell of dictionary `dict`.
@@ -78,7 +78,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     {
         self.note_swept::<K, M>(dict);
         let receiver = Arc::new(EachReceiver::of(self.app, run_sweep::<A, K, M>));
-        self.receive::<M>(sweep_name::<A, K, M>(), receiver);
+        self.receive::<M>(LoggedName::of_sweep::<A, K, M>(), receiver);
     }
 
     /// Registers the handler of timer `N`.
@@ -87,7 +87,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         A: Handles<Tick<N>>,
     {
         self.receive::<Tick<N>>(
-            remembered_name::<A, Tick<N>>(),
+            LoggedName::of::<A, Tick<N>>(),
             AppReceiver::<A, Tick<N>>::new(self.app.clone()),
         );
         let app = self.app.clone();
@@ -117,11 +117,13 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         }
 
         let (types, app) = (&self.hive.types, self.app.clone());
-        types.remember(remembered_name::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
+        types
+            .logged
+            .add_receiver(LoggedName::of::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
         let resume = move |log: usize, sweep: &Sweep, cx: &mut RouteContext| {
             let handler = HandlerId(<A as Handles<Each<K, M>>>::HANDLER as u16);
             logged_sweep::resume::<A, M>(&app, handler, (log, sweep), run_sweep::<A, K, M>, cx)
         };
-        types.remember_sweep(self.app.index, sweep_name::<A, K, M>(), Box::new(resume));
+        types.logged.add_sweep(self.app.index, LoggedName::of_sweep::<A, K, M>(), Box::new(resume));
     }
 }

@@ -21,6 +21,12 @@ pub enum StartError {
         /// The source positions of both declarations.
         places: [&'static str; 2],
     },
+    /// The names of two message types have the same number in a log (see
+    /// [`MessageTypeId`](crate::journal::MessageTypeId)).
+    SameMessageNumber {
+        /// The names.
+        messages: [String; 2],
+    },
     /// The reply of a message is a `Result`, so an `Err` of a handler would keep its changes, and the message does not
     /// declare it with `commits_errors`. The compiler rejects most such messages, but not if a generic app handles
     /// them.
@@ -97,6 +103,11 @@ impl std::fmt::Display for StartError {
                 f,
                 "two message types are called `{message}`, at {one} and at {other}; rename one of them with \
                  `#[message(name = \"..\")]`"
+            ),
+            StartError::SameMessageNumber { messages: [one, other] } => write!(
+                f,
+                "the names `{one}` and `{other}` of two message types have the same hash, by which a log would tell them \
+                 apart; rename one of them with `#[message(name = \"..\")]`"
             ),
             StartError::ResultReply { app, message, place } => write!(
                 f,

@@ -40,6 +40,7 @@ mod schema_changes;
 mod self_send;
 mod settings;
 mod several_logs;
+mod shared_payloads;
 mod stateless_recursion;
 mod status_counters;
 mod stop;

@@ -224,7 +224,10 @@ async fn same_as_without(apps: fn() -> Builder, seed: u64, steps: usize) {
     journal.stop();
     assert!(!undelayed(&colony), "{:?}", colony.outbox.values());
     assert!(
-        colony.outbox.values().all(|waiting| waiting.emit.name.ends_with("ReadingOverdue")),
+        colony.outbox.values().all(|waiting| {
+            let name = colony.shapes.name_of(waiting.emit.message_type);
+            name.is_some_and(|name| name.ends_with("ReadingOverdue"))
+        }),
         "{:?}",
         colony.outbox.values()
     );

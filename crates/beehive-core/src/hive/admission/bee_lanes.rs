@@ -258,7 +258,7 @@ impl Drop for Reserved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use beehive_protocol::{Address, HiveId};
+    use beehive_protocol::{Address, HiveId, MessageTypeId, Payload};
 
     fn lanes() -> (Arc<BeeLanes>, Arc<Mutex<Vec<LaneId>>>) {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
@@ -274,8 +274,8 @@ mod tests {
     fn emit(id: MessageId) -> Emit {
         Emit {
             id,
-            name: "m".into(),
-            bytes: Vec::new(),
+            message_type: MessageTypeId(1),
+            payload: Payload::from(&[][..]),
             at: None,
             is_sweep: false,
             position: None,

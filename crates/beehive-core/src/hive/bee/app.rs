@@ -10,7 +10,7 @@ use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::consensus::registry::{Registry, Unavailable};
-use crate::hive::dispatch::handler::{Handler, handler_name};
+use crate::hive::dispatch::handler::{Handler, LoggedName, handler_name};
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::counters::HandlerCounters;
@@ -308,6 +308,7 @@ impl<'a> Handler<'a> {
             number: A::HANDLER,
             name: handler_name::<A, M>(),
             message: M::NAME,
+            message_type: const { LoggedName::of::<A, M>().number() },
             #[cfg(feature = "testing")]
             is_of_a_sweep: M::OF_A_SWEEP,
             counters: &app.handlers[A::HANDLER],

@@ -6,7 +6,8 @@
 //! the same sink and belong to the same record.
 
 use crate::hive::admission::outside_lanes::Numbers;
-use crate::hive::consensus::journal::Emit;
+use crate::hive::consensus::journal::{Emit, Emits};
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::probe::Note;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
@@ -89,7 +90,9 @@ pub(crate) struct Effects {
     /// The sender's lane, and the next sequence number on it for the messages that the sender emits.
     pub(crate) numbers: Numbers,
     /// The emitted messages, in the form in which the record contains them.
-    pub(crate) emits: Vec<Emit>,
+    pub(crate) emits: Emits,
+    /// The payloads of the messages that are being routed.
+    pub(crate) payloads: Payloads,
     /// The probe's notes about the run. The hive passes them to the probe when it appends the record.
     pub(crate) notes: Vec<Note>,
     /// The effects, in order.
@@ -122,7 +125,8 @@ impl Effects {
     pub(crate) fn new(numbers: Numbers) -> Effects {
         Effects {
             numbers,
-            emits: Vec::new(),
+            emits: Emits::default(),
+            payloads: Payloads::default(),
             notes: Vec::new(),
             steps: Vec::new(),
             reports: 0,
@@ -197,6 +201,7 @@ impl Effects {
     pub(crate) fn rollback(&mut self, to: Savepoint) {
         self.numbers = to.numbers;
         self.emits.truncate(to.emits);
+        self.payloads = Payloads::default();
         self.notes.truncate(to.notes);
         self.steps.truncate(to.steps);
         self.reports = to.reports;

@@ -2,15 +2,17 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
-use crate::hive::consensus::journal::{Emit, MessageId};
+use crate::hive::consensus::journal::{Emit, MessageId, MessageTypeId};
 use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::{Messages, Source};
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, Way};
 use crate::hive::message::trace;
+use crate::key::Key;
 use crate::mapper::Mapper;
-use crate::message::{Error, ErrorKind, Message, MessageError};
+use crate::message::{Each, Error, ErrorKind, Message, MessageError};
 use crate::report::HandlerReport;
 use crate::time::Time;
 use crate::{limits, panics};
@@ -29,6 +31,8 @@ pub(crate) struct Handler<'a> {
     pub(crate) name: &'static str,
     /// Name of the message type.
     pub(crate) message: &'static str,
+    /// The number by which a log finds this handler.
+    pub(crate) message_type: MessageTypeId,
     /// Whether the handler runs once for each cell of a dictionary.
     #[cfg(feature = "testing")]
     pub(crate) is_of_a_sweep: bool,
@@ -52,11 +56,6 @@ impl<'a> Handler<'a> {
             cell = cells.first().map(|cell| format!("{:016x}", cell.0)),
         )
         .entered()
-    }
-
-    /// Returns the name by which a log finds this handler.
-    pub(crate) fn remembered_name(&self) -> String {
-        remembered_as(self.message, self.name)
     }
 
     /// Counts a message whose handler returned an error. Such an error goes to the requester only.
@@ -90,9 +89,9 @@ impl<'a> Handler<'a> {
         }
 
         self.counters.panics.fetch_add(1, Ordering::Relaxed);
-        let bytes = match panics::harmless(|| batch.encoded(index)) {
+        let bytes = match panics::harmless(|| batch.payload(index)) {
             Some(None) => return,
-            Some(bytes) => bytes,
+            Some(payload) => payload.map(|payload| payload.to_vec()),
             None => None,
         };
 
@@ -113,7 +112,7 @@ impl<'a> Handler<'a> {
                 sender,
                 handler: hive.handler_of(sender, sent_by),
             },
-            way: Way { app: self.app, name: self.remembered_name(), position },
+            way: Way { app: self.app, message_type: self.message_type, position },
         };
 
         if let Some(probe) = hive.probe() {
@@ -131,13 +130,14 @@ impl<'a> Handler<'a> {
         message_id: MessageId,
         position: Option<u16>,
         at: Option<Time>,
+        payloads: &mut Payloads,
     ) -> Option<Emit> {
-        let bytes = batch.encoded(index)?;
+        let payload = payloads.of(batch, index)?;
         let Source { origin, sender, hops, chain, .. } = *batch.source();
         Some(Emit {
             id: message_id,
-            name: self.remembered_name(),
-            bytes,
+            message_type: self.message_type,
+            payload,
             at,
             is_sweep: false,
             position,
@@ -151,8 +151,11 @@ impl<'a> Handler<'a> {
 }
 
 /// Returns the name of the handler for messages of type `M` in app `A`.
-pub(crate) fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
-    A::REPORT.get(A::HANDLER).map_or("?", |report| report.name)
+pub(crate) const fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'static str {
+    match A::REPORT.split_at_checked(A::HANDLER) {
+        Some((_, [report, ..])) => report.name,
+        _ => "?",
+    }
 }
 
 /// Returns, in parentheses, where the source defines the handler for messages of type `M` in app `A`.
@@ -161,18 +164,50 @@ pub(crate) fn place<A: Handlers + Handles<M>, M: Message>() -> String {
     A::REPORT.get(A::HANDLER).map(place).unwrap_or_default()
 }
 
-/// Returns the name by which a log finds the handler for messages of type `M` in app `A`. The built-in
-/// message types (`beehive::..`) exist in every app, so their names also contain the handler.
-pub(crate) fn remembered_name<A: Handlers + Handles<M>, M: Message>() -> String {
-    remembered_as(M::NAME, handler_name::<A, M>())
+/// The name by which a log finds a handler of an app.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoggedName {
+    /// The name of the message type.
+    message: &'static str,
+    /// The name of the handler, if the message type alone does not identify it.
+    handler: Option<&'static str>,
 }
 
-/// Returns the name by which a log finds a handler.
-fn remembered_as(message: &'static str, handler: &'static str) -> String {
-    match message.starts_with("beehive::") {
-        true => format!("{message}@{handler}"),
-        false => message.to_string(),
+impl LoggedName {
+    /// Returns the name of the handler for messages of type `M` in app `A`. The built-in message types
+    /// (`beehive::..`) exist in every app, so their names also contain the handler.
+    pub(crate) const fn of<A: Handlers + Handles<M>, M: Message>() -> LoggedName {
+        match is_built_in(M::NAME) {
+            true => LoggedName { message: M::NAME, handler: Some(handler_name::<A, M>()) },
+            false => LoggedName::of_message(M::NAME),
+        }
     }
+
+    /// Returns the name of the only handler of an app for messages of this type.
+    pub(crate) const fn of_message(message: &'static str) -> LoggedName {
+        LoggedName { message, handler: None }
+    }
+
+    /// Returns the name of the handler of a sweep.
+    pub(crate) const fn of_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>() -> LoggedName {
+        LoggedName { message: M::NAME, handler: Some(handler_name::<A, Each<K, M>>()) }
+    }
+
+    /// Returns the number that stands for the name in records.
+    pub(crate) const fn number(self) -> MessageTypeId {
+        MessageTypeId::of(self.message, self.handler)
+    }
+}
+
+impl std::fmt::Display for LoggedName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&MessageTypeId::name(self.message, self.handler))
+    }
+}
+
+/// Checks whether the platform defines the message type.
+pub(crate) const fn is_built_in(message: &str) -> bool {
+    matches!(message.as_bytes(), [b'b', b'e', b'e', b'h', b'i', b'v', b'e', b':', b':', ..])
 }
 
 /// Runs the derived map. If the map panics (for example because of an overflow, in a build with overflow

@@ -3,15 +3,17 @@
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
-use crate::hive::consensus::journal::{AppId, Emit, LaneId, Sweep};
+use crate::hive::consensus::journal::{AppId, Emit, Emits, LaneId};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
+use crate::hive::dispatch::handler::{LoggedName, is_built_in};
 use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::logged_types::LoggedTypes;
 use crate::hive::dispatch::ordered_release;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
-use crate::hive::message::batch::{Address, Batch, Messages, Source, batch_of};
-use crate::hive::message::dead_letters::Way;
+use crate::hive::message::batch::{Address, Batch, Messages, batch_of};
 use crate::hive::message::inbox::IoBees;
 use crate::hive::message::{render, trace};
 use crate::limits;
@@ -49,6 +51,7 @@ pub(crate) trait Receiver<M: Message>: Onward {
         range: Range<u32>,
         position: Option<u16>,
         at: Option<Time>,
+        payloads: &mut Payloads,
     ) -> Vec<Emit>;
 }
 
@@ -60,9 +63,6 @@ pub(crate) struct MessageType<M: Message> {
     /// The IO bees of the hive.
     io: Arc<IoBees>,
 }
-
-/// A function that resumes a sweep. The first argument is the position of the log that contains the sweep.
-type ResumeSweep = Box<dyn Fn(usize, &Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
 
 /// Some receivers of one message type, in the order of the apps.
 type List<M> = [Arc<dyn Receiver<M>>];
@@ -111,11 +111,22 @@ impl<M: Message> MessageType<M> {
             }
         }
 
+        // several apps get the messages, and a record contains their payloads once
+        let is_shared = observers.len() + usize::from(!chain.is_empty()) > 1;
+        let shared = cx.held().filter(|_| is_shared);
+        let outer = shared.map(|effects| std::mem::replace(&mut effects.payloads, Payloads::shared(batch)));
+
         for receiver in observers {
             receiver.route(batch, range.clone(), None, cx)
         }
         if let Some(first) = chain.first() {
             first.route(batch, range, Some(0), cx)
+        }
+
+        if let Some(outer) = outer
+            && let Some(effects) = cx.held()
+        {
+            effects.payloads = outer
         }
     }
 
@@ -226,7 +237,8 @@ impl<M: Message> MessageType<M> {
         };
 
         if let Some(effects) = cx.held() {
-            effects.emits.extend(receiver.emits(batch, range.clone(), None, Some(at)));
+            let emits = receiver.emits(batch, range.clone(), None, Some(at), &mut effects.payloads);
+            effects.emits.extend(emits);
             return effects.hold(move |cx| wait(range, cx.turn));
         }
 
@@ -238,11 +250,11 @@ impl<M: Message> MessageType<M> {
         // record of its own.
         for index in range {
             let one = index..index + 1;
-            for emit in receiver.emits(batch, one.clone(), None, Some(at)) {
+            for emit in receiver.emits(batch, one.clone(), None, Some(at), &mut Payloads::default()) {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Effect = Box::new(move |cx| wait(one, cx.turn));
                 let handler = receiver.handler();
-                ordered_release::consume(emit.id, handler, part_of, (vec![emit], None), vec![step], cx)
+                ordered_release::consume(emit.id, handler, part_of, (Emits(vec![emit]), None), vec![step], cx)
             }
         }
     }
@@ -318,59 +330,6 @@ impl<M: Message> Onward for ToIoBee<M> {
 /// A `MessageType` with its type erased.
 type Kind = Box<dyn Any + Send + Sync>;
 
-/// An encoded message to be resent to an app.
-pub(crate) struct Again<'a> {
-    /// The encoded message.
-    pub(crate) bytes: &'a [u8],
-    /// The source of the message.
-    pub(crate) source: Source,
-    /// Position of the app in the answer chain; `None` if the app is not in it.
-    pub(crate) position: Option<u16>,
-    /// If the message comes from outside, the admitted batch that contains it.
-    pub(crate) admitted: Option<Arc<Admitted>>,
-    /// The time at which a timer sends the message; `None` to send it at once.
-    pub(crate) at: Option<Time>,
-}
-
-/// Sends encoded messages of one type to one app, with the type erased.
-trait Resend: Send + Sync {
-    /// Checks whether the bytes can be decoded.
-    fn check(&self, bytes: &[u8]) -> Result<(), DecodeError>;
-    /// Returns the receiver with its type erased.
-    fn onward(&self) -> Arc<dyn Onward>;
-    /// Decodes a message and sends it to the app.
-    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError>;
-}
-
-/// The `Resend` for a receiver of type `M`.
-struct ResendTo<M: Message>(Arc<dyn Receiver<M>>);
-
-impl<M: Message> Resend for ResendTo<M> {
-    fn onward(&self) -> Arc<dyn Onward> {
-        self.0.clone()
-    }
-
-    fn check(&self, bytes: &[u8]) -> Result<(), DecodeError> {
-        decode::<M>("a message", bytes).map(|_| ())
-    }
-
-    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError> {
-        let Again { bytes, source, position, admitted, at } = again;
-        let messages = vec![decode::<M>("a message", bytes)?];
-        let batch = Arc::new(Batch { messages, passed: None, source, sink: None, admitted });
-
-        match at {
-            Some(at) => {
-                let kind = cx.turn.hive.types.kind::<M>();
-                let (app, queue) = (self.0.app(), cx.queue.share());
-                kind.set_timer((at, app), &batch, 0..1, queue, cx.turn.hive)
-            }
-            None => self.0.route(&batch, 0..1, position, cx),
-        }
-        Ok(())
-    }
-}
-
 /// A message type that can be found by its name.
 struct Named {
     /// The type.
@@ -400,10 +359,8 @@ pub(crate) struct Types {
     /// Credits for timers. A timer holds one credit for each of its messages until everything that the
     /// message causes is done.
     pub(crate) timers: Arc<Credits>,
-    /// The receivers of messages that are resent from a log, by app and stable name.
-    resend: RwLock<HashMap<(u16, String), Arc<dyn Resend>>>,
-    /// Functions that resume a sweep from a log, by app and stable name.
-    resume: RwLock<HashMap<(u16, String), ResumeSweep>>,
+    /// The types by the numbers that stand for them in a log.
+    pub(crate) logged: LoggedTypes,
     /// The types by name. Used for encoded messages whose type is known only by name.
     named: RwLock<BTreeMap<&'static str, Named>>,
     /// The first name that two types share.
@@ -421,8 +378,7 @@ impl Types {
             io,
             kinds: RwLock::default(),
             timers: Credits::new(limits::TIMERS_WAITING_MAX as u32),
-            resend: RwLock::default(),
-            resume: RwLock::default(),
+            logged: LoggedTypes::default(),
             named: RwLock::default(),
             clash: Mutex::default(),
             handled: RwLock::default(),
@@ -450,72 +406,10 @@ impl Types {
         kind
     }
 
-    /// Resends a message from a log.
-    pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
-        let (source, at) = (Source::again(emit), emit.at);
-        let again = Again { bytes: &emit.bytes, source, position: emit.position, admitted: None, at };
-        self.send_again(emit.id.app.0, &emit.name, again, cx)
-    }
-
-    /// Resends an encoded message to the handler of `app` with this stable name.
-    pub(crate) fn send_again(
-        &self,
-        app: u16,
-        name: &str,
-        again: Again,
-        cx: &mut RouteContext,
-    ) -> Result<(), DecodeError> {
-        self.resend_to(app, name)?.send(again, cx)
-    }
-
-    /// Checks whether an encoded message can be resent.
-    pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
-        self.resend_to(way.app, &way.name)?.check(bytes)
-    }
-
-    /// Returns the receiver in `app` with this stable name.
-    pub(crate) fn onward(&self, app: u16, name: &str) -> Option<Arc<dyn Onward>> {
-        Some(self.resend_to(app, name).ok()?.onward())
-    }
-
-    /// Returns the object that resends messages to the handler of `app` with this stable name.
-    fn resend_to(&self, app: u16, name: &str) -> Result<Arc<dyn Resend>, DecodeError> {
-        let known = self.resend.read().get(&(app, name.to_string())).cloned();
-        let why = || format!("the app does not handle `{name}`");
-        known.ok_or_else(|| DecodeError { what: "a message", why: why() })
-    }
-
-    /// Resumes a sweep that was recovered from the log at position `log`.
-    pub(crate) fn resume_sweep(
-        &self,
-        log: usize,
-        sweep: &Sweep,
-        cx: &mut RouteContext,
-    ) -> Result<(), DecodeError> {
-        let emit = &sweep.waiting.emit;
-        match self.resume.read().get(&(emit.id.app.0, emit.name.clone())) {
-            Some(resume) => resume(log, sweep, cx),
-            None => {
-                Err(DecodeError { what: "a sweep", why: format!("the app has no handler `{}`", emit.name) })
-            }
-        }
-    }
-
-    /// Registers the function that resumes the sweeps of a handler.
-    pub(crate) fn remember_sweep(&self, app: u16, name: String, resume: ResumeSweep) {
-        self.resume.write().insert((app, name), resume);
-    }
-
-    /// Registers a receiver for messages that are resent from a log. This alone does not make it a receiver
-    /// of emitted messages.
-    pub(crate) fn remember<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
-        self.resend.write().insert((receiver.app(), name), Arc::new(ResendTo(receiver)));
-    }
-
     /// Registers the name of `M`. If another type has the same name, remembers the clash.
     fn name<M: Message>(&self) {
         // every app has its own built-in types, so their names are not unique
-        if M::NAME.starts_with("beehive::") {
+        if is_built_in(M::NAME) {
             return;
         }
 
@@ -554,9 +448,9 @@ impl Types {
     }
 
     /// Adds a receiver. Must be called before [`Types::seal`].
-    pub(crate) fn receive<M: Message>(&self, name: String, receiver: Arc<dyn Receiver<M>>) {
+    pub(crate) fn receive<M: Message>(&self, name: LoggedName, receiver: Arc<dyn Receiver<M>>) {
         self.name::<M>();
-        self.remember(name, receiver.clone());
+        self.logged.add_receiver(name, receiver.clone());
 
         let mut pending = self.pending.lock();
         let entry =

@@ -5,7 +5,7 @@
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
-use crate::hive::consensus::journal::{Acked, Emit, HandlerId, MessageId, Record};
+use crate::hive::consensus::journal::{Acked, Emit, Emits, HandlerId, MessageId, Record};
 use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
@@ -89,7 +89,7 @@ pub(crate) fn consume(
     message_id: MessageId,
     handler: usize,
     admitted: Option<&Arc<Admitted>>,
-    (emits, reserved): (Vec<Emit>, Option<Reserved>),
+    (emits, reserved): (Emits, Option<Reserved>),
     steps: Vec<Effect>,
     cx: &mut RouteContext,
 ) {

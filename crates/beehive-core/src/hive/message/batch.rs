@@ -6,12 +6,12 @@ use crate::cell::{BeeId, HiveId};
 use crate::failure::RequestError;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
-use crate::hive::consensus::journal::{AppId, Emit, MessageId};
+use crate::hive::consensus::journal::{AppId, Emit, MessageId, Payload};
 use crate::hive::message::render;
 use crate::key::CellHasher;
 use crate::message::Message;
 use crate::panics;
-use crate::state::image::{DecodeError, decode, encode};
+use crate::state::image::{DecodeError, decode};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
@@ -245,7 +245,7 @@ pub(crate) trait Messages: AnyBatch {
     fn admitted(&self) -> Option<&Arc<Admitted>>;
     /// Encodes message `index`. Returns `None` if there is no such message. Panics if the message cannot be
     /// encoded.
-    fn encoded(&self, index: u32) -> Option<Vec<u8>>;
+    fn payload(&self, index: u32) -> Option<Payload>;
     /// Decodes a message from a log. The returned batch has the same requester as this batch.
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError>;
 }
@@ -257,11 +257,11 @@ impl<M: Message> Messages for Batch<M> {
     fn admitted(&self) -> Option<&Arc<Admitted>> {
         self.admitted.as_ref()
     }
-    fn encoded(&self, index: u32) -> Option<Vec<u8>> {
-        self.get(index).map(encode)
+    fn payload(&self, index: u32) -> Option<Payload> {
+        self.get(index).map(Payload::of)
     }
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError> {
-        let messages = vec![decode::<M>(M::NAME, &emit.bytes)?];
+        let messages = vec![decode::<M>(M::NAME, &emit.payload)?];
         let source = Source { bee: self.source.bee, handler: self.source.handler, ..Source::again(emit) };
         Ok(Arc::new(Batch { messages, passed: None, source, sink: self.sink.clone(), admitted: None }))
     }

@@ -2,6 +2,7 @@
 //! resend them.
 
 use crate::cell::HiveId;
+use crate::hive::consensus::journal::MessageTypeId;
 use crate::hive::message::batch::Address;
 use crate::limits;
 use crate::message::Error;
@@ -59,8 +60,8 @@ pub struct Provenance {
 pub(crate) struct Way {
     /// The app's number.
     pub(crate) app: u16,
-    /// The stable name under which the app receives the message.
-    pub(crate) name: String,
+    /// The number by which a log finds the handler.
+    pub(crate) message_type: MessageTypeId,
     /// Position of the app in the answer chain; `None` if the app is not in it.
     pub(crate) position: Option<u16>,
 }
@@ -116,7 +117,7 @@ impl DeadLetter {
     /// Returns the memory that the letter occupies, in bytes.
     fn size_bytes(&self) -> usize {
         let bytes = self.bytes.as_ref().map_or(0, Vec::len);
-        size_of::<DeadLetter>() + bytes + self.words.len() + self.way.name.len() + self.error.text().len()
+        size_of::<DeadLetter>() + bytes + self.words.len() + self.error.text().len()
     }
 }
 
@@ -213,7 +214,7 @@ mod tests {
             error: Error::of(ErrorKind::Panicked, "é".repeat(text / 2)),
             at: Time::ZERO,
             cause: Provenance { chain: 0, hops: 0, origin: HiveId(0), sender, handler: None },
-            way: Way { app: 0, name: String::new(), position: None },
+            way: Way { app: 0, message_type: MessageTypeId(0), position: None },
         }
     }
 

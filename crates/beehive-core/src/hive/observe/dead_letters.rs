@@ -2,7 +2,7 @@
 
 use crate::hive::admission::credits::Cause as Held;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
-use crate::hive::dispatch::message_types::Again;
+use crate::hive::dispatch::logged_types::Again;
 use crate::hive::dispatch::turn::Place;
 use crate::hive::message::batch::{Chain, Source};
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, ResendError};
@@ -28,7 +28,7 @@ impl Hive {
         let inner = self.inner();
         let letter = inner.dead_letters.find(number).ok_or(ResendError::Unknown { number })?;
         let bytes = letter.bytes.as_deref().ok_or(ResendError::NotKept { message: letter.message })?;
-        inner.types.check(&letter.way, bytes).map_err(ResendError::Unreadable)?;
+        inner.types.logged.check(&letter.way, bytes).map_err(ResendError::Unreadable)?;
         if inner.is_stopped() {
             return Err(ResendError::Unavailable);
         }
@@ -74,7 +74,7 @@ impl HiveInner {
 
         self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
             let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
-            cx.turn.hive.types.send_again(way.app, &way.name, again, cx)
+            cx.turn.hive.types.logged.send_again(way.app, way.message_type, again, cx)
         })
     }
 }

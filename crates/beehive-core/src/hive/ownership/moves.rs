@@ -10,7 +10,7 @@ use crate::cell::BeeId;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, BeeImage, Emit, Epoch, LaneId, Record, StagePart};
+use crate::hive::consensus::journal::{AppId, BeeImage, Emit, Emits, Epoch, LaneId, Record, StagePart};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::limits;
@@ -131,7 +131,9 @@ fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
 
 /// Returns the messages of an outbox, divided into parts.
 fn outbox_parts(outbox: &[Arc<Emit>]) -> impl Iterator<Item = StagePart> {
-    parts(outbox.iter().map(|emit| Emit::clone(emit)), Emit::size).into_iter().map(StagePart::Outbox)
+    parts(outbox.iter().map(|emit| Emit::clone(emit)), Emit::size)
+        .into_iter()
+        .map(|part| StagePart::Outbox(Emits(part)))
 }
 
 /// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. An item that is larger is alone in

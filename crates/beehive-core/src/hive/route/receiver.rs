@@ -10,6 +10,7 @@ use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::{Handler, map};
 use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::probe;
 use crate::hive::dispatch::turn::{Stateless, Turn};
 use crate::hive::message::batch::{Batch, Messages, batch_of};
@@ -59,11 +60,12 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         range: Range<u32>,
         position: Option<u16>,
         at: Option<Time>,
+        payloads: &mut Payloads,
     ) -> Vec<Emit> {
         match self.app.link {
             Some(_) => {
                 let mapper = self.app.mapper(batch.source.origin);
-                routed::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at)
+                routed::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at, payloads)
             }
             None => Vec::new(),
         }
@@ -381,14 +383,13 @@ fn hold<A: Handlers>(
     cx: &mut RouteContext,
 ) {
     let range = delivery.first..delivery.first + delivery.count;
-    let emits = match app.link {
-        Some(_) => routed::emits(way, app.mapper(way.batch().source().origin), range.clone(), None),
-        None => Vec::new(),
-    };
+    let Some(effects) = cx.held() else { return };
+    if app.link.is_some() {
+        let mapper = app.mapper(way.batch().source().origin);
+        effects.emits.extend(routed::emits(way, mapper, range.clone(), None, &mut effects.payloads))
+    }
 
     let (app, batch) = (app.clone(), way.share());
-    let Some(effects) = cx.held() else { return };
-    effects.emits.extend(emits);
     effects.hold(move |cx| {
         // `hand_over` has checked the limit, but before the record was committed, other senders may have
         // claimed the last cells

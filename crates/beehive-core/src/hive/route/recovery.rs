@@ -2,7 +2,7 @@
 //! and resumes unfinished sweeps.
 
 use crate::hash::HashMap;
-use crate::hive::consensus::journal::{Acked, Journal, LaneId, LogState, MessageId, Record, Waiting};
+use crate::hive::consensus::journal::{Acked, Emit, Journal, LaneId, LogState, MessageId, Record, Waiting};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
@@ -70,13 +70,17 @@ pub(crate) fn send_again(
                 let mut queue = queues.of(waiting.emit.id.lane);
                 let cx = &mut RouteContext::new(&mut queue, turn);
                 if hive.log_of(waiting.emit.id.app).is_none() {
-                    give_to_app_in_memory(hive, log, waiting)
+                    give_to_app_in_memory(hive, log, waiting, name_of(&waiting.emit, state))
                 }
 
-                match sweep {
-                    Some(sweep) => hive.types.resume_sweep(log, sweep, cx)?,
-                    None => hive.types.resend(&waiting.emit, cx)?,
-                }
+                let resumed = match sweep {
+                    Some(sweep) => hive.types.logged.resume_sweep(log, sweep, cx),
+                    None => hive.types.logged.resend(&waiting.emit, cx),
+                };
+                resumed.map_err(|error| DecodeError {
+                    why: format!("`{}`: {}", name_of(&waiting.emit, state), error.why),
+                    ..error
+                })?
             }
         }
         Ok(())
@@ -85,10 +89,10 @@ pub(crate) fn send_again(
 
 /// Acknowledges a message to an app that is now in memory only. The app gets the message once more, but no
 /// record will say that the app has handled it.
-fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting) {
+fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting, message: &str) {
     let MessageId { lane, seq, part, app } = waiting.emit.id;
     tracing::warn!(
-        message = waiting.emit.name,
+        message,
         app = app.0,
         "the log contains a message for an app that is now in memory only; the app gets the message once more"
     );
@@ -97,7 +101,12 @@ fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting) {
     }
 }
 
-/// Records in all logs that these lanes have ended so that every dedup table drops them.
+/// Returns the name of a logged message's type.
+fn name_of<'a>(emit: &Emit, log: &'a LogState) -> &'a str {
+    log.shapes.name_of(emit.message_type).unwrap_or("a message without a name")
+}
+
+/// Records in all logs that these lanes have ended, so that every dedup table drops them.
 pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
     if lanes.is_empty() {

@@ -7,12 +7,13 @@ use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::{Emit, HandlerId, LaneId, MessageId};
+use crate::hive::consensus::journal::{Emit, Emits, HandlerId, LaneId, MessageId};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::deferred::{Deferred, DeferredQueue, Onward};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::ordered_release;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::turn::{Stateless, Turn};
 use crate::hive::message::batch::Messages;
 use crate::hive::run::dropped;
@@ -97,6 +98,7 @@ pub(crate) fn emits(
     mut mapper: Mapper,
     range: Range<u32>,
     at: Option<Time>,
+    payloads: &mut Payloads,
 ) -> Vec<Emit> {
     let (handler, batch) = (routed.handler(), routed.batch());
     let mut emits = Vec::new();
@@ -108,7 +110,7 @@ pub(crate) fn emits(
             Some(Outcome::Drop) => {}
             Some(_) => {
                 let message_id = batch.source().message_id(index, handler.app);
-                emits.extend(handler.emit_of(batch, index, message_id, routed.position(), at))
+                emits.extend(handler.emit_of(batch, index, message_id, routed.position(), at, payloads))
             }
         }
     }
@@ -378,7 +380,14 @@ pub(crate) fn consume_held(
             bytes,
             "a stateless handler emitted more bytes than one log record may hold; its output was dropped"
         );
-        return ordered_release::consume(message_id, handler, admitted, (Vec::new(), None), Vec::new(), cx);
+        return ordered_release::consume(
+            message_id,
+            handler,
+            admitted,
+            (Emits::default(), None),
+            Vec::new(),
+            cx,
+        );
     }
 
     let (emits, notes) = (std::mem::take(&mut effects.emits), std::mem::take(&mut effects.notes));

@@ -10,6 +10,7 @@ use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::Handler;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Messages;
@@ -52,10 +53,11 @@ pub(crate) fn postpone(
     };
 
     let message_id = effects.numbers.take(1).id(0, AppId(handler.app));
-    // the record does not contain the time: after a crash no requester waits for the answer, so the message
-    // is handled at once
-    let encoded =
-        panics::catch(AssertUnwindSafe(|| handler.emit_of(&**batch, index, message_id, position, None)));
+    // the record does not contain the time, because after a crash no requester is left, so the message need
+    // not wait
+    let encoded = panics::catch(AssertUnwindSafe(|| {
+        handler.emit_of(&**batch, index, message_id, position, None, &mut Payloads::default())
+    }));
 
     // a requester gets to see the text of an exceeded limit, but not the text of a panic
     let decoded = encoded.map_err(|panic| (ErrorKind::Panicked, panics::text(&*panic))).and_then(|emit| {

@@ -570,7 +570,7 @@ fn postpone_all<M: Message>(
     // not been reset yet
     cx.turn.ctx().out.discard();
 
-    let Some(onward) = cx.turn.hive.types.onward(handler.app, &handler.remembered_name()) else { return };
+    let Some(onward) = cx.turn.hive.types.logged.onward(handler.app, handler.message_type) else { return };
     let messages: Arc<dyn Messages> = batch.clone();
     for once in std::mem::take(&mut done.postponed) {
         if let Err(error) = postpone(handler, &onward, &messages, once, position, cx) {

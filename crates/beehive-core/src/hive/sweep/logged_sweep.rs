@@ -20,7 +20,7 @@ use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
-    AppId, Emit, HandlerId, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
+    AppId, Emit, Emits, HandlerId, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
@@ -28,6 +28,7 @@ use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::{Handler, map};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::ordered_release::acknowledge;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::route::receiver::route;
@@ -135,7 +136,8 @@ impl Opening {
     ) -> Option<Opening> {
         let input = link.input_without_bee(consumed, handler, admitted.as_ref())?;
         let id = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
-        let record = Record::Admit { app: consumed.app, handler, input, emits: vec![Emit { id, ..emit }] };
+        let record =
+            Record::Admit { app: consumed.app, handler, input, emits: Emits(vec![Emit { id, ..emit }]) };
         Some(Opening { record, admitted, consumed, reserved })
     }
 
@@ -201,7 +203,10 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     // message
     let handler = HandlerId(A::HANDLER as u16);
     let sweep = Numbers::sweep(message_id, handler).id(0, AppId(app.index));
-    let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None) else { return };
+    let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None, &mut Payloads::default())
+    else {
+        return;
+    };
     let emit = Emit { is_sweep: true, ..emit };
 
     let reserved = number_of_its_own(&link, app.index);
@@ -264,7 +269,7 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     cx: &mut RouteContext,
 ) -> Result<(), DecodeError> {
     let emit = &sweep.waiting.emit;
-    let messages = vec![decode::<M>("the message of a sweep", &emit.bytes)?];
+    let messages = vec![decode::<M>("the message of a sweep", &emit.payload)?];
     let batch = Batch::new(messages, Source::again(emit));
     let Some(link) = app.link.clone() else { return Ok(()) };
 

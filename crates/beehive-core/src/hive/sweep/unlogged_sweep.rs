@@ -20,8 +20,9 @@ use crate::hive::consensus::journal::{AppId, Emit, LaneId, MessageId, SWEEP_PART
 use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::{Handler, map};
+use crate::hive::dispatch::handler::{Handler, LoggedName, map};
 use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Observed, Shared, Source, batch_of,
@@ -83,10 +84,11 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         range: Range<u32>,
         position: Option<u16>,
         at: Option<Time>,
+        payloads: &mut Payloads,
     ) -> Vec<Emit> {
         let emit = |index| {
             let message_id = batch.source.message_id(index, self.app.index);
-            sweep_emit::<A, K, M>(&self.app, &**batch, index, message_id, position, at)
+            sweep_emit::<A, K, M>(&self.app, &**batch, index, message_id, position, at, payloads)
         };
         range.filter_map(emit).collect()
     }
@@ -148,14 +150,11 @@ pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     message_id: MessageId,
     position: Option<u16>,
     at: Option<Time>,
+    payloads: &mut Payloads,
 ) -> Option<Emit> {
-    let emit = Handler::of::<A, Each<K, M>>(app).emit_of(batch, index, message_id, position, at)?;
-    Some(Emit { name: sweep_name::<A, K, M>(), ..emit })
-}
-
-/// Returns the name under which a log finds the handler of a sweep.
-pub(crate) fn sweep_name<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>() -> String {
-    format!("{}@{}", M::NAME, A::REPORT.get(A::HANDLER).map_or("", |report| report.name))
+    let handler = Handler::of::<A, Each<K, M>>(app);
+    let emit = handler.emit_of(batch, index, message_id, position, at, payloads)?;
+    Some(Emit { message_type: const { LoggedName::of_sweep::<A, K, M>().number() }, ..emit })
 }
 
 /// The data that all visits of a sweep share: the message, and the counters of the visits that are not yet

@@ -40,7 +40,7 @@ pub(crate) struct Given {
 impl Given {
     fn of(handler: &Handler, batch: &dyn Messages, index: u32, chance: u64) -> Given {
         // A message that cannot be encoded fails elsewhere. Here it is recorded as empty.
-        let encode = || batch.encoded(index).unwrap_or_default();
+        let encode = || batch.payload(index).map_or_else(Vec::new, |payload| payload.to_vec());
         let bytes = panics::catch(AssertUnwindSafe(encode)).unwrap_or_default();
         Given { app: handler.app, handler: handler.number, bytes, chance }
     }

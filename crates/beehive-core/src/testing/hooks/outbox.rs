@@ -30,8 +30,9 @@ impl Sent {
     /// Returns the name of the message, its encoding, and its name and content as text.
     pub(crate) fn describe(&self) -> (&'static str, Vec<u8>, String) {
         let name = self.batch.message_name();
+        let encoded = self.batch.payload(self.index).map_or_else(Vec::new, |payload| payload.to_vec());
         let words = self.batch.words(self.index as usize, usize::MAX);
-        (name, self.batch.encoded(self.index).unwrap_or_default(), format!("{name} {words}"))
+        (name, encoded, format!("{name} {words}"))
     }
 }
 

@@ -1,0 +1,195 @@
+//! The message types by the numbers that stand for them in a log, to send messages of a log, and dead letters, again.
+
+use crate::hash::HashMap;
+use crate::hive::admission::outside_lanes::Admitted;
+use crate::hive::consensus::journal::{Emit, MessageTypeId, Sweep};
+use crate::hive::dispatch::deferred::Onward;
+use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::handler::LoggedName;
+use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::message::batch::{Batch, Source};
+use crate::hive::message::dead_letters::Way;
+use crate::message::Message;
+use crate::state::image::{DecodeError, decode};
+use crate::time::Time;
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A function that resumes a sweep. The first argument is the position of the log that contains the sweep.
+type ResumeSweep = Box<dyn Fn(usize, &Sweep, &mut RouteContext) -> Result<(), DecodeError> + Send + Sync>;
+
+/// An encoded message to be resent to an app.
+pub(crate) struct Again<'a> {
+    /// The encoded message.
+    pub(crate) bytes: &'a [u8],
+    /// The source of the message.
+    pub(crate) source: Source,
+    /// Position of the app in the answer chain; `None` if the app is not in it.
+    pub(crate) position: Option<u16>,
+    /// If the message comes from outside, the admitted batch that contains it.
+    pub(crate) admitted: Option<Arc<Admitted>>,
+    /// The time at which a timer sends the message; `None` to send it at once.
+    pub(crate) at: Option<Time>,
+}
+
+/// Sends encoded messages of one type to one app, with the type erased.
+trait Resend: Send + Sync {
+    /// Checks whether the bytes can be decoded.
+    fn check(&self, bytes: &[u8]) -> Result<(), DecodeError>;
+    /// Returns the receiver with its type erased.
+    fn onward(&self) -> Arc<dyn Onward>;
+    /// Decodes a message and sends it to the app.
+    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError>;
+}
+
+/// The `Resend` for a receiver of type `M`.
+struct ResendTo<M: Message>(Arc<dyn Receiver<M>>);
+
+impl<M: Message> Resend for ResendTo<M> {
+    fn onward(&self) -> Arc<dyn Onward> {
+        self.0.clone()
+    }
+
+    fn check(&self, bytes: &[u8]) -> Result<(), DecodeError> {
+        decode::<M>("a message", bytes).map(|_| ())
+    }
+
+    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError> {
+        let Again { bytes, source, position, admitted, at } = again;
+        let messages = vec![decode::<M>("a message", bytes)?];
+        let batch = Arc::new(Batch { messages, passed: None, source, sink: None, admitted });
+
+        match at {
+            Some(at) => {
+                let kind = cx.turn.hive.types.kind::<M>();
+                let (app, queue) = (self.0.app(), cx.queue.share());
+                kind.set_timer((at, app), &batch, 0..1, queue, cx.turn.hive)
+            }
+            None => self.0.route(&batch, 0..1, position, cx),
+        }
+        Ok(())
+    }
+}
+
+/// The message types and sweeps of a hive, by app and number.
+#[derive(Default)]
+pub(crate) struct LoggedTypes {
+    /// The receivers of messages that are resent from a log, by app and number of the type.
+    resend: RwLock<HashMap<(u16, MessageTypeId), Arc<dyn Resend>>>,
+    /// Functions that resume a sweep from a log, by app and number of the type.
+    resume: RwLock<HashMap<(u16, MessageTypeId), ResumeSweep>>,
+    /// The names of the types in `resend` and `resume`.
+    names: RwLock<BTreeMap<MessageTypeId, String>>,
+    /// The first two names that have the same number.
+    same_number: Mutex<Option<[String; 2]>>,
+}
+
+impl LoggedTypes {
+    /// Resends a message from a log.
+    pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
+        let (source, at) = (Source::again(emit), emit.at);
+        let again = Again { bytes: &emit.payload, source, position: emit.position, admitted: None, at };
+        self.send_again(emit.id.app.0, emit.message_type, again, cx)
+    }
+
+    /// Resends an encoded message to the handler of `app` for this type.
+    pub(crate) fn send_again(
+        &self,
+        app: u16,
+        message_type: MessageTypeId,
+        again: Again,
+        cx: &mut RouteContext,
+    ) -> Result<(), DecodeError> {
+        self.resend_to(app, message_type)?.send(again, cx)
+    }
+
+    /// Checks whether an encoded message can be resent.
+    pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
+        self.resend_to(way.app, way.message_type)?.check(bytes)
+    }
+
+    /// Returns the receiver of this type in `app`.
+    pub(crate) fn onward(&self, app: u16, message_type: MessageTypeId) -> Option<Arc<dyn Onward>> {
+        Some(self.resend_to(app, message_type).ok()?.onward())
+    }
+
+    /// Returns the object that resends messages to the handler of `app` for this type.
+    fn resend_to(&self, app: u16, message_type: MessageTypeId) -> Result<Arc<dyn Resend>, DecodeError> {
+        let known = self.resend.read().get(&(app, message_type)).cloned();
+        known.ok_or_else(|| DecodeError {
+            what: "a message",
+            why: "the app has no handler for it".to_string(),
+        })
+    }
+
+    /// Resumes a sweep that was recovered from the log at position `log`.
+    pub(crate) fn resume_sweep(
+        &self,
+        log: usize,
+        sweep: &Sweep,
+        cx: &mut RouteContext,
+    ) -> Result<(), DecodeError> {
+        let emit = &sweep.waiting.emit;
+        match self.resume.read().get(&(emit.id.app.0, emit.message_type)) {
+            Some(resume) => resume(log, sweep, cx),
+            None => Err(DecodeError { what: "a sweep", why: "the app has no handler for it".to_string() }),
+        }
+    }
+
+    /// Registers the function that resumes the sweeps of a handler.
+    pub(crate) fn add_sweep(&self, app: u16, name: LoggedName, resume: ResumeSweep) {
+        self.number(name);
+        self.resume.write().insert((app, name.number()), resume);
+    }
+
+    /// Registers a receiver for messages that are resent from a log. This alone does not make it a receiver
+    /// of emitted messages.
+    pub(crate) fn add_receiver<M: Message>(&self, name: LoggedName, receiver: Arc<dyn Receiver<M>>) {
+        self.number(name);
+        self.resend.write().insert((receiver.app(), name.number()), Arc::new(ResendTo(receiver)));
+    }
+
+    /// Registers the number of a name. If another name has the same number, remembers both.
+    fn number(&self, name: LoggedName) {
+        let name_text = name.to_string();
+        let mut names = self.names.write();
+        let known = names.entry(name.number()).or_insert_with(|| name_text.clone());
+        if *known != name_text {
+            self.same_number.lock().get_or_insert([known.clone(), name_text]);
+        }
+    }
+
+    /// Takes two names that have the same number, if there are any.
+    pub(crate) fn take_same_number(&self) -> Option<[String; 2]> {
+        self.same_number.lock().take()
+    }
+
+    /// Returns the names of the types in logs.
+    pub(crate) fn names(&self) -> BTreeMap<MessageTypeId, String> {
+        self.names.read().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Among 100 000 names, some pairs have the same number.
+    #[test]
+    fn two_names_with_the_same_number_are_reported() {
+        let names =
+            (0..100_000).map(|number| LoggedName::of_message(format!("crate::Message{number}").leak()));
+        let types = LoggedTypes::default();
+        let mut first: HashMap<MessageTypeId, LoggedName> = HashMap::default();
+        let pair = names.into_iter().find_map(|name| Some((first.insert(name.number(), name)?, name)));
+        let (one, other) = pair.unwrap();
+
+        types.number(one);
+        types.number(one);
+        assert_eq!(types.take_same_number(), None);
+        types.number(other);
+        assert_eq!(types.take_same_number(), Some([one.to_string(), other.to_string()]));
+        assert_ne!(one.to_string(), other.to_string());
+    }
+}
