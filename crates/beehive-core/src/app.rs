@@ -33,11 +33,13 @@ pub struct AppOptions {
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
+    /// Whether the app's state is in memory only, also in a hive with a journal.
+    pub in_memory: bool,
 }
 
 impl AppOptions {
     /// Options of an app without `#[app(..)]`.
-    pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None };
+    pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None, in_memory: false };
 }
 
 /// Number of hives that keep a copy of an app's state. It is one, because there is no cluster yet.
@@ -77,9 +79,9 @@ pub trait Handlers: App {
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
     /// Returns the result of the derivation as a table for people. It shows the replication if the app asks for
-    /// more than one copy, and for each handler the kind of its map, its cells, the cells that it joins, the line
+    /// more than one copy, whether its state is in memory only, and for each handler the kind of its map, its cells, the cells that it joins, the line
     /// that centralizes it, and how to avoid that.
     fn map_report() -> String {
-        report::table(Self::NAME, Self::OPTIONS.replication, Self::REPORT)
+        report::table(Self::NAME, Self::OPTIONS, Self::REPORT)
     }
 }

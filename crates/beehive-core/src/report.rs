@@ -1,6 +1,6 @@
 //! The map report: the result of the derivation for each handler, as data and as a table for people.
 
-use crate::app::COPIES;
+use crate::app::{AppOptions, COPIES};
 use serde::Serialize;
 
 /// The result of the derivation for one handler.
@@ -33,9 +33,9 @@ pub struct HandlerReport {
     pub note: &'static str,
 }
 
-/// Renders the report of one app: the replication, if the app asks for more copies than there are, and one row
+/// Renders the report of one app: the replication, if the app asks for more copies than there are, whether its state is in memory only, and one row
 /// for each handler, with its notes below.
-pub(crate) fn table(app: &str, replication: u32, handlers: &[HandlerReport]) -> String {
+pub(crate) fn table(app: &str, options: AppOptions, handlers: &[HandlerReport]) -> String {
     let row = |r: &HandlerReport| {
         [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]
     };
@@ -45,8 +45,11 @@ pub(crate) fn table(app: &str, replication: u32, handlers: &[HandlerReport]) -> 
     let widths: [usize; 5] = std::array::from_fn(width);
     let mut out = format!("{app}\n");
 
-    if replication > COPIES {
-        out += &format!("  replication: {COPIES} (asked for {replication})\n")
+    if options.replication > COPIES {
+        out += &format!("  replication: {COPIES} (asked for {})\n", options.replication)
+    }
+    if options.in_memory {
+        out += "  state: in memory only\n"
     }
     for (at, row) in rows.iter().enumerate() {
         let cells: Vec<String> =
@@ -119,9 +122,14 @@ words
            help: say so
 ";
 
-        assert_eq!(table("words", 1, &[plain, all]), want);
-        assert_eq!(table("nothing", 1, &[]), "nothing\n  handler  handles  map  cells  line\n");
+        assert_eq!(table("words", AppOptions::DEFAULT, &[plain, all]), want);
+        assert_eq!(
+            table("nothing", AppOptions::DEFAULT, &[]),
+            "nothing\n  handler  handles  map  cells  line\n"
+        );
         let replicated = "nothing\n  replication: 1 (asked for 3)\n  handler  handles  map  cells  line\n";
-        assert_eq!(table("nothing", 3, &[]), replicated);
+        assert_eq!(table("nothing", AppOptions { replication: 3, ..AppOptions::DEFAULT }, &[]), replicated);
+        let in_memory = "nothing\n  state: in memory only\n  handler  handles  map  cells  line\n";
+        assert_eq!(table("nothing", AppOptions { in_memory: true, ..AppOptions::DEFAULT }, &[]), in_memory);
     }
 }

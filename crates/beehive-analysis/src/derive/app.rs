@@ -57,6 +57,7 @@ struct Options {
     name: Option<LitStr>,
     replication: Option<LitInt>,
     cells: Option<LitInt>,
+    in_memory: Option<Span>,
 }
 
 pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -83,6 +84,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 
     let constants = fields.iter().map(|f| constant(f, &name));
     let (replication, cells) = (options.replication.iter(), options.cells.iter());
+    let in_memory = options.in_memory.is_some();
     let ident = &input.ident;
     let bounded = with_bounds(input, &fields);
     let (_, _, checked) = bounded.split_for_impl();
@@ -104,6 +106,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions {
                 #(replication: #replication,)*
                 #(cells: ::core::option::Option::Some(#cells),)*
+                in_memory: #in_memory,
                 ..::beehive::__private::AppOptions::DEFAULT
             };
         }
@@ -214,11 +217,26 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 return Ok(());
             }
 
-            Err(m.error("expected `name = \"..\"`, `replication = ..` or `cells = ..`"))
+            if m.path.is_ident("in_memory") {
+                if !m.input.is_empty() && !m.input.peek(syn::Token![,]) {
+                    return Err(m.error("`in_memory` takes nothing"));
+                }
+
+                options.in_memory = Some(m.path.span());
+                return Ok(());
+            }
+
+            Err(m.error("expected `name = \"..\"`, `replication = ..`, `cells = ..` or `in_memory`"))
         })?;
     }
 
-    Ok(options)
+    match (options.in_memory, &options.replication) {
+        (Some(span), Some(_)) => Err(Error::new(
+            span,
+            "the state of an `in_memory` application has no copies\nhelp: leave out `in_memory` or `replication`",
+        )),
+        _ => Ok(options),
+    }
 }
 
 fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {

@@ -2,7 +2,7 @@
 
 use crate::hive::consensus::journal::{Journal, LogState};
 use crate::hive::start_error::StartError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A log: the journal, and the state from which it continues.
@@ -17,6 +17,8 @@ pub(in crate::hive) struct AppLogs {
     default: Vec<usize>,
     /// The positions in `logs` of an app's own logs; empty for an app whose state is in memory only.
     of_apps: BTreeMap<String, Vec<usize>>,
+    /// The apps that are declared with `#[app(in_memory)]`.
+    declared: BTreeSet<&'static str>,
     /// An app that was named more than once.
     twice: Option<String>,
 }
@@ -49,6 +51,11 @@ impl AppLogs {
         self.set(apps, Vec::new())
     }
 
+    /// Keeps the state of an app in memory only, because it is declared so.
+    pub(in crate::hive) fn declare_in_memory(&mut self, app: &'static str) {
+        self.declared.insert(app);
+    }
+
     fn set(&mut self, apps: impl IntoIterator<Item = impl Into<String>>, logs: Vec<usize>) {
         for app in apps {
             let app = app.into();
@@ -62,7 +69,8 @@ impl AppLogs {
     /// contains everything that belongs to no bee.
     ///
     /// # Errors
-    /// Returns an error if an app was named more than once, or if a name is not that of an app in `apps`.
+    /// Returns an error if an app was named more than once, if a name is not that of an app in `apps`, or if an app
+    /// with a log of its own is declared as in memory only.
     pub(in crate::hive) fn of(&self, apps: &[&'static str]) -> Result<Vec<Vec<usize>>, StartError> {
         if let Some(app) = self.twice.clone() {
             return Err(StartError::TwoLogs { app });
@@ -70,6 +78,12 @@ impl AppLogs {
         if let Some(app) = self.of_apps.keys().find(|name| !apps.contains(&name.as_str())) {
             return Err(StartError::NoSuchApp { app: app.clone(), known: apps.to_vec() });
         }
-        Ok(apps.iter().map(|app| self.of_apps.get(*app).unwrap_or(&self.default).clone()).collect())
+        let logs = |app: &&'static str| match (self.of_apps.get(*app), self.declared.contains(app)) {
+            (Some(logs), true) if !logs.is_empty() => Err(StartError::LogInMemory { app }),
+            (_, true) => Ok(Vec::new()),
+            (Some(logs), false) => Ok(logs.clone()),
+            (None, false) => Ok(self.default.clone()),
+        };
+        apps.iter().map(logs).collect()
     }
 }

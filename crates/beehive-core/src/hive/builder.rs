@@ -107,6 +107,9 @@ impl Builder {
     /// Adds an app. If several apps can answer a message, they get it in the order in which they were
     /// added.
     pub fn app<A: Handlers>(mut self) -> Self {
+        if A::OPTIONS.in_memory {
+            self.logs.declare_in_memory(A::NAME)
+        }
         self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
         self
     }
@@ -211,7 +214,7 @@ impl Builder {
 
     /// Keeps the state of these apps in memory only, although the hive has a journal. These apps do not pay
     /// for the journal, and lose their state, their timers and their unhandled messages when the process
-    /// ends. `apps` contains the names of the apps.
+    /// ends. `apps` contains the names of the apps. An app may also declare this itself, with `#[app(in_memory)]`.
     pub fn in_memory(mut self, apps: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.logs.keep_in_memory(apps);
         self

@@ -59,6 +59,11 @@ pub enum StartError {
         /// The app.
         app: String,
     },
+    /// [`Builder::journal_of`](crate::Builder::journal_of) names an app that is declared with `#[app(in_memory)]`.
+    LogInMemory {
+        /// The app.
+        app: &'static str,
+    },
     /// An app rejected its settings.
     Settings(ConfigError),
     /// `start` was called outside of a tokio runtime, and no platform was set.
@@ -128,6 +133,10 @@ impl std::fmt::Display for StartError {
             StartError::TwoLogs { app } => {
                 write!(f, "`journal_of` and `in_memory` name the app `{app}` twice; name each app once")
             }
+            StartError::LogInMemory { app } => write!(
+                f,
+                "`journal_of` names the app `{app}`, which is declared with `#[app(in_memory)]`: remove one of the two"
+            ),
             StartError::Settings(error) => write!(f, "{error}"),
             StartError::NoRuntime => {
                 write!(f, "no tokio runtime: start the hive from within one, or give the builder a platform")

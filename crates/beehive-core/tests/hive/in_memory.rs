@@ -3,7 +3,7 @@
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{AppId, LogState};
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, StartError, handlers};
+use beehive_core::{App, Builder, Ctx, Dict, Handlers, Hive, Message, StartError, handlers};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -280,5 +280,46 @@ fn the_id_of_a_bee_that_is_gone_is_not_used_again() {
         assert!(after > before, "{after} {before}");
         hive.stop(Duration::from_secs(5)).await;
         later.stop()
+    })
+}
+
+/// An app may declare that its state is in memory only. The hive then needs not be told.
+#[test]
+fn an_app_that_declares_itself_in_memory_is_in_no_log() {
+    #[derive(Message)]
+    struct Note(u64);
+    #[derive(App)]
+    #[app(in_memory)]
+    struct Cache {
+        notes: Dict<u64, u64>,
+    }
+    #[handlers]
+    impl Cache {
+        #[rcv(sharded)]
+        fn note(&mut self, msg: &Note) {
+            *self.notes.entry(msg.0).or_default() += 1
+        }
+    }
+
+    on_workers(2, async {
+        let (journal, other) = (TestJournal::start(1, 0, 0), TestJournal::start(1, 0, 0));
+        let start = |builder: Builder| {
+            builder.app::<Ledger>().app::<Cache>().journal(journal.clone(), LogState::default()).start()
+        };
+        let both = start(Hive::builder().journal_of(["cache"], other.clone(), LogState::default()));
+        let both = both.map(|_| ()).unwrap_err();
+        assert_eq!(both, StartError::LogInMemory { app: "cache" });
+        assert!(both.to_string().contains("`cache`"), "{both}");
+
+        // naming it once more changes nothing
+        let hive = start(Hive::builder().in_memory(["cache"])).unwrap();
+        hive.request(Put(1)).await.unwrap();
+        (0..8).for_each(|_| hive.try_emit(Note(1)).unwrap());
+        hive.stop(Duration::from_secs(5)).await;
+        journal.stop();
+        other.stop();
+        let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(state.bees.keys().map(|(app, _)| *app).collect::<Vec<_>>(), [AppId(0)]);
+        assert!(Cache::map_report().contains("state: in memory only"), "{}", Cache::map_report());
     })
 }
