@@ -92,10 +92,7 @@ pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
 ///
 /// See [`encode`].
 pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) {
-    let start = bytes.len();
-    let encoded = write_with(values, bytes, variable_integers())
-        .and_then(|()| check(bytes.len() - start, limits::ENCODED_BYTES_MAX));
-    must(values, encoded)
+    must(values, write_with(values, bytes, limits::ENCODED_BYTES_MAX, variable_integers()))
 }
 
 /// Encodes a value into a buffer that the thread keeps, and passes the bytes to `look`. A new buffer would be reallocated
@@ -114,7 +111,7 @@ fn in_buffer<T: Serialize + ?Sized, R>(
 
     let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
     buffer.clear();
-    let encoded = write(value, &mut buffer).and_then(|()| check(buffer.len(), bytes_max));
+    let encoded = write_with(value, &mut buffer, bytes_max, fixed_integers());
     let result = encoded.map(|()| look(&buffer));
 
     if buffer.capacity() <= KEPT_BYTES_MAX {
@@ -128,7 +125,7 @@ fn in_buffer<T: Serialize + ?Sized, R>(
 pub fn append_integer(integer: u64, bytes: &mut Vec<u8>) {
     match u8::try_from(integer) {
         Ok(byte) if byte <= 250 => bytes.push(byte),
-        _ => must(&integer, write_with(&integer, bytes, variable_integers())),
+        _ => must(&integer, write_with(&integer, bytes, size_of::<u64>() + 1, variable_integers())),
     }
 }
 
@@ -153,8 +150,7 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut V
     // nearly all values are short enough for a length of one byte; a longer one is moved
     let start = bytes.len();
     bytes.push(0);
-    let encoded = write(value, bytes).and_then(|()| check(bytes.len() - start - 1, limits::RECORD_BYTES_MAX));
-    must(value, encoded);
+    must(value, write_with(value, bytes, limits::RECORD_BYTES_MAX, fixed_integers()));
 
     let length = bytes.len() - start - 1;
     match bytes.get_mut(start) {
@@ -170,32 +166,39 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut V
     }
 }
 
-fn check(bytes: usize, bytes_max: usize) -> Result<(), String> {
-    match bytes <= bytes_max {
-        true => Ok(()),
-        false => Err(format!("it takes {bytes} bytes, more than the {bytes_max} that are allowed")),
-    }
-}
-
-fn write<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), String> {
-    write_with(value, bytes, fixed_integers())
-}
-
+/// Appends an encoded value. Stops as soon as the value exceeds `bytes_max` bytes.
 fn write_with<T: Serialize + ?Sized>(
     value: &T,
     bytes: &mut Vec<u8>,
+    bytes_max: usize,
     configuration: impl bincode::config::Config,
 ) -> Result<(), String> {
     /// Appends the written bytes to a vector.
-    struct Append<'a>(&'a mut Vec<u8>);
-    impl Writer for Append<'_> {
+    struct Append<'a> {
+        to: &'a mut Vec<u8>,
+        length_max: usize,
+        is_too_long: bool,
+    }
+    impl Writer for &mut Append<'_> {
         fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
-            self.0.extend_from_slice(bytes);
+            if self.to.len() + bytes.len() > self.length_max {
+                self.is_too_long = true;
+                return Err(EncodeError::UnexpectedEnd);
+            }
+            self.to.extend_from_slice(bytes);
             Ok(())
         }
     }
 
-    bincode::serde::encode_into_writer(value, Append(bytes), configuration).map_err(|error| error.to_string())
+    let length_max = bytes.len() + bytes_max;
+    let mut append = Append { to: bytes, length_max, is_too_long: false };
+    match bincode::serde::encode_into_writer(value, &mut append, configuration) {
+        Ok(()) => Ok(()),
+        Err(_) if append.is_too_long => {
+            Err(format!("it takes more than the {bytes_max} bytes that are allowed"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Decodes a value that [`encode`] encoded. `what` names the kind of value in the error.
@@ -260,7 +263,7 @@ mod tests {
     #[test]
     fn a_value_that_is_too_large_is_refused_with_its_size() {
         let error = try_encode(&[0u8; 9], 8).unwrap_err();
-        assert_eq!(error, "it takes 9 bytes, more than the 8 that are allowed");
+        assert_eq!(error, "it takes more than the 8 bytes that are allowed");
         assert_eq!(try_encode(&[0u8; 8], 8), Ok(vec![0; 8]), "the buffer still contains the previous value");
     }
 }

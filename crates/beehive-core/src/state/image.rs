@@ -2,12 +2,11 @@
 
 pub use beehive_protocol::{CellImage, DecodeError, EncodedCells, Op, Redo};
 
-pub(crate) use beehive_protocol::codec::{decode, encode};
+pub(crate) use beehive_protocol::codec::{decode, encode, try_encode};
 #[cfg(feature = "testing")]
 pub(crate) use beehive_protocol::codec::{decode_many, encode_many};
 
 use crate::limits;
-use beehive_protocol::codec::try_encode;
 use serde::Serialize;
 
 /// Renders a value as JSON or, if JSON cannot represent it, as the bytes of its encoding.

@@ -89,9 +89,9 @@ impl<'a> Handler<'a> {
         }
 
         self.counters.panics.fetch_add(1, Ordering::Relaxed);
-        let bytes = match panics::harmless(|| batch.payload(index)) {
+        let bytes = match panics::harmless(|| batch.try_encoded(index, limits::DEAD_LETTER_BYTES_MAX)) {
             Some(None) => return,
-            Some(payload) => payload.map(|payload| payload.to_vec()),
+            Some(Some(encoded)) => encoded.ok(),
             None => None,
         };
 

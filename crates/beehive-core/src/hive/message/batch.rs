@@ -11,7 +11,7 @@ use crate::hive::message::render;
 use crate::key::CellHasher;
 use crate::message::Message;
 use crate::panics;
-use crate::state::image::{DecodeError, decode};
+use crate::state::image::{DecodeError, decode, try_encode};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
@@ -246,6 +246,9 @@ pub(crate) trait Messages: AnyBatch {
     /// Encodes message `index`. Returns `None` if there is no such message. Panics if the message cannot be
     /// encoded.
     fn payload(&self, index: u32) -> Option<Payload>;
+    /// Encodes a message. Stops with an error when the message exceeds `bytes_max` bytes. `None` if the batch has no such
+    /// message.
+    fn try_encoded(&self, index: u32, bytes_max: usize) -> Option<Result<Vec<u8>, String>>;
     /// Decodes a message from a log. The returned batch has the same requester as this batch.
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError>;
 }
@@ -259,6 +262,9 @@ impl<M: Message> Messages for Batch<M> {
     }
     fn payload(&self, index: u32) -> Option<Payload> {
         self.get(index).map(Payload::of)
+    }
+    fn try_encoded(&self, index: u32, bytes_max: usize) -> Option<Result<Vec<u8>, String>> {
+        self.get(index).map(|message| try_encode(message, bytes_max))
     }
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError> {
         let messages = vec![decode::<M>(M::NAME, &emit.payload)?];
