@@ -4,9 +4,10 @@
 //! therefore lists only the handled messages from the floor on. Messages that arrive in order are stored as a single
 //! run of numbers, regardless of how many there are.
 
+use crate::few_map::FewMap;
 use crate::{LaneId, Part, Seq};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The deduplication table of a receiver: handled messages, by lane.
 ///
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// union of two tables ([`DedupTable::absorb`]) is correct when two bees merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DedupTable {
-    lanes: BTreeMap<LaneId, Line>,
+    lanes: FewMap<LaneId, Line>,
 }
 
 /// The handled messages of one lane: all messages below `floor`, and the listed messages, which are not below it.
@@ -23,7 +24,7 @@ pub struct DedupTable {
 struct Line {
     floor: Seq,
     /// Runs of numbers: the first number and the number after the last. Runs neither overlap nor touch.
-    runs: BTreeMap<Seq, Seq>,
+    runs: FewMap<Seq, Seq>,
     /// Handled parts of messages.
     parts: BTreeSet<(Seq, Part)>,
 }
@@ -32,7 +33,7 @@ struct Line {
 #[derive(Deserialize)]
 struct Encoded {
     floor: Seq,
-    runs: BTreeMap<Seq, Seq>,
+    runs: FewMap<Seq, Seq>,
     parts: BTreeSet<(Seq, Part)>,
 }
 
@@ -59,7 +60,7 @@ impl Line {
         if !part.is_whole() {
             return self.parts.contains(&(seq, part));
         }
-        self.runs.range(..=seq).next_back().is_some_and(|(_, end)| seq < *end)
+        self.runs.last_up_to(&seq).is_some_and(|(_, end)| seq < *end)
     }
 
     /// Adds the numbers from `first` up to but not including `end`.
@@ -69,14 +70,16 @@ impl Line {
             return;
         }
 
-        if let Some((before, before_end)) = self.runs.range(..=first).next_back()
+        if let Some((before, before_end)) = self.runs.last_up_to(&first)
             && *before_end >= first
         {
             (first, end) = (*before, end.max(*before_end));
         }
         // Absorb all runs that the new one covers or touches.
-        while let Some((next, next_end)) = self.runs.range(first..=end).next() {
-            let (next, next_end) = (*next, *next_end);
+        while let Some((next, next_end)) = self.runs.first_from(&first) {
+            if next > end {
+                break;
+            }
             end = end.max(next_end);
             self.runs.remove(&next);
         }
@@ -90,8 +93,12 @@ impl Line {
     fn is_apart(&self, first: Seq, end: Seq) -> bool {
         self.floor <= first
             && first < end
-            && self.runs.range(..first).next_back().is_none_or(|(_, before_end)| *before_end < first)
-            && self.runs.range(first.next()..).next().is_none_or(|(next, _)| end < *next)
+            && first
+                .0
+                .checked_sub(1)
+                .and_then(|before| self.runs.last_up_to(&Seq(before)))
+                .is_none_or(|(_, before_end)| *before_end < first)
+            && self.runs.first_from(&first.next()).is_none_or(|(next, _)| end < next)
     }
 
     fn remove(&mut self, seq: Seq, part: Part) {
@@ -99,8 +106,7 @@ impl Line {
             self.parts.remove(&(seq, part));
             return;
         }
-        let Some((first, end)) = self.runs.range(..=seq).next_back().map(|(first, end)| (*first, *end))
-        else {
+        let Some((first, end)) = self.runs.last_up_to(&seq).map(|(first, end)| (*first, *end)) else {
             return;
         };
 
@@ -121,18 +127,18 @@ impl Line {
         }
         self.floor = floor;
 
-        while let Some(run) = self.runs.first_entry() {
-            if *run.key() >= floor {
+        while let Some((first, end)) = self.runs.first().map(|(first, end)| (*first, *end)) {
+            if first >= floor {
                 break;
             }
-            let (_, end) = run.remove_entry();
+            self.runs.remove(&first);
             if end > floor {
                 self.runs.insert(floor, end);
             }
         }
         self.parts = self.parts.split_off(&(floor, Part::WHOLE));
 
-        debug_assert!(self.runs.first_key_value().is_none_or(|(first, _)| *first >= self.floor));
+        debug_assert!(self.runs.first().is_none_or(|(first, _)| *first >= self.floor));
         debug_assert!(self.parts.first().is_none_or(|(seq, _)| *seq >= self.floor));
     }
 
@@ -150,7 +156,7 @@ impl DedupTable {
 
     /// Records that part `part` of message `seq` has been handled.
     pub fn insert(&mut self, lane: LaneId, seq: Seq, part: Part) {
-        let line = self.lanes.entry(lane).or_default();
+        let line = self.lanes.get_or_default(lane);
         if part.is_whole() {
             line.insert_run(seq, seq.next())
         } else if seq >= line.floor {
@@ -172,7 +178,7 @@ impl DedupTable {
     /// resend them. A floor never falls, so a lower value has no effect.
     pub fn raise(&mut self, lane: LaneId, floor: Seq) {
         if floor > Seq::ZERO {
-            let line = self.lanes.entry(lane).or_default();
+            let line = self.lanes.get_or_default(lane);
             let before = line.floor;
             line.raise(floor);
             debug_assert!(
@@ -185,7 +191,7 @@ impl DedupTable {
 
     /// Checks whether the table contains the lane.
     pub fn contains_lane(&self, lane: LaneId) -> bool {
-        self.lanes.contains_key(&lane)
+        self.lanes.get(&lane).is_some()
     }
 
     /// Returns the floor of a lane, or zero if the table does not contain the lane.
@@ -206,7 +212,7 @@ impl DedupTable {
     /// Adds all entries of another table.
     pub fn absorb(&mut self, other: DedupTable) {
         for (lane, other) in other.lanes {
-            let line = self.lanes.entry(lane).or_default();
+            let line = self.lanes.get_or_default(lane);
             line.raise(other.floor);
             other.runs.into_iter().for_each(|(first, end)| line.insert_run(first, end));
 
@@ -228,7 +234,7 @@ impl DedupTable {
     /// Checks whether all messages that the table lists for a lane are below `floor`.
     pub fn is_below(&self, lane: LaneId, floor: Seq) -> bool {
         let Some(line) = self.lanes.get(&lane) else { return true };
-        line.runs.last_key_value().is_none_or(|(_, end)| *end <= floor)
+        line.runs.last().is_none_or(|(_, end)| *end <= floor)
             && line.parts.last().is_none_or(|(seq, _)| *seq < floor)
     }
 
@@ -239,7 +245,7 @@ impl DedupTable {
 
     /// Returns the size of the table: the total number of lanes, runs and parts.
     pub fn size(&self) -> usize {
-        self.lanes.values().map(|line| 1 + line.runs.len() + line.parts.len()).sum()
+        self.lanes.iter().map(|(_, line)| 1 + line.runs.len() + line.parts.len()).sum()
     }
 }
 
@@ -247,7 +253,7 @@ impl DedupTable {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashSet;
+    use std::collections::{BTreeMap, HashSet};
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -302,7 +308,7 @@ mod tests {
                 }
             }
         }
-        for line in seen.lanes.values() {
+        for (_, line) in seen.lanes.iter() {
             let runs: Vec<(Seq, Seq)> = line.runs.iter().map(|(first, end)| (*first, *end)).collect();
             prop_assert!(runs.iter().all(|(first, end)| first < end && *first >= line.floor));
             prop_assert!(runs.windows(2).all(|pair| pair[0].1 < pair[1].0), "runs that touch: {:?}", runs);

@@ -53,6 +53,7 @@ pub mod codec;
 mod crash_marker;
 mod dedup;
 mod emits;
+mod few_map;
 mod hash;
 mod ids;
 mod image;
@@ -82,7 +83,9 @@ pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
-pub use record::{Acked, Consumed, Entry, Input, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order};
+pub use record::{
+    Acked, Consumed, Entry, Input, InputRuns, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
+};
 pub use redo::{Op, Ops, Redo, RedoEnd};
 pub use registry::{Decision, Ownership, Proposal};
 pub use settings::LoggedSettings;

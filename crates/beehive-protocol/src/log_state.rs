@@ -348,7 +348,7 @@ mod tests {
             app,
             bee: BeeId(bee),
             cells: vec![CellId(bee)],
-            inputs,
+            inputs: inputs.into(),
             visits: Vec::new(),
             redo: Default::default(),
             emits: Emits(emits),

@@ -6,6 +6,7 @@ use crate::{
     MessageId, Part, Redo, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Messages of one lane that were consumed: either a run of `count` numbers from `seq` on, or one part of one number.
@@ -32,6 +33,9 @@ impl Input {
     }
 }
 
+/// Inputs of a record. Nearly all records have one.
+pub type InputRuns = SmallVec<[Input; 1]>;
+
 /// Cells that a sweep has visited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visited {
@@ -53,7 +57,7 @@ pub struct Work {
     /// Cells that the bee owns, but whose owner is not in the log yet.
     pub cells: Vec<CellId>,
     /// Messages that the bee consumed, except those that are never resent.
-    pub inputs: Vec<Input>,
+    pub inputs: InputRuns,
     /// Visits of sweeps that the bee handled.
     pub visits: Vec<Visited>,
     /// Changes to the bee's cells, in order.
@@ -75,7 +79,7 @@ pub struct Consumed {
     /// The bee.
     pub bee: BeeId,
     /// The messages.
-    pub inputs: Vec<Input>,
+    pub inputs: InputRuns,
     /// The visits of sweeps.
     pub visits: Vec<Visited>,
 }

@@ -92,7 +92,7 @@ fn work() -> Work {
         app: APP,
         bee: BeeId(7),
         cells: vec![CellId(1)],
-        inputs: vec![input()],
+        inputs: [input()].into_iter().collect(),
         visits: vec![Visited { sweep: id(8), cells: vec![CellId(2)] }],
         redo: [op(Some(&[1])), op(None)].into_iter().collect(),
         emits: Emits(vec![emit()]),
@@ -103,7 +103,7 @@ fn work() -> Work {
 
 fn consumed() -> Consumed {
     let visits = vec![Visited { sweep: id(8), cells: vec![CellId(2)] }];
-    Consumed { app: APP, bee: BeeId(7), inputs: vec![input()], visits }
+    Consumed { app: APP, bee: BeeId(7), inputs: [input()].into_iter().collect(), visits }
 }
 
 fn visited() -> Visited {
@@ -431,6 +431,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     let work = work.prop_map(|((app, bee, cells, inputs), visits, redo, emits, (next_seq, now))| {
         let visits = visits.into_iter().map(|(sweep, cells)| Visited { sweep, cells }).collect();
         let (next_seq, now) = (Seq(next_seq), Time::from_nanoseconds(now));
+        let inputs = inputs.into();
         Arc::new(Work { app: AppId(app), bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now })
     });
     let turn = prop::collection::vec(work, 0..3).prop_map(Record::Turn);
@@ -467,7 +468,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                 let one = |(app, bee, input, sweep, cells)| Consumed {
                     app: AppId(app),
                     bee: BeeId(bee),
-                    inputs: vec![input],
+                    inputs: [input].into_iter().collect(),
                     visits: vec![Visited { sweep, cells }],
                 };
                 Record::Consumed(all.into_iter().map(one).collect())

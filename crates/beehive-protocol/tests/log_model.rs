@@ -195,7 +195,7 @@ impl Run {
             app: APP,
             bee: BeeId(bee),
             cells: vec![CellId(bee)],
-            inputs: Vec::new(),
+            inputs: Default::default(),
             visits: Vec::new(),
             redo: Redo::default(),
             emits: Emits::default(),
@@ -272,7 +272,10 @@ impl Run {
                     *known = floor.max(*known)
                 }
                 let input = Input { lane, floor: Some(floor), seq: Seq(seq), count, part: Part::WHOLE };
-                self.apply(Record::Turn(vec![Arc::new(Work { inputs: vec![input], ..self.work(bee) })]))
+                self.apply(Record::Turn(vec![Arc::new(Work {
+                    inputs: [input].into_iter().collect(),
+                    ..self.work(bee)
+                })]))
             }
             Step::Consumed { bee, lane, seq, count, floor } => {
                 let (bee, lane, floor) = (BeeId(bee), OUTSIDE[lane], Seq(floor));
@@ -287,7 +290,8 @@ impl Run {
                     let known = self.model.floors.entry(lane).or_default();
                     *known = floor.max(*known)
                 }
-                let one = Consumed { app: APP, bee, inputs: vec![input], visits: Vec::new() };
+                let one =
+                    Consumed { app: APP, bee, inputs: [input].into_iter().collect(), visits: Vec::new() };
                 self.apply(Record::Consumed(vec![one]))
             }
             Step::FromAnotherLog { bee, lane, seq, floor } => {
@@ -297,7 +301,10 @@ impl Run {
                 let known = of.floors.entry(lane).or_default();
                 *known = floor.max(*known);
                 let input = Input { lane, floor: Some(floor), seq, count: 1, part: Part::WHOLE };
-                self.apply(Record::Turn(vec![Arc::new(Work { inputs: vec![input], ..self.work(bee) })]))
+                self.apply(Record::Turn(vec![Arc::new(Work {
+                    inputs: [input].into_iter().collect(),
+                    ..self.work(bee)
+                })]))
             }
             Step::Acked { count } => {
                 let taken: Vec<_> = self.model.open().into_iter().take(count).collect();
@@ -403,7 +410,7 @@ impl Run {
                 let visits = vec![Visited { sweep, cells }];
                 self.apply(if is_consumed {
                     let (bee, inputs) = (BeeId(bee), Vec::new());
-                    Record::Consumed(vec![Consumed { app: APP, bee, inputs, visits }])
+                    Record::Consumed(vec![Consumed { app: APP, bee, inputs: inputs.into(), visits }])
                 } else {
                     Record::Turn(vec![Arc::new(Work { visits, ..self.work(bee) })])
                 })

@@ -35,7 +35,7 @@ const BYTES_PER_BEE_MAX: u64 = 315;
 /// Size of the cell's key and value.
 const BYTES_OF_THE_USER: u64 = 16;
 
-fn bees() -> u64 {
+pub(crate) fn bees() -> u64 {
     if std::env::var_os("BEEHIVE_LONG").is_some() { 1_000_000 } else { 100_000 }
 }
 

@@ -6,7 +6,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::mailbox::Queue;
-use crate::hive::bee::pending::PendingRuns;
+use crate::hive::bee::pending::{Executed, PendingRuns};
 use crate::hive::bee::traffic::Traffic;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender_queue::SenderQueue;
@@ -66,6 +66,8 @@ pub(crate) struct Local<A: App> {
     #[allow(clippy::vec_box)] // mailboxes take the boxes themselves
     /// Empty queues for mailboxes.
     pub(super) queues: Vec<Box<VecDeque<Delivery<A>>>>,
+    /// Empty queues for runs whose records are not committed.
+    runs: Vec<VecDeque<Executed<A>>>,
     /// An instance whose dictionaries lend their working buffers to the dictionaries of the running bee.
     pub(super) room: Option<Box<A>>,
     /// An instance for stateless handlers, and the version of its settings.
@@ -76,7 +78,13 @@ pub(crate) struct Local<A: App> {
 
 impl<A: App> Default for Local<A> {
     fn default() -> Self {
-        Local { queues: Vec::new(), room: None, stateless: None, changes: Changes::default() }
+        Local {
+            queues: Vec::new(),
+            runs: Vec::new(),
+            room: None,
+            stateless: None,
+            changes: Changes::default(),
+        }
     }
 }
 
@@ -90,6 +98,19 @@ impl<A: App> Local<A> {
         {
             self.queues.push(queue)
         }
+    }
+
+    /// Keeps an empty queue for the next bee that executes a run, unless it is large or enough queues are already kept.
+    pub(super) fn keep_runs(&mut self, runs: VecDeque<Executed<A>>) {
+        debug_assert!(runs.is_empty(), "only empty queues are kept");
+        if (1..=64).contains(&runs.capacity()) && self.runs.len() < limits::QUEUES_KEPT_PER_THREAD {
+            self.runs.push(runs)
+        }
+    }
+
+    /// Returns an empty queue for runs.
+    pub(crate) fn take_runs(&mut self) -> VecDeque<Executed<A>> {
+        self.runs.pop().unwrap_or_default()
     }
 
     /// Lends this thread's working buffers to the bee that is about to run.

@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
 /// Result of an attempt to retire a bee.
@@ -254,7 +253,7 @@ impl<A: App> Bee<A> {
             // until its messages are acknowledged, the bee's log is the place from which they are resent
             Some(pending) if pending.link().lanes.bees.is_open(self.lane()) => None,
             // until every log that the bee has left has dropped it, a restart would find the bee there
-            Some(pending) if pending.left.load(Ordering::Acquire) > 0 => None,
+            Some(pending) if pending.not_dropped() > 0 => None,
             Some(pending) => pending.link().lanes.floors_above(&pending.seen, AppId(self.app.index)),
             None => Some(Vec::new()),
         };

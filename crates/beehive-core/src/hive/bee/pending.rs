@@ -4,24 +4,29 @@
 use crate::app::App;
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::body::Local;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
-    Acked, AppId, Consumed, DedupTable, EntryNumber, Epoch, Input, LaneId, MessageId, Part, Seq, Visited,
-    Work,
+    Acked, AppId, Consumed, DedupTable, EntryNumber, Epoch, Input, InputRuns, LaneId, MessageId, Part, Seq,
+    Visited, Work,
 };
 use crate::hive::consensus::log_client::Fate;
-use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
+use crate::hive::dispatch::effects::{HeldEffects, RouteContext, flush};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::Messages;
 use crate::panics;
 use crate::state::column::Columns;
 use crate::state::image::EncodedCells;
+use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Positions in a batch of the messages that a run executes. Most runs need no allocation for them.
+pub(crate) type NewMessages = SmallVec<[u32; 16]>;
 
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
@@ -40,7 +45,7 @@ pub(crate) struct Executed<A: App> {
     /// them as well.
     pub(crate) says: Option<Consumed>,
     /// The effects, which are held until the record is committed.
-    pub(crate) steps: Vec<Effect>,
+    pub(crate) steps: HeldEffects,
     /// Number of the bee's cells that the log knows once this record is committed.
     pub(crate) cells_end: usize,
 }
@@ -51,7 +56,7 @@ pub(crate) enum Inputs {
     /// runs.
     OfEntry(usize),
     /// These inputs. The run has no entry.
-    Own(Vec<Input>),
+    Own(InputRuns),
 }
 
 impl<A: App> Executed<A> {
@@ -113,7 +118,7 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) epoch: Epoch,
     /// Number of logs that the bee has left and that have not dropped it yet. The bee must not end while this
     /// is above zero.
-    pub(crate) left: Arc<AtomicUsize>,
+    pub(crate) left: Option<Arc<AtomicUsize>>,
 }
 
 impl<A: App> PendingRuns<A> {
@@ -132,13 +137,18 @@ impl<A: App> PendingRuns<A> {
             is_logged: false,
             heir_of: BTreeSet::new(),
             epoch: Epoch::default(),
-            left: Arc::default(),
+            left: None,
         })
     }
 
     /// Returns the client of the bee's log.
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.link
+    }
+
+    /// Returns the number of logs that the bee has left and that have not dropped it yet.
+    pub(crate) fn not_dropped(&self) -> usize {
+        self.left.as_ref().map_or(0, |left| left.load(Ordering::Acquire))
     }
 
     /// Changes the log to which the bee's records go. No record may be in flight. The new log contains the
@@ -223,7 +233,7 @@ impl<A: App> PendingRuns<A> {
 
         let inputs = match done.inputs {
             Inputs::Own(inputs) => inputs,
-            Inputs::OfEntry(_) => Vec::new(),
+            Inputs::OfEntry(_) => InputRuns::new(),
         };
         let consumed = |visits| Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits };
         match done.unsaid {
@@ -240,6 +250,12 @@ impl<A: App> PendingRuns<A> {
                     None => {}
                 }
             }
+        }
+
+        if self.entries.is_empty() {
+            // an idle bee keeps no queue, which would be its largest part
+            let runs = std::mem::take(&mut self.entries);
+            cx.turn.local::<Local<A>>(bee.app.index).keep_runs(runs)
         }
 
         cx.turn.cause = done.delivery.cause.clone();
@@ -267,8 +283,8 @@ impl<A: App> PendingRuns<A> {
     }
 
     /// Returns the messages and visits that runs without an entry have handled and that no entry records yet.
-    pub(crate) fn unsaid(&self) -> (Vec<Input>, Vec<Visited>) {
-        let (mut inputs, mut visits) = (Vec::new(), Vec::new());
+    pub(crate) fn unsaid(&self) -> (InputRuns, Vec<Visited>) {
+        let (mut inputs, mut visits) = (InputRuns::new(), Vec::new());
         // each entry records everything that was open before it, so only runs after the newest entry can be
         // open
         for executed in self.entries.iter().rev().take_while(|executed| executed.entry.is_none()) {
@@ -282,7 +298,10 @@ impl<A: App> PendingRuns<A> {
 
     /// Adds a run whose entry is in flight. The entry also records the messages and visits that were
     /// [open](PendingRuns::unsaid) before.
-    pub(crate) fn push(&mut self, executed: Executed<A>) {
+    pub(crate) fn push(&mut self, executed: Executed<A>, local: &mut Local<A>) {
+        if self.entries.capacity() == 0 {
+            self.entries = local.take_runs()
+        }
         for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
             if let Unsaid::Open(visits) = &mut earlier.unsaid {
                 earlier.unsaid = Unsaid::InNextEntry(std::mem::take(visits))
@@ -306,13 +325,13 @@ impl<A: App> PendingRuns<A> {
         batch: &dyn Messages,
         app: u16,
         range: Range<u32>,
-    ) -> (Vec<u32>, Vec<Input>) {
+    ) -> (NewMessages, InputRuns) {
         if batch.source().numbers.lane == LaneId::NONE {
-            return (range.collect(), Vec::new());
+            return (range.collect(), InputRuns::new());
         }
 
-        let mut new = Vec::new();
-        let mut inputs: Vec<Input> = Vec::new();
+        let mut new = NewMessages::new();
+        let mut inputs = InputRuns::new();
         // messages from outside can arrive twice, and so can messages from other logs. If bees move between
         // logs, all messages between bees can. Every other message is in the outbox of this log, which
         // contains it once
@@ -360,17 +379,13 @@ impl<A: App> PendingRuns<A> {
     /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages. It is called
     /// only if bees move between logs, because a visit may then arrive twice. Returns the cells that were not
     /// marked before, and the visits as inputs of a record.
-    pub(crate) fn take_note_of_visits(
-        &mut self,
-        sweep: MessageId,
-        cells: &[CellId],
-    ) -> (CellSet, Vec<Input>) {
+    pub(crate) fn take_note_of_visits(&mut self, sweep: MessageId, cells: &[CellId]) -> (CellSet, InputRuns) {
         let MessageId { lane, seq, app, .. } = sweep;
         let floor = self.link.lanes.bees.floor(lane, app).unwrap_or_default();
         self.prune();
         self.seen.raise(lane, floor);
 
-        let (mut new, mut inputs) = (CellSet::new(), Vec::new());
+        let (mut new, mut inputs) = (CellSet::new(), InputRuns::new());
         for cell in cells {
             let part = Part::of_visit(*cell);
             if self.seen.contains(lane, seq, part) {

@@ -13,6 +13,7 @@ use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -525,7 +526,7 @@ impl<W: ?Sized> LogClient<W> {
 
     /// Returns the fates of entries. The caller must not have released or taken back its runs in these
     /// entries.
-    pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> Vec<Fate> {
+    pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> SmallVec<[Fate; 16]> {
         let state = self.state.lock();
         numbers.map(|number| state.fate(number)).collect()
     }
@@ -601,7 +602,7 @@ mod tests {
     }
 
     fn fates(client: &LogClient<u64>, numbers: &[u64]) -> Vec<Fate> {
-        client.fates(numbers.iter().copied().map(EntryNumber))
+        client.fates(numbers.iter().copied().map(EntryNumber)).to_vec()
     }
 
     fn retire(client: &LogClient<u64>) {

@@ -12,11 +12,15 @@ use crate::hive::dispatch::probe::Note;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::{limits, panics};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// An action that other bees or the outside can see. With a journal, it takes place only after the record
 /// of its run has been committed.
 pub(crate) type Effect = Box<dyn FnOnce(&mut RouteContext) + Send>;
+
+/// Effects, in order. Most runs have at most two: an answer and a message.
+pub(crate) type HeldEffects = SmallVec<[Effect; 2]>;
 
 /// The context of routing: the sender's queue, the turn, and the sink for effects.
 pub(crate) struct RouteContext<'a, 'h> {
@@ -96,7 +100,7 @@ pub(crate) struct Effects {
     /// The probe's notes about the run. The hive passes them to the probe when it appends the record.
     pub(crate) notes: Vec<Note>,
     /// The effects, in order.
-    steps: Vec<Effect>,
+    steps: HeldEffects,
     /// Number of `steps` that only report a result to its requester.
     reports: usize,
     /// Routing that would have nested too deeply for one stack, and everything that was routed after it.
@@ -128,7 +132,7 @@ impl Effects {
             emits: Emits::default(),
             payloads: Payloads::default(),
             notes: Vec::new(),
-            steps: Vec::new(),
+            steps: HeldEffects::new(),
             reports: 0,
             too_deep: VecDeque::new(),
             unfinished: None,
@@ -217,13 +221,13 @@ impl Effects {
     }
 
     /// Returns the effects, in order.
-    pub(crate) fn into_steps(self) -> Vec<Effect> {
+    pub(crate) fn into_steps(self) -> HeldEffects {
         self.steps
     }
 }
 
 /// Performs effects, in order.
-pub(crate) fn flush(effects: Vec<Effect>, cx: &mut RouteContext) {
+pub(crate) fn flush(effects: HeldEffects, cx: &mut RouteContext) {
     debug_assert!(!cx.is_held(), "committed effects take place; they are not held a second time");
 
     for effect in effects {
@@ -246,7 +250,7 @@ mod tests {
     fn committed_effects_are_not_held_again() {
         in_a_turn(|turn| {
             let (mut queue, mut effects) = (SenderQueue::default(), Effects::new(Numbers::NONE));
-            flush(Vec::new(), &mut RouteContext::holding(&mut queue, turn, &mut effects))
+            flush(HeldEffects::new(), &mut RouteContext::holding(&mut queue, turn, &mut effects))
         })
     }
 }

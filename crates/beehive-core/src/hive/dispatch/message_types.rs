@@ -22,6 +22,7 @@ use crate::shape::Shape;
 use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
 use parking_lot::{Mutex, RwLock};
+use smallvec::smallvec;
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -254,7 +255,14 @@ impl<M: Message> MessageType<M> {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Effect = Box::new(move |cx| wait(one, cx.turn));
                 let handler = receiver.handler();
-                ordered_release::consume(emit.id, handler, part_of, (Emits(vec![emit]), None), vec![step], cx)
+                ordered_release::consume(
+                    emit.id,
+                    handler,
+                    part_of,
+                    (Emits(vec![emit]), None),
+                    smallvec![step],
+                    cx,
+                )
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Acked, Emit, Emits, HandlerId, MessageId, Record};
-use crate::hive::dispatch::effects::{Effect, RouteContext, flush};
+use crate::hive::dispatch::effects::{HeldEffects, RouteContext, flush};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The effects of one record.
 pub(crate) struct Release {
     /// The effects, in order.
-    pub(crate) steps: Vec<Effect>,
+    pub(crate) steps: HeldEffects,
     /// The cause of the effects, which holds the credits.
     pub(crate) cause: Option<Arc<Cause>>,
 }
@@ -90,7 +90,7 @@ pub(crate) fn consume(
     handler: usize,
     admitted: Option<&Arc<Admitted>>,
     (emits, reserved): (Emits, Option<Reserved>),
-    steps: Vec<Effect>,
+    steps: HeldEffects,
     cx: &mut RouteContext,
 ) {
     if cx.turn.hive.is_over() {

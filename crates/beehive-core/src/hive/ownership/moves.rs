@@ -91,8 +91,9 @@ impl<A: App> AppRuntime<A> {
         pending.epoch = epoch;
         pending.moved_to(to, cells_end);
 
-        pending.left.fetch_add(1, Ordering::AcqRel);
-        let (left, dropped) = (pending.left.clone(), from.say(Record::Drop { app, bee: id }));
+        let left = pending.left.get_or_insert_default().clone();
+        left.fetch_add(1, Ordering::AcqRel);
+        let dropped = from.say(Record::Drop { app, bee: id });
         hive.spawn(Box::pin(async move {
             if dropped.await.is_ok() {
                 left.fetch_sub(1, Ordering::AcqRel);

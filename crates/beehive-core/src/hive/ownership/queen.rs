@@ -295,8 +295,7 @@ impl<A: App> AppRuntime<A> {
         }
         // the bee is about to end. A restart that found only the copy in a log that the bee has left would thaw that
         // copy
-        let left = gone.pending.as_ref().map(|pending| pending.left.clone()).unwrap_or_default();
-        while left.load(Ordering::Acquire) > 0 && !hive.is_over() {
+        while gone.pending.as_ref().is_some_and(|pending| pending.not_dropped() > 0) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
         true

@@ -10,7 +10,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{Emit, Emits, HandlerId, LaneId, MessageId};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::deferred::{Deferred, DeferredQueue, Onward};
-use crate::hive::dispatch::effects::{Effects, RouteContext};
+use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::ordered_release;
 use crate::hive::dispatch::payloads::Payloads;
@@ -385,7 +385,7 @@ pub(crate) fn consume_held(
             handler,
             admitted,
             (Emits::default(), None),
-            Vec::new(),
+            HeldEffects::new(),
             cx,
         );
     }

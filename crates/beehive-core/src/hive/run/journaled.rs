@@ -9,7 +9,7 @@ use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::{self, Inputs, Unsaid};
 use crate::hive::bee::traffic::Peer;
-use crate::hive::consensus::journal::{AppId, Input, LaneId, Visited, Work};
+use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, Visited, Work};
 use crate::hive::consensus::log_client::Appended;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, RouteContext};
@@ -219,7 +219,7 @@ pub(crate) struct Steps<'a, A> {
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
-    (delivery, inputs): (Delivery<A>, Vec<Input>),
+    (delivery, inputs): (Delivery<A>, InputRuns),
     steps: &mut Steps<A>,
     turn: &mut Turn,
 ) {
@@ -330,7 +330,8 @@ pub(crate) fn record<A: App>(
             pending.is_logged = true;
             let (entry, inputs, unsaid) =
                 (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
-            pending.push(pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end })
+            let executed = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
+            pending.push(executed, turn.local(app.index))
         }
         // the log client has refused the append, because one of the bee's uncommitted entries was refused.
         // The thread that processed that refusal changed the client's version under the lock that `append`
@@ -352,7 +353,7 @@ pub(crate) fn record<A: App>(
 fn read<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
-    (delivery, inputs, unsaid): (Delivery<A>, Vec<Input>, Unsaid),
+    (delivery, inputs, unsaid): (Delivery<A>, InputRuns, Unsaid),
     mut effects: Effects,
     turn: &mut Turn,
 ) {

@@ -20,7 +20,7 @@ use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
-    AppId, Emit, Emits, HandlerId, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
+    AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::blocked::{Blocked, Owners};
@@ -471,7 +471,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let is_numbered = sweep.is_some() && pending.link().bees_move();
     let (cells, inputs) = match sweep {
         Some(sweep) if is_numbered => pending.take_note_of_visits(sweep, &delivery.cells),
-        _ => (delivery.cells.clone(), Vec::new()),
+        _ => (delivery.cells.clone(), InputRuns::new()),
     };
 
     if is_numbered && cells.is_empty() && pending.is_settled() {
