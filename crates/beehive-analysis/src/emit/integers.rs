@@ -1,171 +1,122 @@
-//! Finds integers whose type the compiler can infer in the handler but not in its map.
+//! Finds integers of a map whose type may not follow from the map alone.
 //!
-//! The type of `let mut n = 0;` follows from how `n` is used. A map repeats only some of these uses. If it lacks the
-//! use that decides the type, the compiler assumes that `n` is an `i32`, or cannot infer the type at all where a
-//! method of `n` is called. This module reads both the handler and the map in the order in which the compiler infers
-//! types. If a type is undecided only in the map, it reports an error that asks the user to write the type.
+//! The type of `let mut n = 0;` follows from how `n` is used. A map repeats only some of these uses. Without the one
+//! that decides, the compiler takes `n` for an `i32`, or knows no type at all where a method of `n` is called. The code
+//! is read here in the order in which the compiler infers types. Where it is not certain that the compiler knows a
+//! type, this takes it for unknown; [`super::typed`] then makes it known.
 
+use super::integer_types::{Class, Type, Types};
 use crate::diagnostics::extent;
-use crate::syntax::{bound_by, pattern_name, peel};
-use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use crate::syntax::peel;
+use proc_macro2::Span;
 use std::collections::BTreeMap;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Error, Expr, Lit, Local, Pat, Stmt, Token, UnOp};
+use syn::{BinOp, Block, Expr, Lit, Local, Pat, Stmt, Token, UnOp};
 
 /// Largest value of `i32`, the type that the compiler assumes for an integer of unknown type.
 const FALLBACK_MAX: u128 = i32::MAX as u128;
 
-/// Returns an error for an integer whose type is known in the body of a handler but not in its map.
-pub(crate) fn undetermined(map: &TokenStream, body: &Block) -> Vec<Error> {
-    // this always parses, because the map consists of code that was parsed before
-    compared(body, || syn::parse2(quote!({ #map })).ok())
-}
+/// Methods of an integer, of an option, or of an iterator whose results have a type of their own.
+const OF_OTHER_TYPE: &[&str] = &[
+    "all",
+    "any",
+    "contains",
+    "count",
+    "count_ones",
+    "count_zeros",
+    "ilog10",
+    "ilog2",
+    "is_empty",
+    "is_err",
+    "is_negative",
+    "is_none",
+    "is_ok",
+    "is_positive",
+    "is_power_of_two",
+    "is_some",
+    "join",
+    "leading_zeros",
+    "len",
+    "position",
+    "trailing_zeros",
+    "to_string",
+];
 
-/// Like [`undetermined`], for the map function of a helper.
-pub(crate) fn undetermined_in_helper(function: &TokenStream, body: &Block) -> Vec<Error> {
-    compared(body, || Some(*syn::parse2::<syn::ItemFn>(function.clone()).ok()?.block))
-}
+/// Functions that yield an empty collection or a default value, of a type that follows from what is done with it.
+const EMPTY: &[&str] = &["new", "with_capacity", "default"];
 
-fn compared(body: &Block, map: impl FnOnce() -> Option<Block>) -> Vec<Error> {
-    let handler = Integers::read(body);
-    if handler.locals == 0 {
-        return vec![];
-    }
-    let Some(map) = map() else { return vec![] };
-
-    let known = handler.undetermined();
-    let known: Vec<_> = known.iter().map(|u| extent(u.span)).collect();
-    let mut of_map = Integers::read(&map).undetermined().into_iter();
-    // report only the first one, because the others may be consequences of it
-    of_map.find(|u| !known.contains(&extent(u.span))).map(|u| u.error()).into_iter().collect()
-}
+/// Where a local is declared: the start and end of its name.
+pub(super) type Place = (usize, usize, usize, usize);
 
 /// A use of an integer for which its type matters.
 #[derive(Clone)]
-struct Use {
-    span: Span,
-    /// The local, if the used expression is just a local.
-    name: Option<String>,
-    /// The method that is called on the integer; `None` for an operator or a literal.
-    method: Option<String>,
-    class: Class,
+pub(super) struct Use {
+    pub span: Span,
+    /// The local, if the use is one of a local alone.
+    pub name: Option<String>,
+    /// The method that is called on it; `None` for an operator or a literal.
+    pub method: Option<String>,
+    pub class: Class,
     /// Whether the type has to be known before this point.
     at_once: bool,
 }
 
-impl Use {
-    fn error(&self) -> Error {
-        let name = self.name.as_ref().map_or("this integer".into(), |n| format!("`{n}`"));
-        let effect = match &self.method {
-            Some(method) => format!("and the map calls `.{method}()` on it"),
-            None => "and what the map computes from it depends on the type".into(),
-        };
-        let help = match &self.name {
-            Some(n) => format!("write it where `{n}` is declared: `let {n}: u64 = ..`"),
-            None => {
-                "write it where the integer is declared: `let n: u64 = ..`, or at the literal: `1u64`".into()
-            }
-        };
-        Error::new(
-            self.span,
-            format!("the type of {name} follows from code that the map leaves out, {effect}\nhelp: {help}"),
-        )
-    }
-}
-
-/// Identifies a class of integers that have the same type.
-type Class = usize;
-
-/// The part of an expression's type that matters here.
-#[derive(Clone, Copy, PartialEq)]
-enum Type {
-    /// Anything other than an integer of unknown type.
-    Known,
-    /// An integer whose type is not known yet.
-    Open(Class),
-    /// A container of such integers: an array, a range, an iterator or an option.
-    Many(Class),
-    /// The expression does not end.
-    Never,
-}
-
+/// What is known about the integers of a function after all of it was read.
 #[derive(Default)]
-struct Integers {
+pub(super) struct Integers {
     scopes: Vec<BTreeMap<String, Type>>,
-    /// For each class, a class that it was united with, or itself.
-    united: Vec<Class>,
-    known: Vec<bool>,
-    /// For each loop and labeled block around the current point, the type of the values that `break` gives
-    /// it.
+    types: Types,
+    /// The values of `break`, for each loop and labeled block around the current point.
     yields: Vec<(Option<String>, Type)>,
     uses: Vec<Use>,
-    /// Number of locals whose type was unknown where they were declared.
-    locals: usize,
+    /// Whether the type of what is passed to a method of something else is known from then on.
+    arguments_decide: bool,
+    /// The locals whose types may be unknown where they are declared.
+    locals: Vec<(Place, Class)>,
 }
 
 impl Integers {
-    fn read(body: &Block) -> Integers {
-        let mut found = Integers::default();
+    /// Reads a body in which all uses that decide types are there.
+    pub(super) fn of_handler(body: &Block) -> Integers {
+        Integers::read(body, true)
+    }
+
+    /// Reads the body of a map. It does not take for certain that what is passed to a method has a known type.
+    pub(super) fn of_map(body: &Block) -> Integers {
+        Integers::read(body, false)
+    }
+
+    fn read(body: &Block, arguments_decide: bool) -> Integers {
+        let mut found = Integers { arguments_decide, ..Integers::default() };
         found.block(body);
         found
     }
 
-    fn undetermined(&self) -> Vec<Use> {
-        self.uses.iter().filter(|u| u.at_once || !self.known[self.class(u.class)]).cloned().collect()
+    /// Checks whether the type of any local may be unknown where it is declared.
+    pub(super) fn any(&self) -> bool {
+        !self.locals.is_empty()
     }
 
-    fn open(&mut self) -> Class {
-        self.united.push(self.united.len());
-        self.known.push(false);
-        self.united.len() - 1
+    /// Returns the uses before which the compiler may not know the type of the integer.
+    pub(super) fn undetermined(&self) -> Vec<&Use> {
+        self.uses.iter().filter(|u| u.at_once || !self.types.is_known(u.class)).collect()
     }
 
-    fn class(&self, mut class: Class) -> Class {
-        while self.united[class] != class {
-            class = self.united[class];
-        }
-        class
-    }
-
-    fn settled(&self, of: Type) -> Type {
-        match of {
-            Type::Open(c) | Type::Many(c) if self.known[self.class(c)] => Type::Known,
-            other => other,
-        }
-    }
-
-    fn determine(&mut self, of: Type) {
-        if let Type::Open(c) | Type::Many(c) = of {
-            let class = self.class(c);
-            self.known[class] = true;
-        }
-    }
-
-    /// Records that two expressions have the same type, and returns that type.
-    fn unite(&mut self, a: Type, b: Type) -> Type {
-        let before = a;
-        match (self.settled(a), self.settled(b)) {
-            (Type::Never, other) | (other, Type::Never) => other,
-            (Type::Open(a), Type::Open(b)) | (Type::Many(a), Type::Many(b)) => {
-                let a_is_many = matches!(self.settled(before), Type::Many(_));
-                let (a, b) = (self.class(a), self.class(b));
-                self.united[a] = b;
-                if a_is_many { Type::Many(b) } else { Type::Open(b) }
-            }
-            (a, b) => {
-                self.determine(a);
-                self.determine(b);
-                Type::Known
-            }
-        }
+    /// Returns the locals of the same type as the integers in these uses.
+    pub(super) fn locals_of(&self, uses: &[&Use]) -> Vec<Place> {
+        let wanted: Vec<Class> = uses.iter().map(|u| self.types.class(u.class)).collect();
+        self.locals
+            .iter()
+            .filter(|(_, c)| wanted.contains(&self.types.class(*c)))
+            .map(|(place, _)| *place)
+            .collect()
     }
 
     fn uses(&mut self, e: &Expr, span: Span, method: Option<String>, of: Type) {
-        if let Type::Open(class) = self.settled(of) {
+        if let Type::Open(class) = self.types.settled(of) {
             let name = match peel(e) {
                 Expr::Path(p) => p.path.get_ident().map(ToString::to_string),
                 _ => None,
@@ -176,26 +127,51 @@ impl Integers {
     }
 
     fn bind(&mut self, p: &Pat, of: Type) {
-        let of = self.settled(of);
+        let of = self.types.settled(of);
         match (p, of) {
             (Pat::Type(t), _) => {
-                self.determine(of);
+                self.types.determine(of);
                 self.bind(&t.pat, Type::Known)
             }
             (Pat::Paren(t), _) => self.bind(&t.pat, of),
             (Pat::Reference(t), _) => self.bind(&t.pat, of),
-            (Pat::Ident(i), _) if i.subpat.is_none() => {
-                self.locals += usize::from(matches!(of, Type::Open(_)));
+            (Pat::Ident(i), _) => {
+                if let Type::Open(class) | Type::Many(class) = of {
+                    self.locals.push((extent(i.ident.span()), class))
+                }
                 if let Some(scope) = self.scopes.last_mut() {
                     scope.insert(i.ident.to_string(), of);
                 }
-            }
-            _ => {
-                self.determine(of);
-                if let Some(scope) = self.scopes.last_mut() {
-                    scope.extend(bound_by(p).into_iter().map(|name| (name, Type::Known)));
+                if let Some((_, inner)) = &i.subpat {
+                    self.bind(inner, of)
                 }
             }
+            (Pat::Or(t), _) => t.cases.iter().for_each(|p| self.bind(p, of)),
+            (Pat::Tuple(t), Type::Parts(parts)) => {
+                let parts = self.types.tuples[parts].clone().into_iter();
+                let all = parts.chain(std::iter::repeat(Type::Known));
+                t.elems.iter().zip(all).for_each(|(p, of)| self.bind(p, of))
+            }
+            // an iterator over pairs, such as `enumerate`
+            (Pat::Tuple(t), Type::Open(_)) => t.elems.iter().for_each(|p| self.bind(p, of)),
+            (Pat::Tuple(t), _) => t.elems.iter().for_each(|p| self.bind(p, Type::Known)),
+            (Pat::TupleStruct(t), _) => {
+                let item = self.types.item(of);
+                t.elems.iter().for_each(|p| self.bind(p, item))
+            }
+            (Pat::Slice(t), _) => {
+                let item = self.types.item(of);
+                t.elems.iter().for_each(|p| match p {
+                    Pat::Ident(i) if i.subpat.is_some() => self.bind(p, of),
+                    p => self.bind(p, item),
+                })
+            }
+            (Pat::Struct(t), _) => t.fields.iter().for_each(|f| self.bind(&f.pat, Type::Known)),
+            (Pat::Guard(t), _) => {
+                self.bind(&t.pat, of);
+                self.of(&t.guard);
+            }
+            _ => {}
         }
     }
 
@@ -230,29 +206,16 @@ impl Integers {
 
     fn local(&mut self, l: &Local) {
         let Some(init) = &l.init else {
-            let of = Type::Open(self.open());
-            if pattern_name(&l.pat).is_some() && !matches!(l.pat, Pat::Type(_)) {
-                // the value may have any type; the type is open only if an integer is assigned
-                self.bind(&l.pat, of);
-            } else {
-                self.bind(&l.pat, Type::Known);
-            }
-            return;
+            // it may be of any type; only an assigned integer leaves that open
+            let of = Type::Open(self.types.open());
+            return self.bind(&l.pat, of);
         };
 
-        match (&l.pat, peel(&init.expr)) {
-            (Pat::Tuple(ps), Expr::Tuple(es)) if ps.elems.len() == es.elems.len() => {
-                let all: Vec<Type> = es.elems.iter().map(|e| self.of(e)).collect();
-                ps.elems.iter().zip(all).for_each(|(p, of)| self.bind(p, of));
-            }
-            _ => {
-                let of = self.of(&init.expr);
-                if let Some((_, diverge)) = &init.diverge {
-                    self.of(diverge);
-                }
-                self.bind(&l.pat, of)
-            }
+        let of = self.of(&init.expr);
+        if let Some((_, diverge)) = &init.diverge {
+            self.of(diverge);
         }
+        self.bind(&l.pat, of)
     }
 
     fn given(&mut self, label: Option<&syn::Lifetime>, of: Type) {
@@ -260,7 +223,7 @@ impl Integers {
         let at = self.yields.iter().rposition(|y| label.is_none() || y.0 == label);
         if let Some(at) = at {
             let before = self.yields[at].1;
-            self.yields[at].1 = self.unite(before, of)
+            self.yields[at].1 = self.types.unite(before, of)
         }
     }
 
@@ -270,26 +233,23 @@ impl Integers {
         self.yields.push((label.map(|l| l.name.ident.to_string()), Type::Never));
         let of = run(self);
         let given = self.yields.pop().map_or(Type::Never, |y| y.1);
-        self.unite(of, given)
+        self.types.unite(of, given)
     }
 
     fn all<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) -> Type {
         let mut all = Type::Never;
         for e in es {
             let of = self.of(e);
-            all = self.unite(all, of);
+            all = self.types.unite(all, of);
         }
-        match all {
-            Type::Open(c) => Type::Many(c),
-            _ => Type::Known,
-        }
+        self.types.many(all)
     }
 
     /// Determines the types of arguments that are passed to a place whose type is known.
     fn passed<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
         for e in es {
             let of = self.of(e);
-            self.determine(of);
+            self.types.determine(of);
         }
     }
 
@@ -307,7 +267,7 @@ impl Integers {
                 if matches!(op, BinOp::Mul(_) | BinOp::MulAssign(_)) {
                     self.uses(&b.left, span, None, left);
                 }
-                let of = self.unite(left, right);
+                let of = self.types.unite(left, right);
                 let compares = matches!(
                     op,
                     BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_)
@@ -317,42 +277,118 @@ impl Integers {
         }
     }
 
-    /// Returns the type of the result of a method that is called on an expression of type `of`.
+    /// Returns the type of what a closure returns, given the types of its parameters.
+    fn closure(&mut self, c: &syn::ExprClosure, of: &[Type]) -> Type {
+        let of = of.iter().copied().chain(std::iter::repeat(Type::Known));
+        self.scoped(|this| {
+            c.inputs.iter().zip(of).for_each(|(p, of)| this.bind(p, of));
+            this.of(&c.body)
+        })
+    }
+
+    /// Returns the type of what a method of an expression of type `of` returns.
     fn of_method(&mut self, c: &syn::ExprMethodCall, method: &str, of: Type) -> Type {
-        let inferred = c.turbofish.is_none() && !matches!(of, Type::Open(_) | Type::Many(_));
+        let inferred = c.turbofish.is_none();
+        let item = match of {
+            Type::Open(_) => of,
+            of => self.types.item(of),
+        };
+        let (mut given, mut runs) = (vec![], false);
+        for a in &c.args {
+            given.push(match (peel(a), given.first()) {
+                (Expr::Closure(f), Some(first)) if matches!(method, "fold" | "rfold" | "try_fold") => {
+                    let first: Type = *first;
+                    let body = self.closure(f, &[first, item]);
+                    self.types.unite(first, body)
+                }
+                (Expr::Closure(f), _) => {
+                    runs = true;
+                    self.closure(f, &[item, item])
+                }
+                (e, _) => self.of(e),
+            })
+        }
+        let last = given.last().copied().unwrap_or(Type::Known);
+        if self.arguments_decide
+            && of == Type::Known
+            && !runs
+            && !matches!(method, "fold" | "map_or" | "then_some")
+        {
+            given.iter().for_each(|of| self.types.determine(*of))
+        }
+
         match (of, method) {
-            (_, "parse") if inferred => Type::Many(self.open()),
-            (_, "sum" | "product") if inferred => Type::Open(self.open()),
+            (_, name) if OF_OTHER_TYPE.contains(&name) => Type::Known,
+            (Type::Known, "parse") if inferred => Type::Many(self.types.open()),
+            (_, "sum" | "product") if inferred => Type::Open(self.types.open()),
+            (_, "fold" | "rfold") => last,
             // the argument has the type of the receiver
             (
                 Type::Open(_),
                 "cmp" | "partial_cmp" | "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "max" | "min",
-            ) if c.args.len() == 1 => {
-                let other = c.args.first().map_or(Type::Known, |a| self.of(a));
-                let both = self.unite(of, other);
+            ) if given.len() == 1 => {
+                let both = self.types.unite(of, last);
                 if matches!(method, "max" | "min") { both } else { Type::Known }
             }
-            (Type::Many(class), "unwrap_or") => {
-                let default = self.all(&c.args);
-                match self.unite(Type::Many(class), default) {
-                    Type::Many(class) => Type::Open(class),
+            (Type::Open(_), "to_owned" | "clone") => of,
+            (Type::Open(c), name) if name.starts_with("checked_") => Type::Many(c),
+            (Type::Many(_) | Type::Lazy(_), "unwrap_or" | "unwrap_or_else") => self.types.unite(item, last),
+            (Type::Many(_) | Type::Lazy(_), "unwrap" | "expect" | "unwrap_or_default") => item,
+            (Type::Many(_), "push" | "push_back" | "push_front" | "insert" | "fill" | "resize") => {
+                self.types.unite(item, last);
+                Type::Known
+            }
+            (Type::Many(_), "extend" | "append" | "extend_from_slice") => {
+                let added = self.types.item(last);
+                self.types.unite(item, added);
+                Type::Known
+            }
+            (_, "map_or" | "map_or_else") => match given[..] {
+                [default, body] => self.types.unite(default, body),
+                _ => Type::Known,
+            },
+            (_, "map" | "and_then" | "filter_map" | "flat_map" | "map_while" | "then" | "scan") if runs => {
+                match last {
+                    Type::Open(c) | Type::Many(c) | Type::Lazy(c) => Type::Lazy(c),
                     _ => Type::Known,
                 }
             }
-            (Type::Many(class), "unwrap" | "expect" | "unwrap_or_default") => {
-                self.passed(&c.args);
-                Type::Open(class)
+            (Type::Known, "then_some") => self.types.many(last),
+            (Type::Known | Type::Never | Type::Parts(_), _) => Type::Known,
+            (Type::Many(c) | Type::Lazy(c), _) if runs => Type::Lazy(c),
+            (of, _) => of,
+        }
+    }
+
+    fn of_call(&mut self, c: &syn::ExprCall) -> Type {
+        let of: Vec<Type> = c.args.iter().map(|a| self.of(a)).collect();
+        let Expr::Path(p) = peel(&c.func) else {
+            of.into_iter().for_each(|of| self.types.determine(of));
+            return Type::Known;
+        };
+
+        let names: Vec<String> = p.path.segments.iter().map(|s| s.ident.to_string()).collect();
+        let first = names.first().map_or("", String::as_str);
+        let last = names.last().map_or("", String::as_str);
+        let typed = p.path.segments.iter().any(|s| !s.arguments.is_none());
+        match last {
+            "Some" | "Ok" if names.len() == 1 => {
+                let of = of.first().copied().unwrap_or(Type::Known);
+                self.types.many(of)
             }
-            (
-                Type::Many(_),
-                "iter" | "into_iter" | "copied" | "cloned" | "rev" | "skip" | "take" | "step_by" | "ok"
-                | "filter" | "min" | "max" | "first" | "last" | "next",
-            ) => {
-                self.passed(&c.args);
-                of
+            "max" | "min" if first != "Self" && of.len() == 2 => self.types.unite(of[0], of[1]),
+            "identity" | "take" | "black_box" if of.len() == 1 => of[0],
+            "replace" if of.len() == 2 => self.types.unite(of[0], of[1]),
+            "swap" if of.len() == 2 => {
+                self.types.unite(of[0], of[1]);
+                Type::Known
+            }
+            "drop" | "from" => Type::Known,
+            name if EMPTY.contains(&name) && names.len() > 1 && !typed && first != "Self" => {
+                Type::Many(self.types.open())
             }
             _ => {
-                self.passed(&c.args);
+                of.into_iter().for_each(|of| self.types.determine(of));
                 Type::Known
             }
         }
@@ -369,7 +405,7 @@ impl Integers {
             "assert_eq" | "assert_ne" => {
                 let of: Vec<Type> = list.iter().take(2).map(|e| self.of(e)).collect();
                 if let [a, b] = of[..] {
-                    self.unite(a, b);
+                    self.types.unite(a, b);
                 }
                 Type::Known
             }
@@ -385,14 +421,14 @@ impl Integers {
     /// Returns what is known about the type of an expression after all code before it.
     fn of(&mut self, e: &Expr) -> Type {
         let of = self.found(e);
-        self.settled(of)
+        self.types.settled(of)
     }
 
     fn found(&mut self, e: &Expr) -> Type {
         match e {
             Expr::Lit(l) => match &l.lit {
                 Lit::Int(i) if i.suffix().is_empty() => {
-                    let of = Type::Open(self.open());
+                    let of = Type::Open(self.types.open());
                     if i.base10_parse::<u128>().is_ok_and(|n| n > FALLBACK_MAX) {
                         self.uses(e, i.span(), None, of)
                     }
@@ -418,7 +454,7 @@ impl Integers {
             Expr::Binary(b) => self.binary(b),
             Expr::Assign(a) => {
                 let (left, right) = (self.of(&a.left), self.of(&a.right));
-                self.unite(left, right);
+                self.types.unite(left, right);
                 Type::Known
             }
             Expr::Cast(c) => {
@@ -428,13 +464,22 @@ impl Integers {
             Expr::Array(a) => self.all(&a.elems),
             Expr::Repeat(r) => {
                 let length = self.of(&r.len);
-                self.determine(length);
+                self.types.determine(length);
                 self.all([&*r.expr])
             }
             Expr::Range(r) => self.all(r.start.as_deref().into_iter().chain(r.end.as_deref())),
             Expr::Tuple(t) => {
-                self.passed(&t.elems);
-                Type::Known
+                let parts = t.elems.iter().map(|e| self.of(e)).collect();
+                self.types.tuple(parts)
+            }
+            Expr::Field(f) => {
+                let of = self.of(&f.base);
+                match (of, &f.member) {
+                    (Type::Parts(parts), syn::Member::Unnamed(i)) => {
+                        self.types.tuples[parts].get(i.index as usize).copied().unwrap_or(Type::Known)
+                    }
+                    _ => Type::Known,
+                }
             }
             Expr::Struct(s) => {
                 self.passed(s.fields.iter().map(|f| &f.expr));
@@ -443,11 +488,8 @@ impl Integers {
             Expr::Index(i) => {
                 let of = self.of(&i.expr);
                 let index = self.of(&i.index);
-                self.determine(index);
-                match of {
-                    Type::Many(c) => Type::Open(c),
-                    _ => Type::Known,
-                }
+                self.types.determine(index);
+                self.types.item(of)
             }
             Expr::MethodCall(c) => {
                 let of = self.of(&c.receiver);
@@ -455,21 +497,14 @@ impl Integers {
                 self.uses(&c.receiver, c.method.span(), Some(method.clone()), of);
                 self.of_method(c, &method, of)
             }
-            Expr::Try(t) => match self.of(&t.expr) {
-                Type::Many(c) => Type::Open(c),
-                _ => Type::Known,
-            },
-            Expr::Call(c) => {
-                self.of(&c.func);
-                self.passed(&c.args);
-                Type::Known
+            Expr::Try(t) => {
+                let of = self.of(&t.expr);
+                self.types.item(of)
             }
+            Expr::Call(c) => self.of_call(c),
             Expr::Macro(m) => self.of_macro(&m.mac),
             Expr::Closure(c) => {
-                self.scoped(|this| {
-                    c.inputs.iter().for_each(|p| this.bind(p, Type::Known));
-                    this.of(&c.body)
-                });
+                self.closure(c, &[]);
                 Type::Known
             }
             Expr::Block(b) if b.label.is_some() => {
@@ -487,32 +522,23 @@ impl Integers {
                 let then = this.block(&i.then_branch);
                 let Some((_, otherwise)) = &i.else_branch else { return Type::Known };
                 let otherwise = this.of(otherwise);
-                this.unite(then, otherwise)
+                this.types.unite(then, otherwise)
             }),
             Expr::Match(m) => {
                 let of = self.of(&m.expr);
                 let mut all = Type::Never;
                 for a in &m.arms {
                     let arm = self.scoped(|this| {
-                        // a literal in a pattern does not decide a type
-                        match &a.pat {
-                            Pat::Ident(_) => this.bind(&a.pat, of),
-                            p => this.bind(p, Type::Known),
-                        }
-                        if let Pat::Guard(g) = &a.pat {
-                            this.of(&g.guard);
-                        }
+                        this.bind(&a.pat, of);
                         this.of(&a.body)
                     });
-                    all = self.unite(all, arm);
+                    all = self.types.unite(all, arm);
                 }
                 all
             }
             Expr::ForLoop(f) => {
-                let of = match self.of(&f.expr) {
-                    Type::Many(c) => Type::Open(c),
-                    _ => Type::Known,
-                };
+                let of = self.of(&f.expr);
+                let of = self.types.item(of);
                 self.yielding(f.label.as_ref(), |this| {
                     this.scoped(|this| {
                         this.bind(&f.pat, of);

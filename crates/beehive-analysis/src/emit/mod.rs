@@ -3,11 +3,13 @@
 
 pub(crate) mod effects;
 pub(crate) mod helper;
-pub(crate) mod integers;
+mod integer_types;
+mod integers;
 pub(crate) mod leave;
 pub(crate) mod needed;
 pub(crate) mod panics;
 pub(crate) mod print;
+pub(crate) mod typed;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};

@@ -9,7 +9,7 @@ mod signature;
 
 use crate::attempts;
 use crate::diagnostics::Diagnostics;
-use crate::emit::{effects, integers, needed, print};
+use crate::emit::{effects, needed, print, typed};
 use crate::faults::Faults;
 use crate::missing::Missing;
 use crate::node::FunctionMap;
@@ -271,9 +271,11 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         whole.extend(summary_of(&map).whole.iter().cloned());
         if let Some(item) = unit.versions(&map.name).get(map.version) {
             let printed = crate::emit::helper::helper_function(&map, item);
-            if map.errors.is_empty() {
-                diagnostics.extend(integers::undetermined_in_helper(&printed, &item.block));
-            }
+            let (printed, untyped) = match map.errors.is_empty() {
+                true => typed::typed_helper(printed, item),
+                false => (printed, None),
+            };
+            diagnostics.extend(untyped);
             helpers.extend(printed);
         }
     }
@@ -463,9 +465,11 @@ fn derive_map(
     let nodes = effects::remove_settled(map.nodes);
     let summary = summarize(&nodes, start);
     let printed = print::print(&nodes, &needed::needed(&nodes));
-    if !failed {
-        diagnostics.extend(integers::undetermined(&printed, &h.item.block));
+    if failed {
+        return (printed, summary);
     }
+    let (printed, untyped) = typed::typed(printed, h.item);
+    diagnostics.extend(untyped);
     (printed, summary)
 }
 

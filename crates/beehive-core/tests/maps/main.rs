@@ -13,6 +13,7 @@ mod flow;
 #[rustfmt::skip]
 mod generated;
 mod hidden_changes;
+mod integers;
 mod keys;
 mod lent;
 mod message;

@@ -390,6 +390,22 @@ pub(super) const DECLARED_BY_CHANGE: &[(Of, &str)] = &[
     (Of::Number, "let mut k = 1; for q in &m.items { k = k * 2 % 7; } let {v} = k ^ {n};"),
     (Of::Number, "let {v} = if m.flag { 3 } else { 4 };"),
     (Of::Number, "let mut {v} = 9; for k in [1, 2] { {v} ^= k; if k > {n} { {v} = 2; } }"),
+    // the map leaves out what decides their types
+    (Of::Number, "let q = if m.flag { 3 } else { 4 }; ctx.emit(Note(q)); let {v} = q.wrapping_add({n});"),
+    (
+        Of::Number,
+        "let q = m.text.trim().parse().unwrap_or(3); ctx.emit(Note(q)); let {v} = q.clamp(1, 4) ^ {n};",
+    ),
+    (Of::Number, "let both = [2, 3]; ctx.emit(Note(both[0])); let {v} = both[1].wrapping_mul({n});"),
+    (
+        Of::Number,
+        "let mut q = 0; for _ in &m.items { q += 1; } ctx.emit(Note(q)); let {v} = q.rotate_left(1) ^ {n};",
+    ),
+    (Of::Number, "let (q, r) = (1, 2); ctx.emit(Note(q ^ r)); let {v} = q.max(r).pow(2) ^ {n};"),
+    (
+        Of::Number,
+        "let q = Some(3); let r = self.e.get(&2).copied() == q; let {v} = q.map_or({n}, |q| q.pow(2));",
+    ),
     (Of::List, "let mut {v} = vec![]; for q in &m.items { if *q > {n} { {v}.push(*q); } }"),
     (
         Of::List,
