@@ -39,6 +39,22 @@ pub enum Fault {
     HashOrderIsFixed,
     /// Does not apply what is learned late in a loop to the code before it.
     LateFactsIgnored,
+    /// Does not treat what a function returns as a view of what was lent to it.
+    ReturnedViewsIgnored,
+    /// Does not see the change that the initial value of a local makes to another local.
+    ResultsHideChanges,
+    /// Takes what `pure!` contains for something that changes nothing.
+    PromisesHideChanges,
+    /// Knows the hash maps and hash sets only that the type of a local shows.
+    HiddenHashesIgnored,
+    /// Takes statics for data of the message.
+    GlobalsAreData,
+    /// Takes a macro with the name of one that logs for that one.
+    GuessedMacrosOnlyLog,
+    /// Takes it that no method panics.
+    MethodsCannotPanic,
+    /// Accepts loops that only state ends.
+    EndlessLoopsAreAllowed,
 }
 
 impl Fault {
@@ -62,6 +78,14 @@ impl Fault {
             OtherVersionsIgnored,
             HashOrderIsFixed,
             LateFactsIgnored,
+            ReturnedViewsIgnored,
+            ResultsHideChanges,
+            PromisesHideChanges,
+            HiddenHashesIgnored,
+            GlobalsAreData,
+            GuessedMacrosOnlyLog,
+            MethodsCannotPanic,
+            EndlessLoopsAreAllowed,
         ];
         all.into_iter().find(|fault| format!("{fault:?}") == name)
     }

@@ -207,26 +207,87 @@ pub(crate) fn discards(e: &Expr) -> bool {
     }
 }
 
-/// Checks whether an iteration over this expression may never end by itself.
-pub(crate) fn is_endless(e: &Expr) -> bool {
+/// Checks whether iterating over this never ends by itself. With `perhaps`, an iterator whose own code decides where it
+/// ends counts as one.
+pub(crate) fn is_endless(e: &Expr, perhaps: bool) -> bool {
     match peel(e) {
         Expr::Range(r) => r.end.is_none(),
         Expr::MethodCall(c) => match c.method.to_string().as_str() {
             "take" => false,
-            "zip" => is_endless(&c.receiver) && c.args.iter().all(is_endless),
+            "take_while" | "map_while" | "scan" => perhaps && is_endless(&c.receiver, perhaps),
+            "zip" => is_endless(&c.receiver, perhaps) && c.args.iter().all(|a| is_endless(a, perhaps)),
             "cycle" => true,
-            "chain" | "flat_map" => is_endless(&c.receiver) || c.args.iter().any(is_endless),
-            _ => is_endless(&c.receiver),
+            "chain" | "flat_map" => {
+                is_endless(&c.receiver, perhaps) || c.args.iter().any(|a| is_endless(a, perhaps))
+            }
+            _ => is_endless(&c.receiver, perhaps),
         },
         Expr::Call(c) => match peel(&c.func) {
-            Expr::Path(p) => {
-                matches!(last_name(&p.path).as_str(), "repeat" | "repeat_with" | "successors" | "from_fn")
-            }
+            Expr::Path(p) => match last_name(&p.path).as_str() {
+                "repeat" | "repeat_with" => true,
+                "successors" | "from_fn" => perhaps,
+                _ => false,
+            },
             _ => false,
         },
-        Expr::Reference(r) => is_endless(&r.expr),
+        Expr::Reference(r) => is_endless(&r.expr, perhaps),
         _ => false,
     }
+}
+
+/// Checks whether an expression leaves neither the function nor a loop or a block around it. It may not contain a macro,
+/// because that may.
+pub(crate) fn stays(e: &Expr) -> bool {
+    #[derive(Default)]
+    struct Jumps {
+        labels: Vec<String>,
+        loops: usize,
+        leaves: bool,
+    }
+
+    impl Jumps {
+        fn jump(&mut self, label: Option<&syn::Lifetime>) {
+            self.leaves |= match label {
+                Some(label) => !self.labels.contains(&label.ident.to_string()),
+                None => self.loops == 0,
+            }
+        }
+
+        fn inside(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
+            let depth = self.labels.len();
+            self.labels.extend(label.map(|l| l.name.ident.to_string()));
+            self.loops += usize::from(is_loop);
+            visit(self);
+            self.loops -= usize::from(is_loop);
+            self.labels.truncate(depth);
+        }
+    }
+
+    impl<'ast> Visit<'ast> for Jumps {
+        fn visit_expr(&mut self, e: &'ast Expr) {
+            match e {
+                Expr::Try(_) | Expr::Return(_) | Expr::Macro(_) => self.leaves = true,
+                Expr::Break(b) => {
+                    self.jump(b.label.as_ref());
+                    visit::visit_expr(self, e)
+                }
+                Expr::Continue(c) => self.jump(c.label.as_ref()),
+                Expr::Loop(l) => self.inside(l.label.as_ref(), true, |this| visit::visit_expr(this, e)),
+                Expr::While(l) => self.inside(l.label.as_ref(), true, |this| visit::visit_expr(this, e)),
+                Expr::ForLoop(l) => self.inside(l.label.as_ref(), true, |this| visit::visit_expr(this, e)),
+                Expr::Block(b) => self.inside(b.label.as_ref(), false, |this| visit::visit_expr(this, e)),
+                _ => visit::visit_expr(self, e),
+            }
+        }
+        fn visit_stmt_macro(&mut self, _: &'ast syn::StmtMacro) {
+            self.leaves = true;
+        }
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+
+    let mut jumps = Jumps::default();
+    jumps.visit_expr(e);
+    !jumps.leaves
 }
 
 /// Returns the name that a pattern binds if the pattern consists of just that name.

@@ -11,6 +11,7 @@ use crate::faults::{Fault, Faults};
 use crate::node::FunctionMap;
 use crate::pass::Pass;
 use crate::pass::arguments::Arguments;
+use crate::pass::hashes::Hidden;
 use crate::syntax::find_name;
 use crate::value::{Site, Sources, Taint, Variables};
 use proc_macro2::Span;
@@ -74,6 +75,8 @@ pub(crate) struct Once {
     pub mentioned: OnceCell<Vec<String>>,
     /// Attributes in the body that decide whether a part of it is compiled.
     pub conditional: OnceCell<Vec<Span>>,
+    /// Where it may have hash maps and hash sets that no local shows.
+    pub hidden: OnceCell<Hidden>,
 }
 
 /// Syntax that the block does not contain as such: parsed macro arguments, and closure bodies that are

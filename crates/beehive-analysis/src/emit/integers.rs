@@ -361,7 +361,18 @@ impl Integers {
     }
 
     fn of_call(&mut self, c: &syn::ExprCall) -> Type {
-        let of: Vec<Type> = c.args.iter().map(|a| self.of(a)).collect();
+        // a closure may take what the arguments before it hold: `successors(Some(n), |q| q.checked_sub(1))`
+        let mut of: Vec<Type> = vec![];
+        for a in &c.args {
+            let before = of.iter().rev().find_map(|of| match of {
+                Type::Open(c) | Type::Many(c) | Type::Lazy(c) => Some(Type::Open(*c)),
+                _ => None,
+            });
+            of.push(match (peel(a), before) {
+                (Expr::Closure(f), Some(item)) => self.closure(f, &[item, item]),
+                (a, _) => self.of(a),
+            })
+        }
         let Expr::Path(p) = peel(&c.func) else {
             of.into_iter().for_each(|of| self.types.determine(of));
             return Type::Known;

@@ -68,7 +68,7 @@ impl Pass<'_, '_> {
                 value.taint.get_or_insert(Taint::new(Why::Method(method.clone()), c.method.span()));
             }
 
-            value.panics |= !cannot_panic(&method);
+            value.panics |= !cannot_panic(&method) && !self.unit.faults.has(Fault::MethodsCannotPanic);
         }
 
         let filled = Value { unordered: value.unordered.clone(), ..Value::default() };
@@ -313,11 +313,17 @@ impl Pass<'_, '_> {
             },
         };
 
+        let hashed = p.path.segments.iter().any(|s| s.ident == "HashMap" || s.ident == "HashSet");
+        let makes = matches!(last.as_str(), "new" | "with_capacity" | "default" | "from" | "from_iter");
+        let pure = pure || hashed && makes && p.qself.is_none();
+        if hashed && makes && !self.unit.faults.has(Fault::HashOrderIsFixed) {
+            value.unordered.get_or_insert(Taint::new(Why::Unordered, c.func.span()));
+        }
+
         let handed = |a: &Expr| matches!(peel(a), Expr::Reference(_)) && self.reaches_global(a);
         let acts = !is_upper(&last_name(&p.path)) && c.args.iter().any(handed);
         if !pure || acts && self.trust == 0 {
             out.push(Node::Effect);
-            let hashed = p.path.segments.iter().any(|s| s.ident == "HashMap" || s.ident == "HashSet");
             let why = match hashed {
                 true => Why::Unordered,
                 false => Why::Call(plain_words(p.path.to_token_stream())),

@@ -171,6 +171,7 @@ impl Pass<'_, '_> {
             None => {
                 let mut value = self.lent(&f.expr, &mut head);
                 self.moves(&f.expr, &mut value);
+                self.visits_itself(&f.expr, &mut value);
                 Self::decide(&mut value);
                 value
             }
@@ -250,7 +251,7 @@ impl Pass<'_, '_> {
         let errors = self.errors.len();
         let (mut nodes, _) = self.block(body, true);
         self.leave();
-        if self.errors.len() == errors && is_endless(over) && (undecided || !self.may_end(&nodes)) {
+        if self.errors.len() == errors && self.never_ends(over, undecided, &nodes) {
             self.error(over, ONLY_STATE_ENDS)
         }
 
@@ -266,6 +267,15 @@ impl Pass<'_, '_> {
         let body = if undecided { vec![Node::Either(depth + 1, vec![nodes])] } else { nodes };
         let label = label.map(|l| l.to_token_stream());
         out.push(Node::For { label, pattern: pattern.to_token_stream(), iterator, words, value, body });
+    }
+
+    /// Checks whether the map of a loop may not end although the handler does, or neither of them ends.
+    fn never_ends(&self, over: &Expr, undecided: bool, body: &[Node]) -> bool {
+        match undecided {
+            true if self.unit.faults.has(Fault::EndlessLoopsAreAllowed) => false,
+            true => is_endless(over, true),
+            false => is_endless(over, false) && !self.may_end(body),
+        }
     }
 
     /// Analyzes `iterator.for_each(|x| body)` as a loop. Returns `false` if the call cannot be treated as

@@ -2,13 +2,16 @@
 
 use super::Pass;
 use super::scope::{Kind, Known};
+use crate::faults::Fault;
 use crate::known::{MacroKind, macro_kind, passes_on};
 use crate::node::Node;
-use crate::syntax::{find_name, last_name, names};
+use crate::syntax::{find_name, last_name, names, stays};
 use crate::value::{Taint, Value, Why};
 use proc_macro2::Span;
-use syn::Macro;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
+use syn::{Expr, Macro, Token};
 
 impl Pass<'_, '_> {
     pub(super) fn macro_call(&mut self, m: &Macro, out: &mut Vec<Node>, statement: bool) -> Value {
@@ -46,9 +49,12 @@ impl Pass<'_, '_> {
         match kind {
             MacroKind::Trust => {
                 self.trust += 1;
-                let value = self.all(arguments.expressions.iter(), out);
+                let mut value = self.all(arguments.expressions.iter(), out);
                 self.trust -= 1;
-                self.refuse_exits(&value, m);
+                if self.unit.faults.has(Fault::PromisesHideChanges) {
+                    value.changes.clear();
+                }
+                self.refuse_exits(&mut value, m);
                 value
             }
             MacroKind::Pure => self.pure_macro(arguments, m, out),
@@ -84,7 +90,7 @@ impl Pass<'_, '_> {
                 }
 
                 out.push(Node::Effect);
-                if kind == MacroKind::Guessed {
+                if kind == MacroKind::Guessed && !self.unit.faults.has(Fault::GuessedMacrosOnlyLog) {
                     self.distrust(m, &name, span);
                 }
                 if matches!(kind, MacroKind::MayExit | MacroKind::Guessed) {
@@ -219,7 +225,7 @@ impl Pass<'_, '_> {
 
         // `vec![0; n]` may be too large
         value.panics |= m.path.segments.last().is_some_and(|s| s.ident == "vec");
-        self.refuse_exits(&value, m);
+        self.refuse_exits(&mut value, m);
         value
     }
 
@@ -235,8 +241,12 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Refuses `?` inside a macro that the map may print.
-    fn refuse_exits(&mut self, value: &Value, m: &Macro) {
+    /// Refuses `?` inside a macro that the map may print. A jump that stays inside of the macro is none.
+    fn refuse_exits(&mut self, value: &mut Value, m: &Macro) {
+        let list = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(m.tokens.clone());
+        if value.exits && list.is_ok_and(|list| list.iter().all(stays)) {
+            (value.exits, value.jumps) = (false, false);
+        }
         if value.exits {
             self.error(
                 &m.path,

@@ -7,6 +7,7 @@ mod branches;
 mod calls;
 mod closures;
 mod expressions;
+pub(crate) mod hashes;
 mod keeping;
 mod loops;
 mod macros;
@@ -21,13 +22,14 @@ use crate::missing::Missing;
 use crate::node::{FunctionMap, Node};
 use crate::syntax::{is_context, names};
 use crate::unit::{Facts, Once, Unit};
-use crate::value::{Site, Sources, Taint, Value, Why};
+use crate::value::{Site, Sources, Taint, Value, VariableId, Why};
 use crate::words::placeholder;
 use access::KeyError;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
 use scope::{Alias, Kind, Known, Scopes};
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
@@ -98,6 +100,10 @@ pub(crate) struct Pass<'u, 'a> {
     uncloned_types: Vec<Ident>,
     /// Names of macros that the function itself declares or imports.
     own_macros: Vec<String>,
+    /// The locals below this number are the function's parameters.
+    parameters_end: usize,
+    /// Locals that are certainly no hash maps or hash sets.
+    ordered: BTreeSet<VariableId>,
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
@@ -132,6 +138,8 @@ impl<'u, 'a> Pass<'u, 'a> {
             own_types: vec![],
             uncloned_types: vec![],
             own_macros: vec![],
+            parameters_end: 0,
+            ordered: BTreeSet::new(),
         }
     }
 
@@ -163,6 +171,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             parameters.push(self.with_owner(owner, |pass| pass.bind_views(&typed.pat, views, &kind, false)));
         }
 
+        self.parameters_end = self.scopes.variables.len();
         let mut nodes = vec![];
         let statement = handler || item.sig.receiver().is_some();
 

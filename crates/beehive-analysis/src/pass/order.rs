@@ -42,7 +42,7 @@ impl Pass<'_, '_> {
         });
 
         if value.unordered.is_some() {
-            let order = match order(c) {
+            let order = match order(c, self.holds_hashed()) {
                 Order::Open if changes => Order::Decides,
                 Order::Open if c.method == "collect" && types.clone().any(is_ordered_set) => Order::Free,
                 order => order,
@@ -54,6 +54,7 @@ impl Pass<'_, '_> {
             }
         }
 
+        self.visits(c, value);
         if types.any(|t| self.is_unordered_type(t, c.method == "collect")) {
             value.unordered.get_or_insert(Taint::new(Why::Unordered, c.method.span()));
         }
@@ -93,6 +94,8 @@ impl Pass<'_, '_> {
         let Expr::Path(p) = peel(&c.receiver) else { return };
         let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) else { return };
 
+        // only a slice can be sorted
+        self.ordered.insert(id);
         let here = self.scopes.names.len();
         let v = &mut self.scopes.variables[id];
         if v.scope == here
@@ -159,15 +162,37 @@ pub(crate) const OPEN: &[&str] = &[
     "by_ref",
 ];
 
-fn order(c: &ExprMethodCall) -> Order {
+/// Says how the result of a method depends on the order of its receiver. `holds_hashed` says whether what a map holds
+/// for a key may have an unknown order itself.
+fn order(c: &ExprMethodCall, holds_hashed: bool) -> Order {
     let by_key = || matches!(c.args.first().map(peel), Some(Expr::Reference(_)));
     match c.method.to_string().as_str() {
         method if FREE.contains(&method) => Order::Free,
         "min" | "max" if c.args.is_empty() => Order::Free,
+        "get" | "get_mut" | "remove" | "take" if by_key() && holds_hashed => Order::Open,
         "get" | "get_mut" | "remove" | "take" if by_key() => Order::Free,
+        // the value for one key
+        "or_insert" | "or_insert_with" => match c.args.first() {
+            Some(a) if is_plain(a) => Order::Free,
+            _ => Order::Open,
+        },
         "insert" => Order::Free,
         method if OPEN.contains(&method) => Order::Open,
         _ => Order::Decides,
+    }
+}
+
+/// Checks for a value, or a function that makes one, that is visibly no hash map or hash set.
+pub(super) fn is_plain(e: &Expr) -> bool {
+    match peel(e) {
+        Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) => true,
+        Expr::Macro(m) => m.mac.path.is_ident("vec"),
+        Expr::Call(c) => is_plain(&c.func),
+        Expr::Path(p) => p.path.segments.iter().rev().nth(1).is_some_and(|s| {
+            let name = s.ident.to_string();
+            matches!(name.as_str(), "Vec" | "VecDeque" | "BTreeMap" | "BTreeSet" | "String")
+        }),
+        _ => false,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Pass;
 use super::closures::yields_values;
 use super::scope::{Kind, Known};
+use crate::faults::Fault;
 use crate::known::{MacroKind, macro_kind};
 use crate::node::{Node, is_pure, touches_state};
 use crate::syntax::{
@@ -433,6 +434,10 @@ impl Pass<'_, '_> {
             return;
         }
 
+        if self.unit.faults.has(Fault::ResultsHideChanges) {
+            value.changes.clear();
+        }
+
         let alias = match pattern {
             Pat::Ident(i) if i.mutability.is_none() => self.alias(initial, &value),
             _ => None,
@@ -462,7 +467,9 @@ impl Pass<'_, '_> {
         }
         let printed = declared.to_token_stream();
 
-        if matches!(pattern, Pat::Wild(_)) && discards(initial) {
+        // in a function that has no state, a change of a local is its only effect
+        let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
+        if matches!(pattern, Pat::Wild(_)) && discards(initial) && !within {
             out.push(Node::Effect);
         }
 

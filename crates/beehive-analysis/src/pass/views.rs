@@ -140,6 +140,9 @@ impl Pass<'_, '_> {
                 drains || returns_mutable_view(&method) || passes_on && self.holds(&c.receiver)
             }
             Expr::Call(c) => {
+                if let Some(place) = taken_from(c) {
+                    return self.holds(place);
+                }
                 let name = match peel(&c.func) {
                     Expr::Path(p) => last_name(&p.path),
                     Expr::Closure(closure) => return !yields_values(closure),
@@ -255,7 +258,7 @@ impl Pass<'_, '_> {
             Expr::Path(p) => {
                 // a local that is moved is not a view into itself; a local that is a view stays one
                 let id = p.path.get_ident().and_then(|i| self.find(i));
-                if id.is_none() && names_global(&p.path) {
+                if id.is_none() && names_global(&p.path) && !self.unit.faults.has(Fault::GlobalsAreData) {
                     out.insert(GLOBAL);
                 }
                 out.extend(
@@ -277,10 +280,14 @@ impl Pass<'_, '_> {
             // nothing changes through a shared borrow, except by interior mutability
             Expr::Reference(r) => return self.copied(self.views_of(&r.expr, false), false),
             Expr::MethodCall(c) => return self.result_views(c),
-            Expr::Call(c) => {
-                c.args.iter().for_each(|a| out.extend(self.views(a)));
-                self.call_views(c, &mut out);
-            }
+            Expr::Call(c) => match taken_from(c) {
+                Some(place) => return self.views_of(place, false),
+                None if self.unit.faults.has(Fault::ReturnedViewsIgnored) => {}
+                None => {
+                    c.args.iter().for_each(|a| out.extend(self.views(a)));
+                    self.call_views(c, &mut out);
+                }
+            },
             Expr::Tuple(t) => t.elems.iter().for_each(|a| out.extend(self.views_of(a, in_place))),
             Expr::Array(t) => t.elems.iter().for_each(|a| out.extend(self.views(a))),
             Expr::Repeat(r) => out.extend(self.views(&r.expr)),
@@ -579,5 +586,24 @@ fn holds_references(ty: &Type) -> bool {
         let mut mentioned = vec![];
         names(ty.to_token_stream(), &mut mentioned);
         mentioned.iter().any(|name| name.ends_with("Mut") || name == "Drain")
+    }
+}
+
+/// Returns the local, or the part of one, whose old value a call returns: `mem::take(&mut local)`,
+/// `mem::replace(&mut local, new)`. What it returns cannot borrow from the local.
+fn taken_from(c: &syn::ExprCall) -> Option<&Expr> {
+    let Expr::Path(p) = peel(&c.func) else { return None };
+    let mut names = p.path.segments.iter().rev().map(|s| s.ident.to_string());
+    let takes =
+        matches!(names.next().as_deref(), Some("take" | "replace")) && names.next().as_deref() == Some("mem");
+    match c.args.first().map(peel) {
+        Some(Expr::Reference(r)) if takes && p.qself.is_none() => {
+            let mut place = peel(&r.expr);
+            while let Expr::Field(f) = place {
+                place = peel(&f.base);
+            }
+            matches!(place, Expr::Path(_)).then_some(&*r.expr)
+        }
+        _ => None,
     }
 }

@@ -245,3 +245,54 @@ fn a_value_that_changes_is_another_key_in_a_helper_too() {
         "d[a] with e[b]"
     );
 }
+
+#[test]
+fn a_closure_may_drop_the_result_of_a_change() {
+    for change in [
+        "let _ = v.pop();",
+        "let _last = v.pop();",
+        "v.pop();",
+        "let _ = std::mem::take(&mut v);",
+        "let _ = v.remove(0);",
+    ] {
+        let body = format!(
+            "let mut v = m.items.clone(); let mut change = || {{ {change} }}; change(); for k in v {{ self.d.put(k, 1); }}"
+        );
+        assert!(map(&body).contains("change();"), "{body}");
+    }
+}
+
+#[test]
+fn a_loop_whose_own_code_decides_where_it_ends_is_followed() {
+    for body in [
+        "std::iter::successors(Some(m.a), |k| k.checked_sub(2)).for_each(|k| { self.d.put(k, 1); });",
+        "for k in std::iter::successors(Some(m.a), |k| k.checked_sub(2)) { self.d.put(k, 1); }",
+        "for k in (0..).take_while(|k| *k < m.a) { self.d.put(k, 1); }",
+        "let mut left = m.items.iter(); for k in std::iter::from_fn(|| left.next()) { self.d.put(*k, 1); }",
+        "for k in (1..).map_while(|k| m.a.checked_sub(k)) { self.d.put(k, 1); }",
+    ] {
+        assert!(found(body).starts_with("sharded: d["), "{body}\n{}", found(body));
+    }
+    for body in [
+        "for k in std::iter::successors(Some(m.a), |k| Some(k + 1)) { if !self.d.contains(&k) { break; } }",
+        "for k in (0..).take_while(|k| *k < m.a || m.flag) { if !self.d.contains(&k) { break; } }",
+    ] {
+        let found = errors(&handler(body));
+        assert!(found.len() == 1 && found[0].contains("only state ends this loop"), "{body}\n{found:?}");
+    }
+}
+
+#[test]
+fn a_jump_inside_of_a_macro_does_not_leave_it() {
+    for body in [
+        "for k in vec![(loop { break m.b }) % 9] { self.d.put(k, 1); }",
+        "let k = pure!(shard('k: { if m.flag { break 'k m.a; } m.b })); self.d.put(k, 1);",
+        "let k = format!(\"{}\", { let mut n = 0; while n < m.a { n += 1; if n > 3 { break; } } n }); self.d.put(k, 1);",
+        "for k in vec![{ let mut n = 0; for x in &m.items { if *x > 2 { continue; } n += 1; } n }] { self.d.put(k, 1); }",
+        "for k in vec!['a: { loop { if m.flag { break 'a m.a; } break; } m.b }] { self.d.put(k, 1); }",
+    ] {
+        assert!(found(body).starts_with("sharded: d["), "{body}\n{}", found(body));
+    }
+    let body = "for x in &m.items { let v = vec![if *x > 2 { break } else { *x }]; self.d.put(v[0], 1); }";
+    assert_eq!(errors(&handler(body)).len(), 1, "{body}");
+}

@@ -38,6 +38,7 @@ fn a_type_that_only_the_handler_knows_is_taken_from_a_copy_of_its_body() {
         "let n = m.items.iter().map(|_| 3).max().unwrap_or(0); self.e.put(m.a, n); self.d.put(n.pow(2), 1);",
         "let n = [1, 2].iter().copied().fold(0, |p, q| p + q); self.e.put(m.a, n); self.d.put(n.pow(2), 1);",
         "let Some(n) = [1, 2].into_iter().max() else { return }; self.e.put(m.a, n); self.d.put(n.pow(2), 1);",
+        "let n = 3; self.e.put(m.a, n); std::iter::successors(Some(n), |k| k.checked_sub(2)).for_each(|k| { self.d.put(k, 1); });",
         // helpers
         "let n = 1; self.sub(n); self.d.put(n.pow(2), 1); } fn sub(&mut self, a: u64) { self.e.put(2, a);",
         "self.sub(m.a); } fn sub(&mut self, a: u64) { let mut n = 0; for _ in 0..a % 3 { n += 1; } self.e.put(a, n); self.d.put(n.min(5), 1);",

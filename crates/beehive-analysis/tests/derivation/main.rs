@@ -9,6 +9,7 @@ mod cost;
 mod counted;
 mod fan_out;
 mod hash_order;
+mod hidden_hashes;
 mod integers;
 mod kept_items;
 mod lent;

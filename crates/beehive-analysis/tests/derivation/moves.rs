@@ -259,3 +259,31 @@ fn what_cannot_be_cloned_is_no_key_after_a_branch_has_moved_it() {
         assert!(!map(body).contains("Clone::clone"), "{body}\n{}", map(body));
     }
 }
+
+#[test]
+fn what_mem_take_and_mem_replace_return_is_no_view() {
+    for taken in [
+        "let mut own = m.items.clone(); let q = std::mem::take(&mut own);",
+        "let mut own = m.items.clone(); let q = std::mem::replace(&mut own, vec![]);",
+        "let mut own = (m.items.clone(), 1); let q = std::mem::take(&mut own.0);",
+        "let mut own = Some(m.items.clone()); let q = core::mem::replace(&mut own, None).unwrap_or_default();",
+        "let mut own = m.items.clone(); own.sort(); let q = { std::mem::take(&mut own) };",
+    ] {
+        let body = format!(
+            "{taken} if self.e.contains(&m.b) {{ let w = q; self.d.put(w.len(), 1); }} else {{ let w = (q, 1); self.e.put(w.0.len(), 1); }}"
+        );
+        assert!(map(&body).contains("letw=::core::clone::Clone::clone(&q)"), "{body}\n{}", map(&body));
+    }
+}
+
+#[test]
+fn what_is_taken_out_of_a_local_that_holds_a_view_is_one() {
+    for body in [
+        "let mut n = m.a; let mut slot = Some(&mut n); if let Some(r) = std::mem::take(&mut slot) { *r ^= 1; } self.d.put(n, 1);",
+        "let mut n = m.a; let mut slot = (Some(&mut n), 1); if let Some(r) = std::mem::replace(&mut slot.0, None) { *r ^= 1; } self.d.put(n, 1);",
+        "let mut n = m.a; let mut all = vec![&mut n]; let r = &mut all; for q in std::mem::take(&mut *r) { *q ^= 1; } self.d.put(n, 1);",
+    ] {
+        let map = map(body);
+        assert!(map.contains("^=1"), "{body}\n{map}");
+    }
+}

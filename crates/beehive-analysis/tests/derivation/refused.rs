@@ -89,7 +89,7 @@ fn bodies_are_refused_for_their_reason() {
         ("let s: u64 = SEQ.fetch_add(1, Ordering::Relaxed); self.d.get(&s);", not_msg),
         ("self.d.get(&hash(m));", not_msg),
         ("self.d.get(&my_key!(m));", not_msg),
-        ("let h = HashSet::new(); self.d.get(&h.len());", not_msg),
+        ("let h = HashSet::from([m.a, m.b]); self.d.get(&h.iter().next());", not_msg),
         // `self` escapes
         ("foo(self);", "`self` leaves the handler"),
         ("let t = self; t.d.get(&m.a);", "`self` leaves the handler"),

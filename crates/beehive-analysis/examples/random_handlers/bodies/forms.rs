@@ -548,7 +548,9 @@ pub(super) const MOVES: &[&str] = &[
     "let mut own = {v}.len() as u64; let r = &mut own; *r ^= 1; let q = Some(*r); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.map_or(2, |q| q ^ 1)); }",
     "let mut own = vec![{v}]; let r = &mut own; let q = r.pop(); if self.e.contains(&m.b) { self.touch{i}(q.map_or(1, |q| q.len() as u64)); } else { self.touch{i}(q.unwrap_or_default().len() as u64 + 2); }",
     "let mut own = [{v}]; let q = own.iter_mut().map(|q| q.len() as u64).max(); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.unwrap_or(2) + 1); }",
-    // moves of a `&mut`, or of a value that holds one
+    "let mut own = {v}; let q = std::mem::take(&mut own); if self.e.contains(&m.b) { let moved = q; self.touch{i}(moved.len() as u64); } else { let other = (q, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
+    "let mut own = Some({v}); let q = std::mem::replace(&mut own, None); if self.e.contains(&m.b) { let moved = q; self.touch{i}(moved.map_or(1, |q| q.len() as u64)); } else { self.touch{i}(q.map_or(2, |q| q.len() as u64)); }",
+    // a `&mut`, or what holds one
     "let mut own = {v}; let r = &mut own; if self.e.contains(&m.b) { let moved = r; self.touch{i}(moved.len() as u64); } else { let other = (r, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
     "let mut own = {v}; let r: &mut {T} = &mut own; match r { moved if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } other => { self.touch{i}(other.len() as u64 + 1); } }",
     "let mut own = {v}; let ref mut r = own; if self.e.contains(&m.b) { let moved = Some(r); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } else { let other = r; self.touch{i}(other.len() as u64 + 1); }",

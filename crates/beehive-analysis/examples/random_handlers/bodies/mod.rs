@@ -6,10 +6,14 @@
 //! bodies, a key also depends on state. The analysis may refuse these, but must not derive a wrong map. Some
 //! bodies do not compile, because the writer knows little about borrows. They are discarded later.
 
+mod class_forms;
+pub(crate) mod classes;
 mod forms;
+pub(crate) mod report;
 pub(crate) mod run;
 
 use crate::mistakes::{AROUND, MISTAKES};
+use classes::Class;
 use forms::{
     ACCESSES, ALL, BINDINGS, CHANGES, CONDITIONS, DECLARED_BY_CHANGE, LEAVES, MATCHES, MOVES, Of,
     UNDERIVABLE, VALUES, VIEWS,
@@ -55,11 +59,13 @@ pub(crate) struct Bodies {
     derivable: bool,
     /// Whether keys may depend on state.
     bold: bool,
+    class: Class,
 }
 
 /// A handler, and the forms that it consists of.
 pub(crate) struct Body {
     pub(crate) text: String,
+    pub(crate) class: Class,
     /// The forms of statements and values in it.
     pub(crate) forms: Vec<&'static str>,
     /// Whether a person could write its map.
@@ -71,7 +77,13 @@ pub(crate) struct Body {
 impl Body {
     /// Returns the handler `g<n>` with this body.
     pub(crate) fn of(n: usize, body: &str) -> Body {
-        Body { text: with_helpers(n, body), forms: vec![], derivable: true, mistaken: None }
+        Body {
+            text: with_helpers(n, body),
+            class: Class::Ordinary,
+            forms: vec![],
+            derivable: true,
+            mistaken: None,
+        }
     }
 }
 
@@ -87,23 +99,24 @@ impl Bodies {
             used: vec![],
             derivable: true,
             bold: false,
+            class: Class::Ordinary,
         }
     }
 
-    /// Returns a handler `g<n>` of the message `M<n>`, with the helpers that it calls.
-    pub(crate) fn handler(&mut self, n: usize) -> Body {
+    fn start(&mut self, class: Class) {
         self.locals.clear();
         self.used.clear();
         self.names = 0;
         self.derivable = true;
         self.bold = self.one_in(3);
-        let statements = 3 + self.below(5);
-        let mut statements: Vec<String> = (0..statements).map(|_| self.statement(2)).collect();
-        // these cells depend on the values that the statements have left in the locals
-        statements.extend([self.access(), self.access()]);
+        self.class = class;
+    }
+
+    fn finished(&mut self, n: usize, statements: Vec<String>) -> Body {
         let text = with_helpers(n, &statements.concat());
         let mistaken = self.derivable.then(|| self.mistaken(n, statements));
-        Body { text, forms: std::mem::take(&mut self.used), derivable: self.derivable, mistaken }
+        let forms = std::mem::take(&mut self.used);
+        Body { text, class: self.class, forms, derivable: self.derivable, mistaken }
     }
 
     /// Inserts a mistake into a handler.
@@ -119,7 +132,7 @@ impl Bodies {
 
     /// Returns one handler for each form, whose keys depend on the value that the form computes or changes.
     pub(crate) fn of_each_form(&mut self) -> Vec<Body> {
-        let mut bodies: Vec<(&'static str, String)> = vec![];
+        let mut bodies: Vec<(Class, &'static str, String)> = vec![];
         let key = |of: Of, name: &str| {
             format!("let key = {}; self.d.put(key, 1);", forms::summary(of).replace("{v}", name))
         };
@@ -129,7 +142,7 @@ impl Bodies {
         };
 
         for (of, form) in VALUES {
-            bodies.push((form, format!("let v = {form}; {}", key(*of, "v"))));
+            bodies.push((Class::Ordinary, form, format!("let v = {form}; {}", key(*of, "v"))));
         }
         // an expression that only reads a local does not make it unknown, even under a condition on state
         for (_, form) in VALUES {
@@ -140,12 +153,20 @@ impl Bodies {
                 read = read.replace(of.placeholder(), &name);
                 keys += &key(*of, &name);
             }
-            bodies.push((form, format!("{declared}if self.e.contains(&m.a) {{ let _ = {read}; }} {keys}")));
+            bodies.push((
+                Class::Ordinary,
+                form,
+                format!("{declared}if self.e.contains(&m.a) {{ let _ = {read}; }} {keys}"),
+            ));
         }
         for (of, form) in CHANGES {
             let (v, w) = (fresh(self, *of, "v"), fresh(self, *of, "w"));
             let form_here = form.replace("{v}", "v").replace("{w}", "w");
-            bodies.push((form, format!("{v}{w}{form_here} {}{}", key(*of, "v"), key(*of, "w"))));
+            bodies.push((
+                Class::Ordinary,
+                form,
+                format!("{v}{w}{form_here} {}{}", key(*of, "v"), key(*of, "w")),
+            ));
         }
         for view in VIEWS {
             for of in ALL {
@@ -156,14 +177,22 @@ impl Bodies {
                 }
                 let text = view.replace("{C}", &change.replace("{v}", "(*r)")).replace("{T}", of.written());
                 let text = text.replace("{v}", "v").replace("{w}", "w");
-                bodies.push((view, format!("{v}{w}{text} {}{}", key(*of, "v"), key(*of, "w"))));
+                bodies.push((
+                    Class::HiddenChanges,
+                    view,
+                    format!("{v}{w}{text} {}{}", key(*of, "v"), key(*of, "w")),
+                ));
             }
         }
         for (of, form) in DECLARED_BY_CHANGE.iter().chain(LEAVES) {
-            bodies.push((form, format!("{} {}", form.replace("{v}", "v"), key(*of, "v"))));
+            bodies.push((Class::Ordinary, form, format!("{} {}", form.replace("{v}", "v"), key(*of, "v"))));
         }
         for (head, of) in BINDINGS {
-            bodies.push((head, format!("{} {{ {} }}", head.replace("{b}", "v"), key(*of, "v"))));
+            bodies.push((
+                Class::Ordinary,
+                head,
+                format!("{} {{ {} }}", head.replace("{b}", "v"), key(*of, "v")),
+            ));
         }
         for (head, arms) in MATCHES {
             let arms: String = arms
@@ -174,26 +203,30 @@ impl Bodies {
                 })
                 .collect();
             let rest = if head.starts_with("match {l}") { "_ => {}" } else { "" };
-            bodies.push((head, format!("{head} {{ {arms}{rest} }}")));
+            bodies.push((Class::Ordinary, head, format!("{head} {{ {arms}{rest} }}")));
         }
         for form in MOVES {
             let text = form.replace("{v}", "v").replace("{T}", Of::List.written());
-            bodies.push((form, format!("let v = m.items.clone(); {text}")));
+            bodies.push((Class::Ordinary, form, format!("let v = m.items.clone(); {text}")));
         }
         for form in CONDITIONS {
-            bodies
-                .push((form, format!("if {form} {{ self.d.put(m.a, 1); }} else {{ self.e.put(m.a, 1); }}")));
+            bodies.push((
+                Class::Ordinary,
+                form,
+                format!("if {form} {{ self.d.put(m.a, 1); }} else {{ self.e.put(m.a, 1); }}"),
+            ));
         }
 
-        let mut written = vec![];
-        for (form, text) in bodies {
+        let mut written = self.of_each_class_form();
+        for (class, form, text) in bodies {
             let number = written.len() + 1;
             let text = with_helpers(number, &self.filled(&text, true, 0).0);
-            written.push(Body { text, forms: vec![form], derivable: true, mistaken: None });
+            written.push(Body { text, class, forms: vec![form], derivable: true, mistaken: None });
         }
         for form in UNDERIVABLE {
             let text = with_helpers(written.len() + 1, form);
-            written.push(Body { text, forms: vec![form], derivable: false, mistaken: None });
+            let class = Class::HiddenChanges;
+            written.push(Body { text, class, forms: vec![form], derivable: false, mistaken: None });
         }
         written
     }
@@ -357,7 +390,8 @@ impl Bodies {
         let changed = places[self.below(places.len())];
         let (name, of) = (self.locals[changed].name.clone(), self.locals[changed].of);
         let form = self.form(CHANGES, of);
-        let view = self.one_in(3).then(|| self.one_of(VIEWS));
+        let through_view = self.class == Class::HiddenChanges && self.one_in(2) || self.one_in(3);
+        let view = through_view.then(|| self.one_of(VIEWS));
         let also: Vec<usize> =
             places.into_iter().filter(|i| *i != changed && self.locals[*i].of == of).collect();
         let both = [Some(form), view].iter().flatten().filter(|f| f.contains("{w}")).count();
@@ -592,7 +626,7 @@ fn with_helpers(n: usize, body: &str) -> String {
 }
 
 /// Returns the helpers of a handler.
-fn helpers(n: usize) -> [String; 10] {
+fn helpers(n: usize) -> [String; 13] {
     [
         format!("fn mix{n}(x: u64, y: u64) -> u64 {{ if x > y {{ x ^ 1 }} else {{ y }} }}\n"),
         format!("fn bump{n}(v: &mut u64, x: u64) {{ *v ^= x; }}\n"),
@@ -607,5 +641,14 @@ fn helpers(n: usize) -> [String; 10] {
             "#[cfg(any())] fn either{n}(&mut self, x: u64) {{ self.d.put(x, 1); }} \
              #[cfg(not(any()))] fn either{n}(&mut self, x: u64) {{ self.e.put(x, 1); }}\n"
         ),
+        format!(
+            "#[cfg(not(any()))] fn which{n}(x: u64) -> u64 {{ x ^ 16 }} \
+             #[cfg(any())] fn which{n}(x: u64) -> u64 {{ x ^ 8 }}\n"
+        ),
+        format!(
+            "#[cfg(any())] fn fill{n}(v: &mut Vec<u64>, x: u64) {{ v.push(x); }} \
+             #[cfg(not(any()))] fn fill{n}(v: &mut Vec<u64>, x: u64) {{ v.push(x ^ 16); v.reverse(); }}\n"
+        ),
+        format!("fn first{n}<T: Copy, const N: usize>(v: [T; N]) -> Option<T> {{ v.first().copied() }}\n"),
     ]
 }

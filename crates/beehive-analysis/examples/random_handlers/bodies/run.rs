@@ -1,13 +1,15 @@
 //! Compiles and runs bodies and their maps on the stand-in runtime, with `rustc` alone.
 
 use super::Body;
+use super::classes::Class;
+use super::report::Report;
 use beehive_analysis::{Faults, derivation, faulty_derivation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-const RUNTIME: &str = include_str!("stand_in.rs");
+const RUNTIME: &str = concat!(include_str!("stand_in.rs"), include_str!("surroundings.rs"));
 
 /// Number of random messages for each handler.
 const RUNS: u32 = 100;
@@ -15,6 +17,7 @@ const RUNS: u32 = 100;
 /// A body that the analysis accepted.
 pub(crate) struct Accepted {
     pub(crate) number: usize,
+    pub(crate) class: Class,
     pub(crate) text: String,
     map: String,
     helpers: String,
@@ -24,14 +27,8 @@ pub(crate) struct Accepted {
 #[derive(Default)]
 pub(crate) struct Judged {
     pub(crate) accepted: Vec<Accepted>,
-    /// The refused bodies, with the error.
-    pub(crate) refused: Vec<(String, String)>,
-    /// Number of bodies with one mistake.
-    pub(crate) mistaken: usize,
-    /// The bodies with one mistake for which the analysis did not report exactly one error.
-    pub(crate) miscounted: Vec<String>,
-    /// For each form, the number of bodies that contain it, and the number of refused ones among these.
-    pub(crate) forms: BTreeMap<&'static str, (usize, usize)>,
+    /// The bodies that should not have been refused, with the error.
+    pub(crate) refused: Vec<(Class, String, String)>,
 }
 
 /// Keeps the bodies that compile unchanged, without a map.
@@ -53,7 +50,11 @@ pub(crate) fn that_compile(bodies: Vec<(usize, Body)>) -> Result<Vec<(usize, Bod
 }
 
 /// Derives the maps of bodies, by an analysis with these faults.
-pub(crate) fn judge(bodies: Vec<(usize, Body)>, faults: Faults) -> Result<Judged, String> {
+pub(crate) fn judge(
+    bodies: Vec<(usize, Body)>,
+    faults: Faults,
+    report: &mut Report,
+) -> Result<Judged, String> {
     let mut judged = Judged::default();
     for (number, body) in bodies {
         let source =
@@ -61,26 +62,35 @@ pub(crate) fn judge(bodies: Vec<(usize, Body)>, faults: Faults) -> Result<Judged
         let derived = faulty_derivation(Default::default(), source, faults)
             .map_err(|e| format!("{e}: {}", body.text))?;
         let refused = derived.errors.first().map(ToString::to_string);
+        let counts = report.classes.entry(body.class).or_default();
+        counts.bodies += 1;
+        counts.derivable += usize::from(body.derivable);
+        counts.refused += usize::from(refused.is_some());
         if refused.is_some() && !body.derivable {
             continue;
         }
+        counts.wrongly_refused += usize::from(refused.is_some());
         for form in body.forms.iter().collect::<BTreeSet<_>>() {
-            let counts = judged.forms.entry(form).or_default();
-            counts.0 += 1;
-            counts.1 += refused.is_some() as usize;
+            let of_form = report.forms.entry(form).or_default();
+            of_form.0 += 1;
+            of_form.1 += usize::from(refused.is_some());
         }
 
         if let Some(text) = body.mistaken.filter(|_| refused.is_none()) {
-            judged.mistaken += 1;
-            judged.miscounted.extend(miscounted(&text)?);
+            counts.mistaken += 1;
+            if let Some(wrong) = miscounted(&text)? {
+                counts.miscounted += 1;
+                report.wrong.push(wrong)
+            }
         }
 
         match refused {
-            Some(error) => judged.refused.push((error, body.text)),
+            Some(error) => judged.refused.push((body.class, error, body.text)),
             None => {
                 let map = derived.handlers.first().map(|h| h.map.to_string()).unwrap_or_default();
                 let helpers = derived.helpers.to_string();
-                judged.accepted.push(Accepted { number, text: body.text, map, helpers })
+                let (class, text) = (body.class, body.text);
+                judged.accepted.push(Accepted { number, class, text, map, helpers })
             }
         }
     }
@@ -96,13 +106,35 @@ pub(crate) fn miscounted(text: &str) -> Result<Option<String>, String> {
         .then(|| format!("{} errors for one mistake: {text}{}", errors.len(), errors.join("\n"))))
 }
 
-/// Runs handlers together with their maps. Returns descriptions of the failures.
-pub(crate) fn run(accepted: &[Accepted]) -> Result<Vec<String>, String> {
+/// Runs handlers beside their maps. Those whose maps do not compile are reported and left out.
+pub(crate) fn run(mut accepted: Vec<Accepted>, report: &mut Report) -> Result<(), String> {
+    loop {
+        let (program, lines) = with_maps(&accepted);
+        let (errors, binary) = compile("maps", &program, &["-Copt-level=0", "-Cdebuginfo=0"])?;
+        if errors.is_empty() {
+            return report.ran(&output(binary)?, &accepted);
+        }
+
+        let mut broken = BTreeSet::new();
+        for (line, error) in errors {
+            let number = lines.get(&line).copied();
+            let body = accepted.iter().find(|a| Some(a.number) == number).ok_or(error.as_str())?;
+            report.wrong.push(format!("{error}\n{}", body.text));
+            if broken.insert(body.number) {
+                let code = error.split(['[', ']']).nth(1).unwrap_or("?").to_string();
+                *report.of(body).rustc.entry(code).or_default() += 1;
+            }
+        }
+        accepted.retain(|a| !broken.contains(&a.number));
+    }
+}
+
+fn with_maps(accepted: &[Accepted]) -> (String, BTreeMap<usize, usize>) {
     let mut program = RUNTIME.to_string();
     let mut line = program.lines().count();
     let mut lines = BTreeMap::new();
     let mut checks = String::new();
-    for Accepted { number, text, map, helpers } in accepted {
+    for Accepted { number, text, map, helpers, .. } in accepted {
         let here = |text: &str| text.replace(":: beehive :: __private ::", "crate ::");
         let (map, helpers) = (here(map), here(helpers));
         let _ = write!(
@@ -121,16 +153,12 @@ pub(crate) fn run(accepted: &[Accepted]) -> Result<Vec<String>, String> {
         "fn main() {{ std::panic::set_hook(Box::new(|_| {{}})); let mut tally = [0; 4];\n{checks}\
          println!(\"runs {{}}, exact {{}}, handler panicked {{}}, unsound {{}}\", tally[0], tally[1], tally[2], tally[3]); }}\n"
     );
-    let (errors, binary) = compile("maps", &program, &["-Copt-level=0", "-Cdebuginfo=0"])?;
-    if !errors.is_empty() {
-        let text_of = |l: &usize| accepted.iter().find(|a| lines.get(l) == Some(&a.number)).map(|a| &a.text);
-        let wrong = errors.iter().map(|(l, e)| format!("{e}\n{}", text_of(l).map_or("", |t| t.as_str())));
-        return Ok(wrong.collect());
-    }
+    (program, lines)
+}
 
+fn output(binary: PathBuf) -> Result<String, String> {
     let output = Command::new(binary).output().map_err(|e| e.to_string())?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(printed.lines().map(str::to_string).collect())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Returns a body without the attributes that only a macro understands.

@@ -3,10 +3,12 @@
 // runtime.
 
 #![allow(warnings)]
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub type Error = String;
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
@@ -24,6 +26,17 @@ mod tracing {
     pub(crate) use trace;
 }
 
+/// What handlers have done outside of their state, which a map must not do.
+fn effects() -> (u64, usize, u64) {
+    let sent = SENT.lock().map_or_else(|e| e.into_inner().len(), |all| all.len());
+    (COUNT.load(Ordering::Relaxed) + NUMBERS.0.load(Ordering::Relaxed), sent, LAST.with(Cell::get))
+}
+
+macro_rules! pure {
+    ($e:expr) => {
+        $e
+    };
+}
 #[derive(Clone, Debug)]
 pub enum Kind {
     A(u64),
@@ -51,6 +64,9 @@ pub struct M<const N: u32> {
     pub inner: Inner,
     pub text: String,
 }
+
+/// Number of steps after which a map ends with an error.
+const STEPS_MAX: u64 = 100_000;
 
 type Cells = BTreeSet<(&'static str, u64)>;
 
@@ -95,7 +111,7 @@ impl Mapper {
     pub fn effect(&mut self) {}
     pub fn step(&mut self) {
         self.steps += 1;
-        assert!(self.steps < 1_000_000, "too many steps");
+        assert!(self.steps < STEPS_MAX, "too many steps");
     }
     pub fn branch(&mut self, part: impl FnOnce(&mut Mapper)) {
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| part(self)));
@@ -212,6 +228,7 @@ fn check<const N: u32>(
     runs: u64,
     tally: &mut [u64; 4],
 ) {
+    let mut panicked = false;
     for seed in 1..=runs {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let message = chance.message::<N>();
@@ -219,14 +236,30 @@ fn check<const N: u32>(
         let caught = |run: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_ok();
         let handled = caught(&mut || drop(handle(&mut app, &message, &mut Ctx)));
         let mut mapper = Mapper::default();
+        let before = effects();
         let mapped = caught(&mut || map(&message, &mut mapper));
         let touched = app.touched();
+        if effects() != before {
+            tally[3] += 1;
+            println!("UNSOUND g{N} seed {seed}: its map has a side effect; {message:?}");
+            return;
+        }
         let missed: Vec<_> = touched.difference(&mapper.cells).collect();
         tally[0] += 1;
         tally[1] += (touched.len() == mapper.cells.len()) as u64;
         tally[2] += !handled as u64;
 
-        if handled && (!missed.is_empty() || !mapped) {
+        if handled && mapper.steps >= STEPS_MAX {
+            tally[3] += 1;
+            println!("UNSOUND g{N} seed {seed}: its map does not end; {message:?}");
+            return;
+        }
+        if !handled && !panicked {
+            panicked = true;
+            println!("PANICKED g{N}");
+        }
+        // as on the real runtime, a map that panics names the cells before that point
+        if handled && !missed.is_empty() {
             tally[3] += 1;
             let panicked = if mapped { "" } else { ", its map panics" };
             println!("UNSOUND g{N} seed {seed}: misses {missed:?}{panicked}; {message:?}");

@@ -1,0 +1,44 @@
+//! Hash maps and hash sets that no local's own type shows: what is computed from their order is refused, and what does
+//! not depend on it is not.
+
+use crate::{errors, handler};
+
+const SAYS: &str = "the order of a hash map or a hash set";
+
+fn says(body: &str) -> Vec<String> {
+    errors(&handler(body))
+}
+
+#[test]
+fn the_order_of_a_hidden_collection_decides_no_key() {
+    for body in [
+        "let mut h: HashMap<u64, HashSet<u64>> = Default::default(); h.entry(m.a).or_default().extend(m.v.iter().copied()); if let Some(k) = h.get(&m.a).and_then(|s| s.iter().next()) { self.d.put(*k, 1); }",
+        "let mut h = HashMap::new(); h.insert(m.a, m.v.iter().copied().collect::<HashSet<u64>>()); if let Some(s) = h.remove(&m.a) { for k in s.into_iter().take(1) { self.d.put(k, 1); } }",
+        "let mut h: BTreeMap<u64, HashSet<u64>> = BTreeMap::new(); h.insert(m.a, m.v.iter().copied().collect()); if let Some(s) = h.get(&m.a) { for k in s.iter().take(1) { self.d.put(*k, 1); } }",
+        "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; if let Some(k) = own.all.iter().next() { self.d.put(*k, 1); }",
+        "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; let mut v = vec![]; for k in own.all { v.push(k); } self.d.put(v[0], 1);",
+        "type Own = HashSet<u64>; let own: Own = m.v.iter().copied().collect(); if let Some(k) = own.iter().next() { self.d.put(*k, 1); }",
+        "let s = <HashSet<u64> as FromIterator<u64>>::from_iter(m.v.iter().copied()); if let Some(k) = s.iter().next() { self.d.put(*k, 1); }",
+        "let mut s = HashSet::new(); s.insert(m.a); s.insert(m.b); if let Some(k) = s.iter().next() { self.d.put(*k, 1); }",
+        "let s = HashSet::from([m.a, m.b]); for k in s.iter().take(1) { self.d.put(*k, 1); }",
+    ] {
+        let found = says(body);
+        assert!(found.len() == 1 && found[0].contains(SAYS), "{body}\n{found:?}");
+    }
+}
+
+#[test]
+fn what_does_not_depend_on_the_order_is_a_key() {
+    for body in [
+        "let mut seen = HashSet::new(); let v: Vec<u64> = m.v.iter().copied().filter(|k| seen.insert(*k)).collect(); for k in v { self.d.put(k, 1); }",
+        "let mut n = HashMap::new(); for k in &m.v { *n.entry(*k).or_insert(0u64) += 1; } self.d.put(n.get(&m.a).copied().unwrap_or(0), 1);",
+        "let mut n = HashMap::new(); for k in &m.v { n.entry(*k).or_insert_with(Vec::new).push(m.a); } self.d.put(n.get(&m.a).map_or(0, |v| v.len() as u64), 1);",
+        "let mut s = HashSet::new(); s.insert(m.a); s.remove(&m.b); self.d.put(s.len() as u64, 1);",
+        "let mut n: HashMap<u64, u64> = HashMap::with_capacity(2); n.insert(m.a, m.b); if let Some(k) = n.get(&m.a) { self.d.put(*k, 1); }",
+        "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; for k in m.v.iter() { self.d.put(*k, own.all.len() as u64); }",
+        "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; let mut v: Vec<u64> = own.all.into_iter().collect(); v.sort(); for k in v { self.d.put(k, 1); }",
+    ] {
+        let found = says(body);
+        assert!(found.is_empty(), "{body}\n{found:?}");
+    }
+}
