@@ -116,6 +116,70 @@ pub(crate) fn seeded() -> Vec<Seeded> {
                 "let mut n = 0; for q in &m.items { n += 1; self.e.put(n, 1); if self.d.contains(q) { n += 20; } }",
             ],
         },
+        Seeded {
+            app: "ReturnedViewsIgnored",
+            faults: Faults::only(Fault::ReturnedViewsIgnored),
+            bodies: &[
+                "let mut v = vec![m.b, m.a]; let r = std::convert::identity(&mut v); r.sort(); self.d.put(v[0], 1);",
+                "let mut n = m.a; let r = Self::own(&mut n); *r ^= 16; self.d.put(n, 1); } fn own<T>(r: &mut T) -> &mut T { r",
+            ],
+        },
+        Seeded {
+            app: "ResultsHideChanges",
+            faults: Faults::only(Fault::ResultsHideChanges),
+            bodies: &[
+                "let mut q = m.opt; let _old = q.take(); if q.is_none() { self.d.put(m.a, 1); }",
+                "let mut v = m.items.clone(); let _last = v.pop(); if v.is_empty() { self.d.put(m.a, 1); }",
+            ],
+        },
+        Seeded {
+            app: "PromisesHideChanges",
+            faults: Faults::only(Fault::PromisesHideChanges),
+            bodies: &[
+                "let mut v = m.items.clone(); pure!(v.reverse()); if let Some(k) = v.first() { self.d.put(*k, 1); }",
+                "let mut v = [m.b, m.a]; pure!(v.swap(0, 1)); self.d.put(v[0], 1);",
+            ],
+        },
+        Seeded {
+            app: "HiddenHashesIgnored",
+            faults: Faults::only(Fault::HiddenHashesIgnored),
+            bodies: &[
+                "struct Own { all: std::collections::HashSet<u64> } let own = Own { all: m.items.iter().copied().collect() }; if let Some(k) = own.all.iter().next() { self.d.put(*k, 1); }",
+                "let mut all: std::collections::HashMap<u64, std::collections::HashSet<u64>> = Default::default(); all.insert(m.a, m.items.iter().copied().collect()); if let Some(k) = all.get(&m.a).and_then(|s| s.iter().next()) { self.d.put(*k, 1); }",
+            ],
+        },
+        Seeded {
+            app: "GlobalsAreData",
+            faults: Faults::only(Fault::GlobalsAreData),
+            bodies: &[
+                "let k = NUMBERS.number(); self.d.put(k, 1);",
+                "let numbers = &NUMBERS; let k = numbers.number() ^ m.a; self.d.put(k, 1);",
+            ],
+        },
+        Seeded {
+            app: "GuessedMacrosOnlyLog",
+            faults: Faults::only(Fault::GuessedMacrosOnlyLog),
+            bodies: &[
+                "let mut k = m.a; debug!(\"{}\", k); self.d.put(k, 1);",
+                "let mut k = m.a; if m.flag { debug!(\"{}\", k); } self.e.put(k, 1);",
+            ],
+        },
+        Seeded {
+            app: "MethodsCannotPanic",
+            faults: Faults::only(Fault::MethodsCannotPanic),
+            bodies: &[
+                "if self.d.contains(&m.a) { self.e.put(m.opt.unwrap(), 1); } self.e.put(m.b, 1);",
+                "if self.d.contains(&m.a) { self.e.put(m.name.parse::<u64>().expect(\"a number\"), 1); } self.d.put(m.b, 1);",
+            ],
+        },
+        Seeded {
+            app: "EndlessLoopsAreAllowed",
+            faults: Faults::only(Fault::EndlessLoopsAreAllowed),
+            bodies: &[
+                "for k in 2u64.. { if self.d.contains(&k) { continue; } self.d.put(k, 1); break; }",
+                "for k in std::iter::successors(Some(m.a), |k| Some(k + 1)) { if !self.e.contains(&k) { self.e.put(k, 1); break; } }",
+            ],
+        },
     ]
 }
 
@@ -138,8 +202,12 @@ pub(crate) fn module() -> Result<String, String> {
     let mut out = String::from(
         "//! Written by `cargo run -p beehive-analysis --example random_handlers -- faults`: maps from an analysis with bugs.\n\n\
          #![allow(warnings, clippy::all)]\n\
-         use crate::message::{Load, M};\nuse beehive::{App, Ctx, Dict, Mapper};\n\
+         use crate::message::{Load, M};\nuse beehive::{App, Ctx, Dict, Mapper, pure};\n\
          use std::sync::atomic::{AtomicU64, Ordering};\n\nstatic COUNT: AtomicU64 = AtomicU64::new(0);\n\n\
+         pub(crate) struct Numbers(AtomicU64);\nimpl Numbers { fn number(&self) -> u64 { self.0.fetch_add(1, Ordering::Relaxed) } }\n\
+         static NUMBERS: Numbers = Numbers(AtomicU64::new(0));\n\n\
+         /// Looks like a macro that logs, and changes its argument.\n\
+         macro_rules! debug { ($($text:literal,)? $x:ident) => { $x ^= 16 }; }\n\n\
          fn note(_: Option<&u64>) {}\n",
     );
 

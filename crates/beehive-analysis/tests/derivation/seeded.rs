@@ -18,7 +18,7 @@ fn broken(source: &str, faults: Faults) -> Derivation {
 #[test]
 fn every_seeded_bug_changes_every_one_of_its_maps() {
     let all = faults::seeded();
-    assert_eq!(all.len(), 15);
+    assert_eq!(all.len(), 23);
     for s in all {
         for body in s.bodies {
             let source = faults::block(&s, &[*body]);

@@ -4,7 +4,8 @@
 use crate::message::{Load, M};
 use crate::oracle::{Chance, misses};
 use crate::seeded;
-use beehive::{Handlers, Handles};
+use beehive::testing::maps::describe;
+use beehive::{Handlers, Handles, Outcome};
 
 /// Checks whether some random message and state reveal that a map of `A` names too few cells.
 fn is_caught<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>() -> bool {
@@ -12,6 +13,14 @@ fn is_caught<A: Handlers + Handles<M<N>> + Handles<Load>, const N: u32>() -> boo
         let mut chance = Chance::new(seed);
         let (message, state) = (chance.message::<N>(), chance.state());
         misses::<A, N>(&message, &state)
+    })
+}
+
+/// Whether the map of some random message exceeds a limit.
+fn is_endless<A: Handlers + Handles<M<N>>, const N: u32>() -> bool {
+    (0..3).any(|seed| {
+        let message = Chance::new(seed).message::<N>();
+        matches!(describe::<A, M<N>>(&message).outcome, Outcome::Refused(_))
     })
 }
 
@@ -41,6 +50,22 @@ fn every_seeded_bug_is_caught() {
         ("hash order is fixed, the last of a list", is_caught::<seeded::HashOrderIsFixed, 2>()),
         ("late facts ignored, a local", is_caught::<seeded::LateFactsIgnored, 1>()),
         ("late facts ignored, a counter", is_caught::<seeded::LateFactsIgnored, 2>()),
+        ("returned views ignored, of a function of std", is_caught::<seeded::ReturnedViewsIgnored, 1>()),
+        ("returned views ignored, of the block", is_caught::<seeded::ReturnedViewsIgnored, 2>()),
+        ("results hide changes, an option", is_caught::<seeded::ResultsHideChanges, 1>()),
+        ("results hide changes, a list", is_caught::<seeded::ResultsHideChanges, 2>()),
+        ("promises hide changes, a list", is_caught::<seeded::PromisesHideChanges, 1>()),
+        ("promises hide changes, an array", is_caught::<seeded::PromisesHideChanges, 2>()),
+        ("hidden hashes ignored, in a struct", is_caught::<seeded::HiddenHashesIgnored, 1>()),
+        ("hidden hashes ignored, in a map", is_caught::<seeded::HiddenHashesIgnored, 2>()),
+        ("globals are data", is_caught::<seeded::GlobalsAreData, 1>()),
+        ("globals are data, through a reference", is_caught::<seeded::GlobalsAreData, 2>()),
+        ("guessed macros only log", is_caught::<seeded::GuessedMacrosOnlyLog, 1>()),
+        ("guessed macros only log, in a branch", is_caught::<seeded::GuessedMacrosOnlyLog, 2>()),
+        ("methods cannot panic, an option", is_caught::<seeded::MethodsCannotPanic, 1>()),
+        ("methods cannot panic, a result", is_caught::<seeded::MethodsCannotPanic, 2>()),
+        ("endless loops are allowed, a range", is_endless::<seeded::EndlessLoopsAreAllowed, 1>()),
+        ("endless loops are allowed, successors", is_endless::<seeded::EndlessLoopsAreAllowed, 2>()),
     ];
 
     let survived: Vec<&str> = caught.iter().filter(|c| !c.1).map(|c| c.0).collect();
