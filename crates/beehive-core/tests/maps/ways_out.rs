@@ -4,7 +4,7 @@
 #![allow(unused, deprecated, clippy::all)]
 use crate::check_handlers;
 use crate::message::{Kind, Load, M, Note};
-use beehive::{App, Ctx, Dict, Result, Rows, Table, handlers, pure};
+use beehive::{App, Ctx, Dict, Result, Rows, Table, attempt, handlers, pure};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 fn shard_of(key: u64) -> u64 {
@@ -20,6 +20,15 @@ macro_rules! twice {
         $x * 2
     };
 }
+
+macro_rules! thrice {
+    ($x:expr) => {
+        $x * 3
+    };
+}
+
+const SHARDS: u64 = 4;
+static LIMIT: u64 = 3;
 
 macro_rules! bump {
     ($x:expr) => {
@@ -37,7 +46,7 @@ pub(crate) struct Ways {
     rows: Table<u64, u64, u64>,
 }
 
-#[handlers(pure(listed))]
+#[handlers(pure(listed, thrice))]
 impl Ways {
     #[rcv(joins)]
     fn load(&mut self, m: &Load) {
@@ -215,11 +224,254 @@ impl Ways {
             ctx.emit(Note(*row));
         }
     }
+    // all_cells: the other cells are read without changing them
+    #[rcv]
+    fn shared_view(&mut self, m: &M<823>, ctx: &mut Ctx) {
+        let known = self.e.shared();
+        ctx.emit(Note(known.iter().count() as u64));
+        self.d.put(m.a, 1);
+    }
+    // attempt: left by its value
+    #[rcv(joins)]
+    fn attempt_left_by_its_value(&mut self, m: &M<824>) {
+        let done = attempt! {
+            self.d.put(m.a, m.b);
+            if self.e.get(&m.b).is_none() {
+                Err("none")?
+            }
+            Ok(())
+        };
+        if done.is_err() {
+            self.d.put(m.a, 0);
+        }
+    }
+    // handler_waits, key_from_state, key_from_helper, key_changed_under_state: a message that carries the key
+    #[rcv]
+    fn message_with_the_key(&mut self, m: &M<825>, ctx: &mut Ctx) {
+        let mut k = m.b;
+        if let Some(next) = self.d.get(&m.a).copied() {
+            k = next;
+        }
+        ctx.emit(Note(k));
+    }
+    // helpers, self_escapes, state_in_macro: a method of the block
+    #[rcv(joins)]
+    fn method_of_the_block(&mut self, m: &M<826>) {
+        self.put_both(m.a, m.b);
+        self.put_both(m.b, m.a);
+    }
+    fn put_both(&mut self, d: u64, e: u64) {
+        self.d.put(d, 1);
+        self.e.put(e, 1);
+    }
+    // integer_type: the type at the declaration, or at the literal
+    #[rcv(joins)]
+    fn typed_integers(&mut self, m: &M<827>) {
+        self.count_of(&m.items, m.a);
+    }
+    fn count_of<I>(&mut self, items: &[I], a: u64) {
+        let mut n: u64 = 0;
+        for _ in items {
+            n += 1;
+        }
+        let large = 5_000_000_000u64;
+        self.e.put(a, large);
+        self.d.put(n.min(9) ^ (large >> 32), n);
+    }
+    // key_changed_under_state: lend the value
+    #[rcv(joins)]
+    fn lent_where_state_decides(&mut self, m: &M<828>) {
+        let mut first = m.items.clone();
+        let list = &mut first;
+        list.sort();
+        if self.e.contains(&m.b) {
+            self.w.put(Self::sum(&first), 1);
+        }
+        self.d.put(Self::sum(&first), 1);
+    }
+    fn sum(of: &[u64]) -> u64 {
+        of.iter().fold(0, |a, b| a ^ b)
+    }
+    // key_from_configuration: the message and constants
+    #[rcv]
+    fn constant(&mut self, m: &M<829>) {
+        self.d.put(m.a % SHARDS, 1);
+    }
+    // key_from_unknown_code: a promise about a static, a listed macro, a function by its name, the path of a macro
+    #[rcv]
+    fn promised_static(&mut self, m: &M<830>) {
+        self.d.put(pure!(LIMIT) ^ m.a, 1);
+    }
+    #[rcv]
+    fn listed_macro(&mut self, m: &M<831>) {
+        self.d.put(thrice!(m.a), 1);
+    }
+    #[rcv]
+    fn function_by_its_name(&mut self, m: &M<832>) {
+        let k = if m.flag { Self::shard(m.a) } else { Self::both(m.a, m.b) };
+        self.d.put(k, 1);
+    }
+    #[rcv]
+    fn macro_of_a_crate(&mut self, m: &M<833>) {
+        let mut k = m.a;
+        tracing::debug!("{}", k);
+        k += 1;
+        self.d.put(k, 1);
+    }
+    #[rcv]
+    fn promised_method(&mut self, m: &M<834>) {
+        self.d.put(pure!(m.inner.uid()), 1);
+    }
+    // syntax: `if` and calls, and a comparison for a macro in a pattern
+    #[rcv(joins)]
+    fn compared_in_an_if(&mut self, m: &M<835>) {
+        if m.a == twice_of_two() {
+            self.e.put(m.b, 1);
+        }
+        let k = if m.flag { m.a } else { m.b };
+        self.d.put(k, 1);
+    }
+    // wrong_kind, centralized, joins, expectation: what the attribute says is so
+    #[rcv(centralized)]
+    fn one_bee(&mut self, m: &M<836>) {
+        self.d.put(0, m.a);
+    }
+    #[rcv(sharded)]
+    fn a_key_of_its_own(&mut self, m: &M<837>) {
+        self.d.put(m.a, 1);
+    }
+    #[rcv(expect = "d[m.a], e[m.b]")]
+    fn expected(&mut self, m: &M<838>) {
+        self.d.put(m.a, 1);
+        self.e.put(m.b, 1);
+    }
+    // state_in_macro, key_from_context: a `let` of its own before
+    #[rcv(joins)]
+    fn let_before_the_access(&mut self, m: &M<839>) {
+        let k = m.a.max(m.b);
+        if self.e.contains(&m.b) {
+            self.d.put(k, 1);
+        }
+    }
 }
 
+fn twice_of_two() -> u64 {
+    twice!(2)
+}
+
+macro_rules! checked {
+    ($($n:literal)*) => {
+        const CHECKED: &[u32] = &[$($n),*];
+
+        #[test]
+        fn each_way_out_is_accepted_and_its_map_covers_it() {
+            check_handlers!(Ways, 200, exact in 1 of 3, [$($n)*]);
+        }
+    };
+}
+
+checked!(
+    801 802 803 804 805 806 807 808 809 810 811 812 813 815 816 817 818 819 820 821 822 823 824 825 826 827 828 829
+    830 831 832 833 834 835 836 837 838 839
+);
+
+/// For each page of the guide about a handler's body: what its errors advise, and the handlers above that do it.
+const WAYS: &[(&str, &str, &[u32])] = &[
+    ("all_cells", "a read-only view with `iter`", &[823]),
+    ("all_cells", "`self.dictionary.whole()`", &[812]),
+    ("all_cells", "`self.table.at(key).iter()`", &[822]),
+    ("attempt", "leave it by its value", &[824]),
+    ("centralized", "write #[rcv(centralized)]", &[836]),
+    ("endless_loop", "with `.take(n)`", &[815]),
+    ("expectation", "write `expect = ", &[838]),
+    ("handler_waits", "emit a message", &[825]),
+    ("helpers", "move it into this block", &[826]),
+    ("integer_type", "write it where", &[827]),
+    ("joins", "write #[rcv(joins)]", &[826]),
+    ("key_changed_under_state", "compute the key before the condition, or lend the value", &[810, 828]),
+    ("key_changed_under_state", "compute the key from the message alone", &[810, 839]),
+    ("key_changed_under_state", "emit a message that carries the key", &[825]),
+    ("key_changed_under_state", "say so: `self.e.whole()", &[812]),
+    ("key_from_configuration", "a key may use the message and constants", &[829]),
+    ("key_from_context", "say so: `self.d.whole()", &[812]),
+    ("key_from_context", "can be a row", &[811]),
+    ("key_from_hash_order", "sort it first", &[806, 807, 808, 809]),
+    ("key_from_helper", "drop its `self`", &[813]),
+    ("key_from_helper", "emit a message that carries the key", &[825]),
+    ("key_from_state", "emit a message that carries", &[825]),
+    ("key_from_state", "say so: `self.e.whole()", &[812]),
+    ("key_from_unknown_code", "a variable with a similar name", &[839]),
+    ("key_from_unknown_code", "call a function by its name", &[805, 832]),
+    ("key_from_unknown_code", "`pure!(shard_of(..))`, or `#[handlers(pure(shard_of))]`", &[801, 802, 804]),
+    ("key_from_unknown_code", "`pure!(shard_of(m.a))`", &[801, 804]),
+    ("key_from_unknown_code", "`pure!(m.id.load", &[834]),
+    ("key_from_unknown_code", "`pure!(my_key!(m))`, or `#[handlers(pure(my_key))]`", &[803, 831]),
+    ("key_from_unknown_code", "`pure!(place)`", &[830]),
+    ("key_from_unknown_code", "say which: `tracing::debug!", &[833]),
+    ("key_from_unknown_code", "make it an associated function of this impl block", &[805]),
+    ("recursion", "use a loop", &[820]),
+    ("self_escapes", "call a method of this impl block", &[826]),
+    ("state_in_closure", "use a `for` loop, `if let` or `match`", &[816, 818]),
+    ("state_in_macro", "in a `let` of its own", &[819, 839]),
+    ("state_in_macro", "read the state into a local first", &[817]),
+    ("state_in_macro", "write a `match` or an `if let`", &[818]),
+    ("state_in_macro", "write a method of this impl block", &[826]),
+    ("syntax", "on two versions of a method", &[821]),
+    ("syntax", "write it with `if`, `match`, loops and calls", &[835]),
+    ("syntax", "compare in an `if`", &[835]),
+    ("wrong_kind", "give every message a key of its own, or", &[836, 837]),
+    ("wrong_kind", "is something missing in its body?", &[825]),
+    ("wrong_kind", "write `sharded`, or change", &[837]),
+];
+
+/// Pages about declarations and attributes. Their way out is the program at the end of the page, which compiles, and
+/// has no body whose map could miss a cell.
+const DECLARATIONS: &[&str] = &[
+    "answers",
+    "app_fields",
+    "app_options",
+    "derives",
+    "handler_options",
+    "handler_shape",
+    "handler_twice",
+    "keys_and_messages",
+    "typed_errors",
+];
+
+/// Checks that a page with an error of the analysis, or a new advice on one, has a handler here.
 #[test]
-fn each_way_out_is_accepted_and_its_map_covers_it() {
-    check_handlers!(Ways, 200, exact in 1 of 3, [
-        801 802 803 804 805 806 807 808 809 810 811 812 813 815 816 817 818 819 820 821 822
-    ]);
+fn every_advice_of_every_page_has_a_handler() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/guide/errors");
+    let Ok(files) = std::fs::read_dir(folder) else {
+        println!("skipped: {folder} is not there (a packaged crate)");
+        return;
+    };
+
+    let mut wrong: Vec<String> = vec![];
+    let mut pages = BTreeSet::new();
+    for file in files {
+        let path = file.expect("a file").path();
+        let page = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("a page");
+        let messages: Vec<&str> = text.split("```").nth(1).unwrap_or_default().lines().collect();
+        let ways: Vec<_> = WAYS.iter().filter(|w| w.0 == page).collect();
+        if DECLARATIONS.contains(&page.as_str()) == !ways.is_empty() {
+            wrong.push(format!("{page}: it is either one of DECLARATIONS or has WAYS"));
+        }
+        if !ways.is_empty() {
+            let helps = messages.iter().filter(|line| line.trim_start().starts_with("help:"));
+            let unknown = helps.filter(|line| !ways.iter().any(|w| line.contains(w.1)));
+            wrong.extend(unknown.map(|line| format!("{page}: no handler for `{}`", line.trim())));
+        }
+        let gone = ways.iter().filter(|w| !messages.iter().any(|line| line.contains(w.1)));
+        wrong.extend(gone.map(|w| format!("{page}: it no longer says `{}`", w.1)));
+        pages.insert(page);
+    }
+
+    let known = WAYS.iter().map(|w| w.0).chain(DECLARATIONS.iter().copied());
+    wrong.extend(known.filter(|page| !pages.contains(*page)).map(|page| format!("{page}: no such page")));
+    let handlers = WAYS.iter().flat_map(|w| w.2);
+    wrong.extend(handlers.filter(|n| !CHECKED.contains(n)).map(|n| format!("handler {n} is not checked")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(pages.len() > 25);
 }
