@@ -268,7 +268,7 @@ fn a_loop_whose_own_code_decides_where_it_ends_is_followed() {
         "std::iter::successors(Some(m.a), |k| k.checked_sub(2)).for_each(|k| { self.d.put(k, 1); });",
         "for k in std::iter::successors(Some(m.a), |k| k.checked_sub(2)) { self.d.put(k, 1); }",
         "for k in (0..).take_while(|k| *k < m.a) { self.d.put(k, 1); }",
-        "let mut left = m.items.iter(); for k in std::iter::from_fn(|| left.next()) { self.d.put(*k, 1); }",
+        "for k in std::iter::successors(m.opt, |k| k.checked_sub(1)).filter(|k| k % 2 == 0) { self.d.put(k, 1); }",
         "for k in (1..).map_while(|k| m.a.checked_sub(k)) { self.d.put(k, 1); }",
     ] {
         assert!(found(body).starts_with("sharded: d["), "{body}\n{}", found(body));
