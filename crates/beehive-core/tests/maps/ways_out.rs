@@ -224,13 +224,6 @@ impl Ways {
             ctx.emit(Note(*row));
         }
     }
-    // all_cells: the other cells are read without changing them
-    #[rcv]
-    fn shared_view(&mut self, m: &M<823>, ctx: &mut Ctx) {
-        let known = self.e.shared();
-        ctx.emit(Note(known.iter().count() as u64));
-        self.d.put(m.a, 1);
-    }
     // attempt: left by its value
     #[rcv(joins)]
     fn attempt_left_by_its_value(&mut self, m: &M<824>) {
@@ -371,13 +364,12 @@ macro_rules! checked {
 }
 
 checked!(
-    801 802 803 804 805 806 807 808 809 810 811 812 813 815 816 817 818 819 820 821 822 823 824 825 826 827 828 829
+    801 802 803 804 805 806 807 808 809 810 811 812 813 815 816 817 818 819 820 821 822 824 825 826 827 828 829
     830 831 832 833 834 835 836 837 838 839
 );
 
 /// For each page of the guide about a handler's body: what its errors advise, and the handlers above that do it.
 const WAYS: &[(&str, &str, &[u32])] = &[
-    ("all_cells", "a read-only view with `iter`", &[823]),
     ("all_cells", "`self.dictionary.whole()`", &[812]),
     ("all_cells", "`self.table.at(key).iter()`", &[822]),
     ("attempt", "leave it by its value", &[824]),
