@@ -54,6 +54,8 @@ const PAGES: &[(&str, &str)] = &[
     ("a handler cannot run on every bee", "handler_options"),
     ("`whole(..)` requires `map = ..`", "handler_options"),
     ("the error of a message cannot be borrowed", "typed_errors"),
+    ("the answer to a message cannot be borrowed", "answers"),
+    ("what a dictionary holds cannot be borrowed", "app_fields"),
     ("does not only observe", "answers"),
     ("maps found by a recording run", "handler_options"),
     ("but a map decides which cells", "handler_options"),

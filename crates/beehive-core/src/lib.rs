@@ -88,9 +88,8 @@ pub mod __private {
         DictInfo, DictMeta, Evict, MapEnvelope, Mapper, PlainField, TryLike, assert_plain,
     };
     pub use crate::message::{
-        Answer, AnswerCheck, AnswerOtherwise, Done, Each, EncodedFor, HandledReplyCheck,
-        HandledReplyOtherwise, MessagePart, NoAnswer, ReplyCheck, ReplyOtherwise, Stored, Tick, TickDone,
-        Unanswered,
+        Answer, AnswerCheck, AnswerOtherwise, Done, Each, EncodedFor, ErrorCheck, MessagePart, NoAnswer,
+        NoResult, ReplyCheck, Stored, Tick, TickDone,
     };
     pub use crate::report::HandlerReport;
     pub use crate::state::{Column, ConfigError, ConfigSource, PairVisitor, State, Visitor};
@@ -122,28 +121,23 @@ pub mod __private {
         returned.split()
     }
 
-    /// Converts the return value of a handler that returns no answer. `R: NoAnswer` holds only for messages
-    /// that expect none.
+    /// Converts the return value of a handler that returns no answer. `R` is the reply of its message, or `()` if the
+    /// handler only observes.
     #[inline(always)]
-    pub fn unanswered<R: NoAnswer, F, T: Done<F>>(returned: T) -> Result<Option<R>, F> {
+    pub fn unanswered<R: NoAnswer, F, T: Done<(), F>>(returned: T) -> Result<Option<R>, F> {
         returned.done().map(|()| None)
     }
 
-    /// Same as [`unanswered`], for a return type that is written as `Result`, without arguments.
+    /// Same as [`unanswered`], for a return type that is written as `Result`, without arguments. If the name hides an
+    /// answer, the compiler says that, and not that the answer is missing.
     #[inline(always)]
-    pub fn bare_result<R, F, T: Unanswered<R, F>>(returned: T) -> Result<Option<R>, F> {
-        returned.end().map(|()| None)
+    pub fn bare_result<R, F, T: Done<R, F>>(returned: T) -> Result<Option<R>, F> {
+        returned.done().map(|()| None)
     }
 
     /// Converts the return value of a timer.
     #[inline(always)]
     pub fn ticked<T: TickDone>(returned: T) -> Result<Option<()>, crate::Error> {
         returned.ticked().map(|()| None)
-    }
-
-    /// Converts the return value of a handler that leaves the answer to other apps.
-    #[inline(always)]
-    pub fn outcome<R, F, T: Done<F>>(returned: T) -> Result<Option<R>, F> {
-        returned.done().map(|()| None)
     }
 }

@@ -92,15 +92,19 @@ impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> 
     }
 }
 
-/// Checks that the reply type `R` of a message is neither a `Result` nor an `Option` of one. Derived code calls
-/// `ReplyCheck::<R>::check()`. If `R` is such a type, even through an alias, the call resolves to an associated
-/// function whose bound never holds. For all other types it resolves to [`ReplyOtherwise::check`].
-pub struct ReplyCheck<R>(PhantomData<R>);
+/// Checks that the reply type `R` of a message is neither a `Result` nor an `Option` of one, unless the message
+/// `COMMITS_ERRORS`. If `R` is such a type, even through an alias, a call of `check` resolves to an associated function
+/// whose bound never holds. For all other types it resolves to [`NoResult::check`].
+///
+/// Derived code calls it where the message is declared, and again at each of its handlers: there the type is known even
+/// if it depends on a generic parameter, or if `Message` is implemented by hand. In a generic app it may not be known
+/// there either; such a message is refused when the hive starts.
+pub struct ReplyCheck<R, const COMMITS_ERRORS: bool>(PhantomData<R>);
 
-impl<T, E> ReplyCheck<Result<T, E>> {
+impl<T, E> ReplyCheck<Result<T, E>, false> {
     /// Whether the type is a `Result`, or an `Option` of one.
     pub const IS_RESULT: bool = true;
-    /// Never holds, so calling it is an error at the reply type.
+    /// Never holds, so calling it is an error at the reply type, or at the message type of a handler.
     pub fn check()
     where
         AResult: PlainReply<T, E>,
@@ -108,7 +112,7 @@ impl<T, E> ReplyCheck<Result<T, E>> {
     }
 }
 
-impl<T, E> ReplyCheck<Option<Result<T, E>>> {
+impl<T, E> ReplyCheck<Option<Result<T, E>>, false> {
     /// Whether the type is a `Result`, or an `Option` of one.
     pub const IS_RESULT: bool = true;
     /// Never holds either: `Some(Err(..))` would keep the changes as well.
@@ -119,45 +123,28 @@ impl<T, E> ReplyCheck<Option<Result<T, E>>> {
     }
 }
 
-/// Fallback of [`ReplyCheck`], for reply types other than a `Result`.
-pub trait ReplyOtherwise {
+/// Checks in the same way that the error type `E` of a message is no `Result`.
+pub struct ErrorCheck<E>(PhantomData<E>);
+
+impl<T, E> ErrorCheck<Result<T, E>> {
+    /// Never holds, so calling it is an error at the error type.
+    pub fn check()
+    where
+        AResult: PlainError<T, E>,
+    {
+    }
+}
+
+/// Fallback of [`ReplyCheck`] and [`ErrorCheck`], for types other than a `Result`.
+pub trait NoResult {
     /// Whether the type is a `Result`, or an `Option` of one.
     const IS_RESULT: bool = false;
-    /// Does nothing.
-    fn check() {}
-}
-impl<R> ReplyOtherwise for ReplyCheck<R> {}
-
-/// [`ReplyCheck`], applied at a handler. The declaration of the message may not reveal its reply type, because the
-/// type depends on a generic parameter or `Message` is implemented by hand. The handler does reveal it, except in a
-/// generic app, where the hive refuses such a message at start.
-pub struct HandledReplyCheck<R, const COMMITS_ERRORS: bool>(PhantomData<R>);
-
-impl<T, E> HandledReplyCheck<Result<T, E>, false> {
-    /// Never holds, so calling it is an error at the message type.
-    pub fn check()
-    where
-        AResult: PlainHandledReply<T, E>,
-    {
-    }
-}
-
-impl<T, E> HandledReplyCheck<Option<Result<T, E>>, false> {
-    /// Never holds either.
-    pub fn check()
-    where
-        AResult: PlainHandledReply<Option<T>, E>,
-    {
-    }
-}
-
-/// Fallback of [`HandledReplyCheck`].
-pub trait HandledReplyOtherwise {
     /// Does nothing.
     #[inline(always)]
     fn check() {}
 }
-impl<R, const COMMITS_ERRORS: bool> HandledReplyOtherwise for HandledReplyCheck<R, COMMITS_ERRORS> {}
+impl<R, const COMMITS_ERRORS: bool> NoResult for ReplyCheck<R, COMMITS_ERRORS> {}
+impl<E> NoResult for ErrorCheck<E> {}
 
 /// Checks whether `R` is a `Result`, or an `Option` of one. It goes by the type's name, because generic code
 /// cannot test for the type itself.
@@ -172,28 +159,27 @@ pub(crate) fn is_result<R>() -> bool {
     name.starts_with(result)
 }
 
-/// Stand-in for a reply type that is a `Result`.
+/// Stand-in for a type of a message that is a `Result`.
 pub struct AResult;
-
-/// Never implemented: reports at a handler that the reply type of its message is a `Result<T, E>`.
-#[diagnostic::on_unimplemented(
-    message = "the reply of this message is a `Result` here, so a handler that returns `Err` would keep its changes",
-    label = "its reply is a `Result` of `{T}` and `{E}`",
-    note = "let the reply be `{T}`, and name the error where the message is declared: `#[message(reply = .., error = {E})]`; an `Err` of the handler then rolls back, and the requester gets it as `RequestError::Handler`",
-    note = "if an `Err` is an answer like any other, whose changes are kept, declare that: `#[message(reply = .., commits_errors)]`, or `const COMMITS_ERRORS: bool = true;` in an `impl Message` by hand",
-    note = "more: beehive::guide::errors::typed_errors"
-)]
-pub trait PlainHandledReply<T, E> {}
 
 /// Never implemented: reports that a reply type is a `Result<T, E>`.
 #[diagnostic::on_unimplemented(
     message = "the reply of this message is a `Result`, so a handler that returns `Err` would keep its changes",
-    label = "a `Result`",
-    note = "declare the error separately, and let the handler return `Result<{T}, {E}>` as before: `#[message(reply = {T}, error = {E})]`; an `Err` then rolls back, and the requester gets it as `RequestError::Handler`",
-    note = "if an `Err` is meant as an answer whose changes are kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`",
+    label = "a `Result` of `{T}` and `{E}`",
+    note = "where the message is declared, name the error, and let the handler return a `Result` as before: `#[message(reply = {T}, error = {E})]`; an `Err` then rolls back, and the requester gets it as `RequestError::Handler`",
+    note = "if an `Err` is meant as an answer whose changes are kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`, or `const COMMITS_ERRORS: bool = true;` in an `impl Message` by hand",
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait PlainReply<T, E> {}
+
+/// Never implemented: reports that an error type is a `Result<T, E>`.
+#[diagnostic::on_unimplemented(
+    message = "the error of this message is a `Result`, so its handlers would fail with an `Ok` or an `Err`",
+    label = "a `Result` of `{T}` and `{E}`",
+    note = "name the error alone, and let the handler return a `Result` with it: `#[message(reply = {T}, error = {E})]`",
+    note = "more: beehive::guide::errors::typed_errors"
+)]
+pub trait PlainError<T, E> {}
 
 /// `#[derive(Message)]` uses this bound to check the type of each field of a message.
 #[diagnostic::on_unimplemented(
@@ -241,7 +227,7 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Source file and line of the declaration.
     #[doc(hidden)]
     const PLACE: &'static str = "(somewhere)";
-    /// Code that compiles only if the reply type is acceptable. It is never called.
+    /// Code that compiles only if the reply and error types are acceptable. It is never called.
     #[doc(hidden)]
     const CHECKED: fn() = || {};
     /// Whether the message is a sweep's visit to one cell.
@@ -396,56 +382,34 @@ impl<R, F, E: Fails<F>> Answer<R, F> for Result<Option<R>, E> {
     }
 }
 
-/// A return type of a handler that does not answer, and may fail with an `F`.
+/// A return type of a handler that answers nothing, for a message that is answered with an `R` or fails with an `F`.
+/// An observer leaves the answer to other apps, so its `R` is `()` whatever the message says.
 #[diagnostic::on_unimplemented(
-    message = "a handler that only observes cannot return `{Self}`",
+    message = "this handler answers nothing, but it returns `{Self}`",
     label = "returns `{Self}`",
-    note = "it returns nothing, or `Result<()>` if it can fail; a handler that answers returns `{Self}` itself and not another name of it",
+    note = "the macro sees the name of the type only, and a `Result` without arguments is no answer; a handler that answers writes the type itself: `-> {Self}`",
+    note = "a handler that only observes returns nothing, or `Result<()>` if it can fail",
     note = "more: beehive::guide::errors::answers"
 )]
-pub trait Done<F> {
+pub trait Done<R, F> {
     /// Converts the return value, dropping everything but the error.
     fn done(self) -> Result<(), F>;
 }
-impl<F> Done<F> for () {
+impl<R: NoAnswer, F> Done<R, F> for () {
     #[inline(always)]
     fn done(self) -> Result<(), F> {
         Ok(())
     }
 }
-impl<F, E: Fails<F>> Done<F> for Result<(), E> {
+impl<R: NoAnswer, F, E: Fails<F>> Done<R, F> for Result<(), E> {
     #[inline(always)]
     fn done(self) -> Result<(), F> {
         self.map_err(E::into_error)
     }
 }
 
-/// A return type that is written as `Result`, without arguments, for a message that is answered with an `R` or fails
-/// with an `F`. It is no answer, unless the program has a `Result` of its own.
-#[diagnostic::on_unimplemented(
-    message = "the name of this handler's return type hides that it is `{Self}`",
-    label = "returns `{Self}`",
-    note = "the macro sees the name only, and a `Result` without arguments is no answer; write the type itself: `-> {Self}`",
-    note = "more: beehive::guide::errors::answers"
-)]
-pub trait Unanswered<R, F> {
-    /// Converts the return value.
-    fn end(self) -> Result<(), F>;
-}
-impl<R: NoAnswer, F> Unanswered<R, F> for () {
-    #[inline(always)]
-    fn end(self) -> Result<(), F> {
-        Ok(())
-    }
-}
-impl<R: NoAnswer, F, E: Fails<F>> Unanswered<R, F> for Result<(), E> {
-    #[inline(always)]
-    fn end(self) -> Result<(), F> {
-        self.map_err(E::into_error)
-    }
-}
-
-/// A return type of a timer: nothing, or a `Result` whose error is text.
+/// A return type of a timer: nothing, or a `Result` whose error is text. It differs from [`Done`] in what the compiler
+/// says about a wrong type, because a timer has no message whose declaration could be changed.
 #[diagnostic::on_unimplemented(
     message = "a timer cannot return `{Self}`",
     label = "returns `{Self}`",

@@ -2,6 +2,7 @@
 //! dictionaries of an app.
 
 use super::also;
+use super::parts::borrows;
 use crate::emit::field_constant;
 use crate::handlers::milliseconds;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -15,6 +16,9 @@ const DICTIONARIES_MAX: usize = 64;
 const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
     note: any other field would be private to each bee, so that what a handler sees would depend on how cells are spread\n\
     help: state goes into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
+
+const BORROWED: &str = "what a dictionary holds cannot be borrowed, because it is stored and decoded again\n\
+    help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
 /// A field of the app.
 struct Field<'a> {
@@ -309,6 +313,10 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
                 continue;
             }
         };
+
+        if borrows(&f.ty) {
+            also(&mut errors, Error::new_spanned(&f.ty, BORROWED));
+        }
 
         out.push(Field { name, ty: &f.ty, kind });
     }

@@ -1,13 +1,14 @@
 //! `#[derive(Message)]`: generates the reply and error types of a message, its stable name and its serde
 //! implementations.
 
-use super::parts::Whole;
+use super::parts::{Whole, borrows};
 use super::{mirror, stable_name};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parse;
 use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
 use syn::{DeriveInput, Error, Lit, LitBool, LitStr, Path, Token, Type};
 
 struct Options {
@@ -53,27 +54,23 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         p.bounds.push(syn::parse_quote!('static));
     }
 
-    // name the reply through `Self` so that the compiler reports an unknown type only once
-    let checked = (!commits_errors).then(|| {
-        let check = quote_spanned! {reply.span()=>
-            ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply>::check()
-        };
-        quote! {
-            const CHECKED: fn() = || {
-                #[allow(unused_imports)]
-                use ::beehive::__private::ReplyOtherwise as _;
-                #check
-            };
+    // the types are named by way of `Self`, so that the compiler reports one that does not exist once
+    let check_reply = (!commits_errors).then(|| {
+        quote_spanned! {reply.span()=>
+            ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply, false>::check();
         }
     });
+    let check_error = quote_spanned! {error.span()=>
+        ::beehive::__private::ErrorCheck::<<Self as ::beehive::Message>::Error>::check()
+    };
 
     // a reply that is checked here must not be reported again at each handler
     let commits_errors = match commits_errors {
         true => quote!(true),
         false => quote!({
             #[allow(unused_imports)]
-            use ::beehive::__private::ReplyOtherwise as _;
-            ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply>::IS_RESULT
+            use ::beehive::__private::NoResult as _;
+            ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply, false>::IS_RESULT
         }),
     };
 
@@ -86,7 +83,12 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
             const NAME: &'static str = #name;
             const PLACE: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
             const COMMITS_ERRORS: bool = #commits_errors;
-            #checked
+            const CHECKED: fn() = || {
+                #[allow(unused_imports)]
+                use ::beehive::__private::NoResult as _;
+                #check_reply
+                #check_error
+            };
         }
     }
 }
@@ -113,9 +115,9 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
             };
             match meant {
                 // the text of a borrowed error converts into the default
-                Some(Type::Reference(_)) if m.path.is_ident("error") => {}
+                Some(meant) if m.path.is_ident("error") && borrows(&meant) => {}
                 Some(meant) if m.path.is_ident("error") => types.error = meant,
-                Some(meant) => types.reply = meant,
+                Some(meant) => types.reply = owned(meant),
                 None => {}
             }
             Ok(())
@@ -135,10 +137,45 @@ const BORROWED_ERROR: &str = "the error of a message cannot be borrowed, because
     help: for a text, leave `error = ..` out: the default is `beehive::Error`, into which every text converts\n\
     help: to tell errors apart, name an enum of your own: `#[message(error = Refused)]`";
 
+const BORROWED_REPLY: &str = "the answer to a message cannot be borrowed, because it is sent and decoded again\n\
+    help: use an owned type, here and in the handlers: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
+
+/// Returns the type that is meant by one that borrows: `String` for `&str`, `Vec<T>` for `&[T]`, `T` for `&T`.
+fn owned(mut ty: Type) -> Type {
+    struct Own;
+
+    impl VisitMut for Own {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            visit_mut::visit_type_mut(self, ty);
+            let Type::Reference(reference) = ty else { return };
+            *ty = match &*reference.elem {
+                Type::Path(path) if path.path.is_ident("str") => syn::parse_quote!(::std::string::String),
+                Type::Slice(slice) => {
+                    let element = &slice.elem;
+                    syn::parse_quote!(::std::vec::Vec<#element>)
+                }
+                other => other.clone(),
+            }
+        }
+    }
+
+    Own.visit_type_mut(&mut ty);
+    ty
+}
+
 /// Parses the value of an option.
 fn value<T: Parse>(option: &ParseNestedMeta) -> syn::Result<T> {
     let value = option.value().and_then(|value| value.parse());
     value.map_err(|error| Error::new(error.span(), EXPECTED))
+}
+
+/// Parses the value of an option: a type that does not borrow.
+fn owning(option: &ParseNestedMeta, refusal: &str) -> syn::Result<Type> {
+    let ty: Type = value(option)?;
+    match borrows(&ty) {
+        true => Err(Error::new_spanned(ty, refusal)),
+        false => Ok(ty),
+    }
 }
 
 fn options(input: &DeriveInput) -> syn::Result<Options> {
@@ -154,16 +191,13 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             given.push(m.path.clone());
 
             if m.path.is_ident("reply") {
-                options.types.reply = value(&m)?;
+                options.types.reply = owning(&m, BORROWED_REPLY)?;
                 return Ok(());
             }
 
             if m.path.is_ident("error") {
-                options.types.error = value(&m)?;
-                return match &options.types.error {
-                    Type::Reference(_) => Err(Error::new_spanned(&options.types.error, BORROWED_ERROR)),
-                    _ => Ok(()),
-                };
+                options.types.error = owning(&m, BORROWED_ERROR)?;
+                return Ok(());
             }
 
             if m.path.is_ident("commits_errors") && !m.input.peek(Token![=]) {

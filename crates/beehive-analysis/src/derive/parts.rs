@@ -58,31 +58,35 @@ pub(super) struct Parts {
 pub(super) const BORROWED: &str = "a field of a message or a key cannot be borrowed, because both are sent, stored and decoded again\n\
     help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
+/// Returns whether a value of this type borrows: whether its name contains a reference.
+pub(super) fn borrows(ty: &Type) -> bool {
+    struct Find(bool);
+
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_type_reference(&mut self, _: &'ast TypeReference) {
+            self.0 = true
+        }
+
+        fn visit_type_path(&mut self, path: &'ast TypePath) {
+            // `PhantomData` holds no value
+            if path.path.segments.last().is_none_or(|s| s.ident != "PhantomData") {
+                visit::visit_type_path(self, path)
+            }
+        }
+    }
+
+    let mut find = Find(false);
+    find.visit_type(ty);
+    find.0
+}
+
 impl Parts {
     /// Returns an error for each field that borrows.
     pub(super) fn borrowed(&self) -> Option<Error> {
-        struct Find(bool);
-
-        impl<'ast> Visit<'ast> for Find {
-            fn visit_type_reference(&mut self, _: &'ast TypeReference) {
-                self.0 = true
-            }
-
-            fn visit_type_path(&mut self, path: &'ast TypePath) {
-                // `PhantomData` holds no value
-                if path.path.segments.last().is_none_or(|s| s.ident != "PhantomData") {
-                    visit::visit_type_path(self, path)
-                }
-            }
-        }
-
         let mut error = None;
-        for ty in self.types.iter().filter_map(|ty| syn::parse2::<Type>(ty.clone()).ok()) {
-            let mut find = Find(false);
-            find.visit_type(&ty);
-            if find.0 {
-                super::also(&mut error, Error::new_spanned(ty, BORROWED))
-            }
+        let types = self.types.iter().filter_map(|ty| syn::parse2::<Type>(ty.clone()).ok());
+        for ty in types.filter(borrows) {
+            super::also(&mut error, Error::new_spanned(ty, BORROWED))
         }
 
         error

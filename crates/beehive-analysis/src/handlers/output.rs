@@ -197,18 +197,17 @@ impl Output<'_> {
                 ::beehive::__private::AnswerCheck::<#reply, #error, _>::of(&returned).check();
                 ::beehive::__private::answer::<#reply, #error, _>(returned)
             }},
-            false => match h.options.observes {
-                None if !h.options.misread && signature::is_bare_result(&h.item.sig.output) => {
-                    quote_spanned! {returned=> {
-                        let returned = #call;
-                        ::beehive::__private::bare_result::<#reply, #error, _>(returned)
-                    }}
-                }
-                None if !h.options.misread => {
-                    quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, #error, _>(#call))
-                }
-                _ => quote_spanned!(returned=> ::beehive::__private::outcome::<#reply, #error, _>(#call)),
+            // whatever the message is answered with, an observer leaves that to others
+            false if h.options.observes.is_some() || h.options.misread => quote_spanned! {returned=>
+                ::beehive::__private::unanswered::<(), #error, _>(#call).map(|_| ::core::option::Option::None)
             },
+            false if signature::is_bare_result(&h.item.sig.output) => quote_spanned! {returned=> {
+                let returned = #call;
+                ::beehive::__private::bare_result::<#reply, #error, _>(returned)
+            }},
+            false => {
+                quote_spanned!(declared_at(h)=> ::beehive::__private::unanswered::<#reply, #error, _>(#call))
+            }
         };
 
         // the number of a constant cannot depend on a generic parameter of the block
@@ -216,8 +215,8 @@ impl Output<'_> {
         let reply_check = reply_check.map(|(ty, _)| {
             quote_spanned! {message=>
                 #[allow(unused_imports)]
-                use ::beehive::__private::HandledReplyOtherwise as _;
-                ::beehive::__private::HandledReplyCheck::<
+                use ::beehive::__private::NoResult as _;
+                ::beehive::__private::ReplyCheck::<
                     <#ty as ::beehive::Message>::Reply,
                     { <#ty as ::beehive::Message>::COMMITS_ERRORS },
                 >::check();
