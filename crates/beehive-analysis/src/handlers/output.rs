@@ -129,6 +129,9 @@ impl Output<'_> {
     /// of each handler.
     fn documented_block(&self) -> ItemImpl {
         let mut block = self.block.clone();
+        // for an `impl` token with the user's span, the compiler proposes `impl<T>` for an unknown type in a handler;
+        // a handler handles one type, so that would only lead to the next error
+        block.impl_token.span = Span::call_site();
         for item in &mut block.items {
             let ImplItem::Fn(f) = item else { continue };
 
