@@ -8,6 +8,7 @@ use syn::{Error, Lit};
 /// fragment that the text contains decides; errors about keys are told apart by their notes.
 const PAGES: &[(&str, &str)] = &[
     ("it comes from the context", "key_from_context"),
+    ("so do not promise it with `pure!`", "key_from_context"),
     ("which is not part of the message", "key_from_configuration"),
     ("the order of a hash map or a hash set", "key_from_hash_order"),
     ("there is no variable", "key_from_unknown_code"),

@@ -219,12 +219,33 @@ impl Pass<'_, '_> {
     }
 }
 
+/// Checks whether a path names a well-known function that reads a clock or a source of randomness, in the standard
+/// library, `chrono`, `rand` or `uuid`.
+fn reads_clock_or_chance(path: &str) -> bool {
+    const KNOWN: [&str; 8] = [
+        "Instant::now",
+        "SystemTime::now",
+        "Utc::now",
+        "Local::now",
+        "rand::random",
+        "rand::rng",
+        "thread_rng",
+        "Uuid::new_v4",
+    ];
+
+    KNOWN.iter().any(|known| path == *known || path.ends_with(&format!("::{known}")))
+}
+
 /// Returns the help lines of the error: what to write instead.
 fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
     match &taint.why {
         Why::Unordered => "help: sort it first, `keys.sort()`, or collect it into a `BTreeSet` or a `BTreeMap`, which have an order".into(),
         Why::Macro(name) if is_foreign_macro(name) => format!(
             "help: if it is the macro of a crate, say which: `tracing::{name}!(..)`, `log::{name}!(..)` or `anyhow::{name}!(..)`"
+        ),
+        Why::Call(name) if reads_clock_or_chance(name) => format!(
+            "help: each call returns something else, so do not promise it with `pure!`: read it where the message is made, and send it along\n\
+             help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)` with `ctx.now()` or `ctx.rng()`"
         ),
         Why::Call(name) | Why::Method(name) | Why::Macro(name) | Why::Name(name, _) => {
             let called = name.rsplit("::").next().unwrap_or(name);
