@@ -1,6 +1,6 @@
 //! Defines the messages that carry packets from a switch to the apps and back.
 
-use crate::object::{Action, Actions, Ethernet, NodeId, PortNo, Station, Vlan};
+use crate::object::{Action, Actions, Ethernet, NodeId, PortNo, Station, Traffic, Vlan};
 use beehive::Message;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,12 @@ impl PacketIn {
     #[inline]
     pub fn ethernet(&self) -> Option<Ethernet> {
         Ethernet::read(&self.data)
+    }
+
+    /// Returns what the packet is about, such as the addresses, the protocol and the ports of its conversation.
+    #[inline]
+    pub fn traffic(&self) -> Traffic {
+        Traffic::read(&self.data)
     }
 
     /// Returns whether a bridge may learn from the packet and forward it. This is not so if the packet is too short,

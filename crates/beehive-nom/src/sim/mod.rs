@@ -12,6 +12,6 @@ mod wire;
 
 pub use driver::SimulatedDriver;
 pub use flow_table::{FlowTable, Gone};
-pub use frame::frame;
+pub use frame::{frame, packet};
 pub use switch::{Behavior, SimulatedSwitch};
 pub use wire::Wire;

@@ -228,7 +228,7 @@ impl Firewall {
         let Some(node) = self.node_policies.get(&msg.node) else { return false };
 
         let open = self.open.at(msg.node);
-        let spoken = match Traffic::read(&msg.data) {
+        let spoken = match msg.traffic() {
             Traffic::AddressResolution => return true,
             Traffic::Conversation(spoken) => spoken,
             Traffic::IcmpError(about) => return find_open(open, about).is_some(),

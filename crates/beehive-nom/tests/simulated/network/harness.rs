@@ -5,8 +5,8 @@ use crate::clock::Clock;
 use beehive_core::{Builder, Hive};
 use beehive_nom::apps::NodeController;
 use beehive_nom::driver::CountersNow;
-use beehive_nom::object::{Mac, NodeId, PortNo};
-use beehive_nom::sim::{SimulatedSwitch, Wire};
+use beehive_nom::object::{Conversation, Mac, NodeId, PortNo};
+use beehive_nom::sim::{SimulatedSwitch, Wire, packet};
 use bytes::Bytes;
 use etherparse::PacketBuilder;
 use std::sync::Arc;
@@ -45,10 +45,10 @@ impl Host {
 
     /// Returns a UDP datagram to `other`.
     pub(crate) fn udp(self, source_port: u16, other: Host, destination_port: u16) -> Bytes {
-        let step = self.to(other.mac()).ipv4(self.ip(), other.ip(), 64).udp(source_port, destination_port);
-        let mut bytes = Vec::new();
-        step.write(&mut bytes, b"hello").expect("fits");
-        bytes.into()
+        let (source, destination) = (self.ip().into(), other.ip().into());
+        let protocol = Conversation::UDP;
+        let conversation = Conversation { source, destination, protocol, source_port, destination_port };
+        packet(other.mac(), self.mac(), &conversation, b"hello").expect("fits")
     }
 
     /// Returns an ICMP error that tells `other` that the packet `about` was undeliverable.
