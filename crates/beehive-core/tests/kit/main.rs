@@ -6,6 +6,7 @@ extern crate beehive_core as beehive;
 
 mod attempt;
 mod clock;
+mod failing_runs;
 mod failing_steps;
 mod limits;
 mod postpone;
