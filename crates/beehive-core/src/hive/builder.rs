@@ -147,7 +147,12 @@ impl Builder {
         self
     }
 
-    /// Sets how many messages from callers that use the [`Hive`] itself may be in flight.
+    /// Sets how many messages from callers that use the [`Hive`] itself may be in flight. A message that its handler
+    /// has postponed, or that waits as a timer, does not count.
+    ///
+    /// With 0, such a hive accepts no message from its callers: [`Hive::try_emit`] fails, requests end with
+    /// [`RequestError::Overloaded`](crate::RequestError::Overloaded), and [`Hive::emit`] waits without end. A test can
+    /// show in this way what a program does under overload.
     pub fn credits(mut self, credits: u32) -> Self {
         self.credits = Some(credits);
         self

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// The credits of one IO bee, or those of the hive itself for requests and single messages.
 #[derive(Debug)]
 pub(crate) struct Credits {
-    /// Total number of credits, free or taken; at least one.
+    /// Total number of credits, free or taken.
     limit: u32,
     /// Number of free credits. A waiting task creates its `Notified` before it reads this number, and the
     /// thread in `give_back` adds the credits before it notifies. So either the task reads the new number,
@@ -25,7 +25,6 @@ pub(crate) struct Credits {
 
 impl Credits {
     pub(crate) fn new(limit: u32) -> Arc<Credits> {
-        let limit = limit.max(1);
         Arc::new(Credits { limit, free: AtomicU32::new(limit), returned: Arc::default() })
     }
 

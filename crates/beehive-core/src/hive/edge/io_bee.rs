@@ -58,7 +58,7 @@ pub struct Io {
 }
 
 impl Io {
-    /// Creates an IO bee that may have `credits` messages in flight.
+    /// Creates an IO bee that may have `credits` messages in flight, but at least one.
     pub(crate) fn new(hive: &Hive, credits: u32) -> Io {
         let inner = hive.inner();
         let (id, inbox) = inner.io.open();
@@ -70,7 +70,8 @@ impl Io {
             hive: hive.clone(),
             id,
             inbox,
-            credits: Credits::new(credits),
+            // without any credit, it could never emit
+            credits: Credits::new(credits.max(1)),
             out: Outputs::new(inner.types.clone()),
             is_kept: false,
             queue: SenderQueue::default(),
