@@ -8,12 +8,12 @@ use std::sync::Arc;
 /// A log: the journal, and the state from which it continues.
 type Log = (Arc<dyn Journal>, LogState);
 
-/// The logs of a hive that is being built.
+/// The logs of a hive under construction.
 #[derive(Default)]
 pub(in crate::hive) struct AppLogs {
     /// Each journal, with the state from which it continues.
     pub(in crate::hive) logs: Vec<Log>,
-    /// The positions in `logs` of the logs for all apps that are not in `of_apps`.
+    /// The positions in `logs` for all apps that are not in `of_apps`.
     default: Vec<usize>,
     /// The positions in `logs` of an app's own logs; empty for an app whose state is in memory only.
     of_apps: BTreeMap<String, Vec<usize>>,
@@ -30,7 +30,7 @@ impl AppLogs {
         (first..self.logs.len()).collect()
     }
 
-    /// Adds the logs of all apps that are not named elsewhere. They replace those of earlier calls. Each
+    /// Adds the logs for all apps that are not named elsewhere, replacing those added by earlier calls. Each
     /// bee is in one of these logs.
     pub(in crate::hive) fn add_default(&mut self, logs: impl IntoIterator<Item = Log>) {
         self.default = self.add(logs)

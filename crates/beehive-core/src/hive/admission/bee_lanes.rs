@@ -1,14 +1,14 @@
 //! The lanes of bees and apps whose messages need acknowledgments. The table tracks the unacknowledged messages and
 //! the floors of these lanes.
 //!
-//! If both bees are in one log, the record that consumes a message also removes it from the outbox, so no
-//! acknowledgment is needed. If they are in different logs, two logs remember the message: the sender's log
-//! keeps it in the outbox until this log commits an acknowledgment, and the receiver's log keeps it in the
-//! dedup table of the bee that has consumed it until the lane's floor has passed it. The outbox is needed to
-//! resend the message after a crash, and the dedup table to recognize it when it is resent. If bees may move
-//! from one log to another, all messages between bees are acknowledged, even within one log. This table is
-//! the sender's half, in memory. A floor in it rises only after the sender's log has committed the
-//! acknowledgment, so a restart never recovers a floor lower than one that receivers have already seen.
+//! If both bees are in one log, the record that consumes a message also removes the message from the outbox, so no
+//! acknowledgment is needed. If they are in different logs, two logs remember the message: the sender's log keeps it in
+//! the outbox until that log commits an acknowledgment, and the receiver's log keeps it in the consuming bee's dedup
+//! table until the lane's floor has passed it. After a crash, the message is resent from the outbox, and the dedup
+//! table recognizes it as a duplicate. If bees may move from one log to another, all messages between bees are
+//! acknowledged, even within one log. This table is the sender's half, in memory. A floor in it rises only after the
+//! sender's log has committed the acknowledgment, so a restart never recovers a floor lower than one that receivers
+//! have already seen.
 
 use crate::hash::HashMap;
 use beehive_protocol::{Acked, AppId, BeeId, Emit, LaneId, MessageId, Part, Seq};
@@ -17,27 +17,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A message that is in an outbox and not acknowledged.
+/// An unacknowledged message in an outbox.
 struct OpenMessage {
-    /// Position of the message in the order in which the hive's records, and thus their messages, were committed.
+    /// The message's position in the order in which the hive committed its records, and thus their messages.
     order: u64,
-    /// The message, if its bee may move to another log.
+    /// The message itself, if the bee may move to another log.
     emit: Option<Arc<Emit>>,
 }
 
 /// The unacknowledged messages of one lane.
 #[derive(Default)]
 struct BeeLane {
-    /// A number above all reserved numbers and above the numbers of all sent messages that need an
-    /// acknowledgment.
+    /// A number above all reserved numbers and above those of all sent messages that need an acknowledgment.
     next: Seq,
-    /// The unacknowledged messages. Each receiving app has its own floor, which does not wait for the other apps.
+    /// The unacknowledged messages. Each receiving app has its own floor, independent of the other apps.
     open: BTreeMap<(AppId, Seq, Part), OpenMessage>,
-    /// Numbers that are reserved for records that are not committed yet. No app's floor passes them.
+    /// Numbers reserved for records that are not yet committed. No app's floor passes them.
     reserved: BTreeSet<Seq>,
     /// Whether no more messages will be sent on the lane.
     has_ended: bool,
-    /// The position of the log that contains the outbox.
+    /// Position of the log that contains the outbox.
     log: usize,
     /// Whether the outbox is moving to another log. If so, acknowledgments have no effect.
     is_moving: bool,
@@ -51,7 +50,7 @@ impl BeeLane {
         self.reserved.first().map_or(open, |reserved| open.min(*reserved))
     }
 
-    /// Returns the lowest of the floors of all apps.
+    /// Returns the lowest floor of any app.
     fn floor_of_all(&self) -> Seq {
         let open = self.open.keys().map(|(_, seq, _)| *seq);
         open.chain(self.reserved.first().copied()).fold(self.next, Seq::min)
@@ -64,8 +63,7 @@ impl BeeLane {
 
 const SHARDS: usize = 16;
 
-/// The lanes of bees and apps that have sent messages that need an acknowledgment. Dedup tables may contain these
-/// lanes.
+/// The lanes of bees and apps that have sent messages requiring acknowledgment. Dedup tables may contain these lanes.
 pub(crate) struct BeeLanes {
     shards: [Mutex<HashMap<LaneId, BeeLane>>; SHARDS],
     /// Whether bees may move to other logs. If so, this table also keeps the messages, because an outbox moves with its
@@ -73,7 +71,7 @@ pub(crate) struct BeeLanes {
     keeps_messages: bool,
     /// Number of messages sent so far.
     sent: AtomicU64,
-    /// Acknowledgments that had no effect, because the lane's outbox was moving or had already left the log.
+    /// Acknowledgments that had no effect because the lane's outbox was moving or had already left the log.
     misdirected: Mutex<Vec<Acked>>,
     /// The lanes of the bees that are moving.
     moving: Mutex<HashMap<(AppId, BeeId), Vec<LaneId>>>,
@@ -82,7 +80,7 @@ pub(crate) struct BeeLanes {
 }
 
 impl BeeLanes {
-    /// Creates an empty table. It adds the ended lanes that the logs have to forget to `retiring`.
+    /// Creates an empty table. The table adds to `retiring` the ended lanes that the logs must forget.
     pub(crate) fn new(keeps_messages: bool, retiring: Arc<Mutex<Vec<LaneId>>>) -> BeeLanes {
         let (sent, misdirected, moving) = Default::default();
         let shards = std::array::from_fn(|_| Mutex::default());
@@ -101,7 +99,7 @@ impl BeeLanes {
         (lane.next, lane.log) = (lane.next.max(next), log)
     }
 
-    /// Notes that the log at position `log` has committed a record that emits these messages, which are all of one
+    /// Notes that the log at position `log` has committed a record that emits these messages. They all belong to one
     /// lane.
     pub(crate) fn sent<'e>(&self, log: usize, messages: impl IntoIterator<Item = &'e Emit>) {
         let mut messages = messages.into_iter();
@@ -121,7 +119,7 @@ impl BeeLanes {
     }
 
     /// Notes that the log at position `log` has committed the acknowledgment of messages. If their outbox is no longer
-    /// in this log, the acknowledgment has had no effect and becomes [misdirected](BeeLanes::take_misdirected).
+    /// in this log, the acknowledgment had no effect and becomes [misdirected](BeeLanes::take_misdirected).
     pub(crate) fn acknowledged(&self, log: usize, acked: &Acked) {
         let mut shard = self.shard(acked.lane).lock();
         let Some(lane) = shard.get_mut(&acked.lane) else { return };
@@ -151,14 +149,13 @@ impl BeeLanes {
         Some(lane.log)
     }
 
-    /// Takes the misdirected acknowledgments, which have not reached the log of their lane. The caller must send them
-    /// again.
+    /// Takes the misdirected acknowledgments, which have not reached their lane's log. The caller must send them again.
     pub(crate) fn take_misdirected(&self) -> Vec<Acked> {
         std::mem::take(&mut *self.misdirected.lock())
     }
 
-    /// Notes that the outbox of a bee, which consists of these lanes, is about to move. The log has committed the
-    /// record that freezes the bee.
+    /// Notes that a bee's outbox, which consists of these lanes, is about to move. The log has committed the record
+    /// that freezes the bee.
     pub(crate) fn leave(&self, bee: (AppId, BeeId), lanes: &[LaneId]) {
         for id in lanes {
             if let Some(lane) = self.shard(*id).lock().get_mut(id) {
@@ -168,8 +165,8 @@ impl BeeLanes {
         self.moving.lock().insert(bee, lanes.to_vec());
     }
 
-    /// Notes that the outbox of a bee is now in the log at position `log`, which has committed the record that adopts
-    /// or thaws the bee.
+    /// Notes that a bee's outbox is now in the log at position `log`, which has committed the record that adopts or
+    /// thaws the bee.
     ///
     /// This and [`BeeLanes::leave`] are called in the order of the log's entries. Therefore an acknowledgment takes
     /// effect here if and only if it takes effect in the log.
@@ -181,7 +178,7 @@ impl BeeLanes {
         }
     }
 
-    /// Returns the messages in the outbox of these lanes, in the order in which they were emitted.
+    /// Returns the messages in the outbox of these lanes, in order of emission.
     pub(crate) fn outbox(&self, lanes: &[LaneId]) -> Vec<Arc<Emit>> {
         debug_assert!(self.keeps_messages, "only an outbox that may move is kept");
         let mut all = Vec::new();
@@ -194,8 +191,8 @@ impl BeeLanes {
         all.into_iter().map(|(_, emit)| emit).collect()
     }
 
-    /// Reserves the next number of the lane on which an app sends the messages of its stateless handlers. No floor of
-    /// the lane passes the number until the returned value is dropped. `log` is the position of the app's log.
+    /// Reserves the next number on the lane for messages from an app's stateless handlers. None of the lane's floors
+    /// passes the number until the returned value is dropped. `log` is the position of the app's log.
     pub(crate) fn reserve(self: &Arc<Self>, app: AppId, log: usize) -> Reserved {
         let id = LaneId::of_app(app);
         let mut shard = self.shard(id).lock();
@@ -227,7 +224,7 @@ impl BeeLanes {
         self.shard(id).lock().contains_key(&id)
     }
 
-    /// Returns the lowest of the lane's floors for all apps, or zero if the lane is unknown.
+    /// Returns the lane's lowest floor for any app, or zero if the lane is unknown.
     pub(crate) fn floor_of_all(&self, id: LaneId) -> Seq {
         self.shard(id).lock().get(&id).map_or(Seq::ZERO, BeeLane::floor_of_all)
     }
@@ -239,7 +236,7 @@ impl BeeLanes {
     }
 }
 
-/// A reserved number of an app's lane. No record with this number is committed yet.
+/// A reserved number on an app's lane. No record with this number has been committed yet.
 pub(crate) struct Reserved {
     lanes: Arc<BeeLanes>,
     /// The number, as the id of a message to the app itself.
@@ -324,7 +321,7 @@ mod tests {
         assert!(!lanes.knows(LANE));
     }
 
-    /// Two stateless handlers reserve numbers, and the record of the second handler is committed first.
+    /// Two stateless handlers reserve numbers, and the second handler's record is committed first.
     #[test]
     fn a_reserved_number_holds_up_the_floors() {
         let (lanes, _) = lanes();
@@ -346,7 +343,7 @@ mod tests {
         assert_eq!(lanes.floor(lane, AppId(1)), Some(newer.seq.next()));
     }
 
-    /// Acknowledgments arrive while the outbox moves from the first log to the second one.
+    /// Acknowledgments arrive while the outbox is moving from the first log to the second.
     #[test]
     fn what_is_acknowledged_during_a_move_is_acknowledged_to_the_new_log() {
         let (lanes, _) = lanes();
@@ -367,7 +364,7 @@ mod tests {
         again.iter().for_each(|acked| lanes.acknowledged(1, acked));
         assert!(!lanes.is_open(LANE));
 
-        // the acknowledgment is committed in a log that the outbox has left
+        // the acknowledgment is committed in a log that the outbox has already left
         lanes.sent(1, &[emit(id(1, 5))]);
         lanes.acknowledged(0, &acked(id(1, 5)));
         assert!(lanes.is_open(LANE));

@@ -1,6 +1,6 @@
 //! Credits bound the work from outside that a hive has in flight.
 //!
-//! A message from outside holds a credit of its sender until everything that it caused is done. Messages
+//! A message from outside holds one of its sender's credits until everything that it caused is done. Messages
 //! between bees need no credits and never wait for any. If they did, two bees with full mailboxes that send
 //! to each other would deadlock.
 
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// The credits of one IO bee, or those of the hive itself for requests and single messages.
+/// The credits of one IO bee, or the hive's own credits for requests and single messages.
 #[derive(Debug)]
 pub(crate) struct Credits {
     /// Total number of credits, free or taken.
     limit: u32,
     /// Number of free credits. A waiting task creates its `Notified` before it reads this number, and the
-    /// thread in `give_back` adds the credits before it notifies. So either the task reads the new number,
-    /// or the notification comes after the task created its `Notified` and wakes it. `Notify` provides the
-    /// synchronization.
+    /// thread in `give_back` adds the credits before it notifies. Therefore either the task reads the new
+    /// number, or the notification comes after the `Notified` was created and wakes the task. `Notify`
+    /// provides the synchronization.
     free: AtomicU32,
     /// Notified when credits come back.
     returned: Arc<Notify>,
@@ -99,11 +99,11 @@ impl Drop for Taken {
     }
 }
 
-/// Work from outside that is in flight. Everything that a batch causes shares one `Cause`. Dropping the
-/// last reference to it returns the credits.
+/// Work from outside that is in flight. Everything caused by a batch shares one `Cause`. Dropping the last
+/// reference to it returns the credits.
 #[derive(Debug)]
 pub(crate) struct Cause {
-    /// The credits that this work holds; `None` for work that takes none, such as timers that are firing.
+    /// The credits held by this work; `None` for work that takes none, such as firing timers.
     taken: Option<Taken>,
     in_flight: Arc<InFlight>,
 }
@@ -111,10 +111,10 @@ pub(crate) struct Cause {
 /// Number of causes in flight in a hive.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    /// Number of causes. After the last effect of its work, the thread that drops a `Cause` decrements this
-    /// number with release ordering. A task in `done` reads it with acquire ordering, so if it reads zero,
-    /// it sees all these effects. Relaxed ordering suffices for increments, because the thread that begins
-    /// a cause publishes nothing through this number.
+    /// Number of causes. A thread that drops a `Cause`, after the last effect of that cause's work,
+    /// decrements this number with release ordering. A task in `done` reads it with acquire ordering, so if
+    /// it reads zero, it sees all these effects. Relaxed ordering suffices for increments, because a thread
+    /// that begins a cause publishes nothing through this number.
     causes: AtomicU64,
     /// Notified when the number reaches zero.
     none: Notify,

@@ -1,9 +1,9 @@
 //! Wake-ups that are deferred to the end of a worker's turn.
 //!
-//! tokio puts a task that a worker wakes into that worker's LIFO slot, from which no other worker steals.
-//! If a turn woke a task at once, a handler that runs later in the same turn and spins would hold up that
-//! task. A turn on a worker therefore collects its wake-ups and sends them when it ends. If a handler holds
-//! the worker, the watchdog sends the collected wake-ups from its own thread.
+//! tokio puts a task that a worker wakes into that worker's LIFO slot, from which no other worker steals. If
+//! a turn woke a task immediately, a handler that spins later in the same turn would hold up that task. A
+//! turn on a worker therefore collects its wake-ups and sends them when it ends. If a handler holds the
+//! worker, the watchdog sends the collected wake-ups from its own thread.
 
 use parking_lot::Mutex;
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 thread_local! {
-    /// The wake-ups that this thread's turn has collected; `None` while this thread does not collect any.
+    /// The wake-ups that this thread's turn has collected; `None` while the thread is not collecting any.
     static LATER: RefCell<Option<Arc<Later>>> = const { RefCell::new(None) };
 }
 
@@ -40,7 +40,7 @@ impl Later {
         }
     }
 
-    /// Starts to collect this thread's wake-ups. The collection ends when the returned value is dropped.
+    /// Starts collecting this thread's wake-ups. The collection ends when the returned value is dropped.
     pub(crate) fn collect(self: &Arc<Self>) -> Collecting {
         LATER.set(Some(self.clone()));
         Collecting(self.clone())
@@ -58,8 +58,8 @@ impl Drop for Collecting {
     }
 }
 
-/// Adds a wake-up to those that this thread's turn has collected. Returns `false` if the thread does not
-/// collect wake-ups.
+/// Adds a wake-up to those that this thread's turn has collected. Returns `false` if the thread is not
+/// collecting wake-ups.
 fn later(wake: impl FnOnce() -> Wake) -> bool {
     // `try_with` fails while the thread-local data is being destroyed; the wake-up is then not deferred
     let collect = |later: &RefCell<Option<Arc<Later>>>| match &*later.borrow() {
@@ -72,24 +72,24 @@ fn later(wake: impl FnOnce() -> Wake) -> bool {
     LATER.try_with(collect).unwrap_or(false)
 }
 
-/// Calls [`Notify::notify_one`]: at the end of the turn if this thread collects wake-ups, otherwise at
-/// once.
+/// Calls [`Notify::notify_one`]: at the end of the turn if this thread is collecting wake-ups, otherwise
+/// immediately.
 pub(crate) fn one(notify: &Arc<Notify>) {
     if !later(|| Wake::One(notify.clone())) {
         notify.notify_one()
     }
 }
 
-/// Calls [`Notify::notify_waiters`]: at the end of the turn if this thread collects wake-ups, otherwise at
-/// once.
+/// Calls [`Notify::notify_waiters`]: at the end of the turn if this thread is collecting wake-ups, otherwise
+/// immediately.
 pub(crate) fn all(notify: &Arc<Notify>) {
     if !later(|| Wake::All(notify.clone())) {
         notify.notify_waiters()
     }
 }
 
-/// Calls a function that wakes a task: at the end of the turn if this thread collects wake-ups, otherwise
-/// at once.
+/// Calls a function that wakes a task: at the end of the turn if this thread is collecting wake-ups,
+/// otherwise immediately.
 pub(crate) fn call(call: impl FnOnce() + Send + 'static) {
     let mut call = Some(call);
     later(|| match call.take() {
@@ -101,7 +101,7 @@ pub(crate) fn call(call: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Checks whether this thread's turn collects wake-ups.
+/// Returns whether the current turn on this thread is collecting wake-ups.
 pub(crate) fn is_collecting() -> bool {
     LATER.try_with(|later| later.borrow().is_some()).unwrap_or(false)
 }

@@ -1,9 +1,9 @@
-//! The lanes of senders outside the hive. A lane tracks which messages of its sender are in flight, and its
-//! floor: the sequence number below which all messages are done.
+//! The lanes of senders outside the hive. A lane tracks its sender's messages in flight, and a floor: the
+//! sequence number below which all messages are done.
 //!
-//! A sender outside the hive has no log and no outbox that could track its messages. A batch of its
-//! messages therefore stays open until every record that contains one of them is committed. The floor of a
-//! lane is the lowest number of an open batch.
+//! A sender outside the hive has no log and no outbox that could track its messages. Therefore a batch of its
+//! messages stays open until every record that contains one of them is committed. A lane's floor is the
+//! lowest number of an open batch.
 
 pub(crate) use beehive_protocol::Numbers;
 
@@ -21,15 +21,16 @@ use tokio::sync::Notify;
 /// The lane of one sender outside the hive.
 pub(crate) struct OutsideLane {
     id: LaneId,
-    /// The low-water mark. `done` and `Lanes::lane` only raise it, with `fetch_max`, so it does not matter
-    /// in which order two threads do so. Readers take no lock and may see an older, lower floor. This is
+    /// The low-water mark. `done` and `Lanes::lane` only raise it, with `fetch_max`, so the order in which
+    /// two threads do so does not matter. Readers take no lock and may see an older, lower floor. This is
     /// safe: a floor may lag behind, but must never be too high.
     floor: AtomicU64,
     /// The batches in flight.
     state: Mutex<LaneState>,
     /// Notified when the floor rises.
     room: Arc<Notify>,
-    /// The list of lanes that have ended and are done. All lanes of a hive share it.
+    /// Lanes waiting to be retired: they admit no more batches and have none open. All lanes of a hive share
+    /// this list.
     retiring: Arc<Mutex<Vec<LaneId>>>,
 }
 
@@ -41,9 +42,9 @@ struct LaneState {
     /// The first number of each open batch, with a ticket that makes the pair unique, because a sender may
     /// resend a batch under the same number.
     open: BTreeSet<(Seq, u64)>,
-    /// Number of batches that were admitted so far.
+    /// Number of batches admitted so far.
     tickets: u64,
-    /// Whether no further batch will be admitted.
+    /// Whether the lane has ended: it admits no more batches.
     ended: bool,
 }
 
@@ -58,7 +59,7 @@ impl OutsideLane {
         Seq(self.floor.load(Ordering::Acquire))
     }
 
-    /// Admits a batch of `count` messages that are numbered from `first` on.
+    /// Admits a batch of `count` messages, numbered from `first`.
     pub(crate) fn admit(self: &Arc<Self>, first: Seq, count: usize) -> Arc<Admitted> {
         self.admitted(&mut self.state.lock(), first, count)
     }
@@ -78,7 +79,7 @@ impl OutsideLane {
         Arc::new(Admitted { lane: self.clone(), ticket, open: AtomicUsize::new(1) })
     }
 
-    /// Removes a batch that is done, and raises the floor if it was the oldest open batch.
+    /// Removes a completed batch, and raises the floor if that batch was the oldest one open.
     fn done(&self, ticket: (Seq, u64)) {
         let mut state = self.state.lock();
         state.open.remove(&ticket);
@@ -97,8 +98,8 @@ impl OutsideLane {
         }
     }
 
-    /// Checks whether `count` messages that are numbered from `next` on fit into the window. They always
-    /// fit if no batch is open.
+    /// Checks whether `count` messages numbered from `next` fit into the window. They always fit if no batch
+    /// is open.
     pub(crate) fn has_room(&self, next: Seq, count: u64) -> bool {
         next.plus(count).0.saturating_sub(self.floor().0) <= limits::LANE_WINDOW_MAX
             || self.state.lock().open.is_empty()
@@ -135,13 +136,12 @@ impl OutsideLane {
 pub(crate) struct Admitted {
     lane: Arc<OutsideLane>,
     ticket: (Seq, u64),
-    /// Number of reasons why the batch is open: its routing, and each delivery that is not yet committed. A
-    /// delivery that is dropped uncommitted is never subtracted, so the batch stays open and holds the
-    /// floor down.
+    /// Number of reasons why the batch is open: its routing, and each uncommitted delivery. A delivery
+    /// dropped before its commit is never subtracted, so the batch stays open and holds the floor down.
     ///
-    /// Relaxed ordering suffices for increments, because the caller holds a reason that is still counted.
-    /// Decrements use AcqRel, so the thread that reaches zero sees everything that other threads did before
-    /// their decrements.
+    /// Relaxed ordering suffices for increments, because the caller still holds a counted reason. Decrements
+    /// use AcqRel, so the thread that reaches zero sees everything that other threads did before
+    /// decrementing.
     open: AtomicUsize,
 }
 
@@ -156,7 +156,7 @@ impl Admitted {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes one reason to stay open: a delivery was committed or had no effect, or the routing is
+    /// Removes one reason for staying open: a delivery was committed or had no effect, or the routing is
     /// complete.
     pub(crate) fn close(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -165,7 +165,7 @@ impl Admitted {
     }
 }
 
-/// A batch that is being routed. Dropping it removes the routing from the reasons why the batch is open.
+/// A batch that is being routed. Dropping it removes the routing from the batch's reasons for staying open.
 pub(crate) struct Routing(pub(crate) Arc<Admitted>);
 
 impl Drop for Routing {
@@ -187,16 +187,16 @@ pub(crate) enum Admission<'a> {
 
 /// All lanes that a dedup table in a log may still contain.
 pub(crate) struct Lanes {
-    /// The lanes of bees that have sent messages to apps of other logs.
+    /// The lanes of bees that have sent messages to apps in other logs.
     pub(crate) bees: Arc<BeeLanes>,
     /// The lanes of senders outside the hive, by id.
     known: Mutex<HashMap<LaneId, Arc<OutsideLane>>>,
-    /// Lanes of both kinds that have ended and are done, but that `take_retired` has not yet returned.
+    /// Lanes of both kinds that are waiting for `take_retired` to return them.
     retiring: Arc<Mutex<Vec<LaneId>>>,
-    /// Number of times that lanes were removed from `known`. One thread increments it with release ordering
-    /// in `take_retired`, while it still holds the lock of `known`. A second thread, which runs a bee,
-    /// reads the number with acquire ordering and then locks `known` in `prune`. If it reads the new
-    /// number, it therefore finds the lanes removed.
+    /// Number of times that lanes were removed from `known`. One thread, in `take_retired`, increments this
+    /// number with release ordering while still holding the lock of `known`. A second thread, which runs a
+    /// bee, reads the number with acquire ordering and then locks `known` in `prune`. If the second thread
+    /// reads the new number, it therefore finds the lanes removed.
     retirements: AtomicU64,
 }
 
@@ -230,8 +230,7 @@ impl Lanes {
         lane.clone()
     }
 
-    /// Opens a lane that no later process can resume. `chance` is the random number from which its id is
-    /// made.
+    /// Opens a lane that no later process can resume. Its id is made from the random number `chance`.
     pub(crate) fn open(&self, chance: u64) -> Arc<OutsideLane> {
         self.lane(LaneId::passing(chance), Seq::ZERO)
     }
@@ -264,7 +263,7 @@ impl Lanes {
         retired
     }
 
-    /// Returns the number of times that retired lanes were removed.
+    /// Returns how many times retired lanes were removed.
     pub(crate) fn retirements(&self) -> u64 {
         self.retirements.load(Ordering::Acquire)
     }
@@ -278,9 +277,10 @@ impl Lanes {
         })
     }
 
-    /// Returns the current floors of the lanes on which `seen`, the dedup table of a bee of `app`, contains
-    /// numbers above its own floor. Includes only resumable lanes. Returns `None` if one of these messages
-    /// may still be resent because it is not below the lane's current floor. Retired lanes need no floor.
+    /// Returns the current floors of the lanes on which `seen`, the dedup table of one of `app`'s bees,
+    /// contains numbers above its own floor. Includes only resumable lanes. Returns `None` if one of these
+    /// messages may still be resent, because its number is not below the lane's current floor. Retired lanes
+    /// need no floor.
     pub(crate) fn floors_above(&self, seen: &DedupTable, app: AppId) -> Option<Vec<(LaneId, Seq)>> {
         let known = self.known.lock();
         let mut floors = Vec::new();
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(lane.floor(), Seq(0), "part of the batch is still open");
         first.close();
         assert_eq!(lane.floor(), Seq(15));
-        // a batch that is resent under an old number
+        // a batch resent under an old number
         let again = lane.admit(Seq(3), 4);
         third.close();
         again.close();

@@ -1,4 +1,4 @@
-//! The timers of a hive: one table that is ordered by time. One task sleeps until the next timer is due.
+//! A hive's timers: one table, ordered by time. One task sleeps until the next timer is due.
 
 use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::Notify;
 
-/// Timers that were taken out of the table, and the cause that makes them count as work in flight.
+/// Timers taken out of the table, and the cause that counts them as work in flight.
 type Fired<F> = (Arc<Cause>, Vec<F>);
 
-/// The table of timers, and the last id that was assigned.
+/// The table of timers, and the last id assigned.
 struct Due<F> {
-    /// Timers by time and id. Timers that are due at the same time fire in the order in which they were
-    /// set.
+    /// Timers by time and id. Timers due at the same time fire in the order in which they were set.
     table: BTreeMap<(Time, u64), F>,
     next_id: u64,
 }
@@ -23,7 +22,7 @@ struct Due<F> {
 /// The timers of a hive.
 pub(crate) struct TimerWheel<F> {
     due: Mutex<Due<F>>,
-    /// Notified when a timer is set that is due before all others.
+    /// Notified when a timer is set to fire before all others.
     pub(crate) sooner: Arc<Notify>,
     /// Number of ticks that were skipped because the previous tick was still in flight. Relaxed ordering
     /// suffices, because only the status reads it.
@@ -57,9 +56,9 @@ impl<F> TimerWheel<F> {
         self.due.lock().table.len()
     }
 
-    /// Takes the timers that are due at `now`, and returns them with the time of the next timer. The timers
-    /// taken count as in flight while the caller holds the returned cause. The cause begins before the
-    /// timers leave the table, so the hive never looks idle in between.
+    /// Takes the timers that are due at `now`, and returns them with the time of the next timer. These timers
+    /// count as in flight while the caller holds the returned cause. The cause begins before they leave the
+    /// table, so the hive never looks idle in between.
     pub(crate) fn take_due(&self, now: Time, in_flight: &Arc<InFlight>) -> (Option<Fired<F>>, Option<Time>) {
         let mut due = self.due.lock();
         let mut fired: Option<Fired<F>> = None;

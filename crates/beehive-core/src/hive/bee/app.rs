@@ -64,17 +64,17 @@ pub(crate) struct AppRuntime<A: App> {
 struct Idle<A: App> {
     /// Bees that became idle and empty since the last call of [`AppRuntime::take_idle`].
     noted: Vec<Arc<Bee<A>>>,
-    /// Bees that only wait for their own timers. There may be many of them, and they may wait long, so they
-    /// are checked only once in [`LOOKS_PER_LOOK_AT_TIMERS`] calls.
+    /// Bees that are waiting only for their own timers. There may be many of them, and they may wait a long
+    /// time, so they are checked only once in [`LOOKS_PER_LOOK_AT_TIMERS`] calls.
     with_timers: Vec<Arc<Bee<A>>>,
     /// Number of calls of [`AppRuntime::take_idle`] since the last check of `with_timers`.
     looks: u32,
 }
 
-/// How many times the idle bees are checked for each check of the bees that only wait for timers.
+/// Number of checks of the idle bees per check of the bees that are waiting only for timers.
 const LOOKS_PER_LOOK_AT_TIMERS: u32 = 32;
 
-/// The registry's decision about one set of cells, to the extent that this hive has executed it.
+/// The registry's decision about one set of cells, as far as this hive has executed it.
 #[derive(Clone)]
 pub(crate) enum Standing {
     /// One bee owns the cells, and the routing table points to it.
@@ -85,7 +85,7 @@ pub(crate) enum Standing {
     Undecided,
 }
 
-/// A caller that waits for the owners of sets of cells.
+/// A caller waiting for the owners of sets of cells.
 pub(crate) struct OwnerRequest {
     pub(crate) sets: Vec<CellSet>,
     pub(crate) answer: oneshot::Sender<Result<Vec<Standing>, Unavailable>>,
@@ -95,9 +95,9 @@ pub(crate) struct OwnerRequest {
 pub(crate) struct Queen<A: App> {
     /// All bees of the app by id, because decisions of the registry name ids.
     pub(crate) bees: BeesById<A>,
-    /// Whether a proposal about owners is in flight, or a running `answer` task is about to make one.
+    /// Whether a proposal about owners is in flight or is about to be made by a running `answer` task.
     pub(crate) asking: bool,
-    /// The requests that the next proposal will contain.
+    /// The requests for the next proposal.
     pub(crate) asked: VecDeque<OwnerRequest>,
 }
 
@@ -138,7 +138,7 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// Checks whether the app stays within its cell limit if it also owns these cells. Cells that already
-    /// have an owner are not counted twice.
+    /// have an owner do not count twice.
     #[inline(always)]
     pub(crate) fn may_own(&self, cells: &[CellId]) -> bool {
         let Some(max) = A::OPTIONS.cells.map(|max| max as usize) else { return true };
@@ -164,7 +164,7 @@ impl<A: App> AppRuntime<A> {
         (Box::new(instance), settings)
     }
 
-    /// Updates an instance, whose settings have version `settings`, to the current settings. Returns their
+    /// Updates an instance from settings version `settings` to the current settings. Returns the current
     /// version.
     #[inline]
     pub(crate) fn up_to_date(&self, instance: &mut A, settings: u32) -> u32 {
@@ -249,8 +249,8 @@ impl<A: App> AppRuntime<A> {
         Ok(())
     }
 
-    /// Records that a bee has become idle and that all its cells are empty. This makes it a candidate for
-    /// retirement.
+    /// Records that a bee has become idle and that all its cells are empty, which makes the bee a candidate
+    /// for retirement.
     pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
         self.idle.lock().noted.push(bee.clone())
     }

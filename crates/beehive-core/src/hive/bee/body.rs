@@ -1,5 +1,5 @@
-//! The body of a bee (its state, its uncommitted runs and its outgoing messages), and the buffers that a
-//! thread reuses for all bees of an app.
+//! A bee's body (its state, its uncommitted runs and its outgoing messages), and the buffers that a thread
+//! reuses for all bees of an app.
 
 use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
@@ -17,21 +17,20 @@ use crate::time::Time;
 use crate::view::Changes;
 use std::collections::VecDeque;
 
-/// The part of a bee to which the thread that runs the bee has exclusive access: the app's state, and
-/// everything that changes together with it.
+/// The part of a bee to which the thread running the bee has exclusive access: the app's state, and
+/// everything that changes with it.
 pub(crate) struct Body<A: App> {
     /// The dictionaries, and the settings.
     pub(crate) app: A,
-    /// The runs that the bee has executed but whose records are not yet committed; `None` if the app is not
-    /// journaled.
+    /// The executed runs whose records are not yet committed; `None` if the app is not journaled.
     pub(crate) pending: Option<Box<PendingRuns<A>>>,
-    /// The messages that the bee has emitted but that cannot be delivered yet.
+    /// The emitted messages that cannot be delivered yet.
     pub(crate) queue: SenderQueue,
-    /// The latest time that the bee's handlers have seen.
+    /// The latest time seen by the bee's handlers.
     pub(crate) now: Time,
     /// Version of the settings that `app` contains.
     pub(crate) settings: u32,
-    /// Message counts by sender, and the time that messages take.
+    /// Message counts by sender, and how long messages take.
     pub(crate) traffic: Traffic,
 }
 
@@ -47,8 +46,8 @@ impl<A: App> Body<A> {
         self.pending.as_ref().is_some_and(|pending| pending.is_behind())
     }
 
-    /// Applies the log's decisions about pending runs. Runs whose records were refused go back to the front
-    /// of `queue`, in their original order, and will be executed again.
+    /// Applies the log's decisions about pending runs. Runs whose records were refused return to the front of
+    /// `queue`, in their original order, to be executed again.
     pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
         if let Some(pending) = &mut self.pending {
             if pending.reconcile(bee, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
@@ -72,7 +71,7 @@ pub(crate) struct Local<A: App> {
     pub(super) room: Option<Box<A>>,
     /// An instance for stateless handlers, and the version of its settings.
     pub(crate) stateless: Option<(Box<A>, u32)>,
-    /// Buffer for the changes of a run that must be published in views.
+    /// Buffer for a run's changes that must be published in views.
     pub(crate) changes: Changes,
 }
 
@@ -91,7 +90,7 @@ impl<A: App> Default for Local<A> {
 impl<A: App> Local<A> {
     /// Keeps an empty queue for the next mailbox that needs one, unless enough queues are already kept.
     pub(super) fn keep(&mut self, queue: Queue<A>) {
-        // drops a queue that has grown large so that one burst does not occupy memory permanently
+        // drops a queue that has grown large, so that one burst does not occupy memory permanently
         if let Some(queue) = queue.0
             && queue.capacity() <= 64
             && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD

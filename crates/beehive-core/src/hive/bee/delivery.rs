@@ -9,7 +9,7 @@ use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::AnyBatch;
 use std::sync::Arc;
 
-/// A function that runs a delivery in a bee. It is instantiated for each message type.
+/// A function that runs a delivery in a bee, instantiated for each message type.
 pub(crate) type RunDelivery<A> = fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn);
 
 /// A run of messages for one set of cells, on its way into a bee.

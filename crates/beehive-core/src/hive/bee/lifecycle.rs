@@ -21,7 +21,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Result of an attempt to retire a bee.
+/// The result of an attempt to retire a bee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Retirement {
     /// The bee has ended.
@@ -32,13 +32,12 @@ pub(crate) enum Retirement {
     /// The bee is idle and empty, but a message that it sent or handled is not settled yet. The caller must
     /// try again later.
     Later,
-    /// The bee only waits for timers that it has set. If it ended now, the next owner of its cells would
+    /// The bee is waiting only for timers that it has set. If it ended now, the next owner of its cells would
     /// not know about these timers.
     WithItsTimers,
 }
 
-/// The log that contains a bee, and the floors of the resumable lanes from which the bee has received
-/// messages.
+/// A bee's log, and the floors of the resumable lanes from which the bee has received messages.
 type Floors = (Arc<Link>, Vec<(LaneId, Seq)>);
 
 /// The logical thread that owns a set of cells.
@@ -78,7 +77,7 @@ impl<A: App> Bee<A> {
     }
 
     /// Puts a run of messages into the mailbox, and schedules the bee if necessary. If the bee has ended,
-    /// returns the delivery, which the sender must then route again.
+    /// returns the delivery for the sender to route again.
     #[inline]
     pub(crate) fn push(self: Arc<Self>, delivery: Delivery<A>, turn: &mut Turn) -> Result<(), Delivery<A>> {
         let mut mailbox = self.mailbox.lock();
@@ -89,9 +88,9 @@ impl<A: App> Bee<A> {
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);
-                // the bee may be scheduled at another slot, whose thread may not run it soon. If this
-                // turn's bees run on this worker, it does not wait for that thread, but schedules the bee
-                // here as well. The thread that comes second finds no body and does nothing
+                // the bee may be scheduled at another slot, whose thread may not run it soon. If this turn's
+                // bees run on this worker, the turn does not wait for that thread but schedules the bee here
+                // as well. Whichever thread comes second finds no body and does nothing
                 let stranded =
                     mailbox.body.is_some() && turn.follows() && mailbox.waits_at != turn.slot as u16;
                 if first || stranded {
@@ -136,7 +135,7 @@ impl<A: App> Bee<A> {
         waiting.await.ok()
     }
 
-    /// Thaws the bee: puts the body back, or passes it to the next task that has asked to freeze the bee.
+    /// Thaws the bee: puts the body back, or passes it to the next task waiting to freeze the bee.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
         debug_assert_eq!(
@@ -155,8 +154,8 @@ impl<A: App> Bee<A> {
         }
     }
 
-    /// Returns the cells of the bee except the first `known` ones, and the total number of its cells. A bee
-    /// never gives up a cell while it lives, so the caller can remember the number and later ask only for new
+    /// Returns the bee's cells except the first `known` ones, and the total number of its cells. A bee never
+    /// gives up a cell while it lives, so the caller can remember the number and later ask only for new
     /// cells.
     pub(crate) fn cells_after(&self, known: usize) -> (Vec<CellId>, usize) {
         let mailbox = self.mailbox.lock();
@@ -169,8 +168,8 @@ impl<A: App> Bee<A> {
         LaneId::of_bee(AppId(self.app.index), self.id)
     }
 
-    /// Checks whether the bee may have ended, without waiting for its mailbox. Returns `true` if the
-    /// mailbox is locked. For assertions that run under other locks.
+    /// Checks whether the bee may have ended, without waiting for its mailbox. Returns `true` if the mailbox
+    /// is locked. For assertions made while other locks are held.
     pub(crate) fn may_be_gone(&self) -> bool {
         self.mailbox.try_lock().is_none_or(|mailbox| mailbox.mode == Mode::Gone)
     }
@@ -191,7 +190,7 @@ impl<A: App> Bee<A> {
     }
 
     /// Takes over the cells and the queued deliveries of `from`, and ends `from`. Both bees must be frozen.
-    /// Returns the cells. Other tasks that have asked to freeze `from` learn that it has ended.
+    /// Returns the cells. Other tasks waiting to freeze `from` learn that it has ended.
     pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
         let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
@@ -212,17 +211,18 @@ impl<A: App> Bee<A> {
         cells
     }
 
-    /// Ends the bee if it is idle, owns only empty cells, and has handled no message that may be resent.
+    /// Ends the bee if it is idle, owns only empty cells, and has handled no messages that may be resent.
     ///
-    /// This thread calls `release`, which removes the routes of the cells, while it holds the lock of the
-    /// mailbox and before it sets the mode to `Gone`. Another thread, whose push is refused, has locked the
-    /// mailbox after that and seen `Gone`. It therefore finds the cells without an owner when it routes its
-    /// message again. `release` gets the cells. If a log may contain the bee, it also gets that log and the
-    /// floors below which the bee has handled all messages.
+    /// While this thread holds the mailbox lock, it first calls `release`, which removes the routes of the
+    /// cells, and then sets the mode to `Gone`. Another thread whose push is refused locked the mailbox later
+    /// and saw `Gone`, so it finds the cells without an owner when it routes its message again. `release`
+    /// gets the cells. If a log may contain the bee, it also gets that log and the floors below which the bee
+    /// has handled all messages.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Floors>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
         if mailbox.mode == Mode::Frozen || mailbox.is_waited_for() {
-            // a bee that thaws runs again only if it has messages, so nothing else would note that it is idle
+            // after a thaw, the bee runs again only if it has messages, so nothing else would note that it is
+            // idle
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
@@ -238,8 +238,8 @@ impl<A: App> Bee<A> {
         }
 
         if !body.queue.is_empty() {
-            // a message that the bee sent is blocked until its cells have an owner, and no event will report
-            // that the message was delivered
+            // a message sent by the bee is blocked until its cells have an owner, and no event will report
+            // its delivery
             mailbox.idle_noted = true;
             return Retirement::Later;
         }
@@ -250,7 +250,7 @@ impl<A: App> Bee<A> {
 
         let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
-            // until its messages are acknowledged, the bee's log is the place from which they are resent
+            // until the bee's messages are acknowledged, they may be resent from this log
             Some(pending) if pending.link().lanes.bees.is_open(self.lane()) => None,
             // until every log that the bee has left has dropped it, a restart would find the bee there
             Some(pending) if pending.not_dropped() > 0 => None,
@@ -259,8 +259,8 @@ impl<A: App> Bee<A> {
         };
 
         let Some(floors) = floors else {
-            // a sender may still resend a message that this bee has handled, or this bee's log may still
-            // resend a message that this bee has sent
+            // a sender may still resend a message that this bee has handled, or the bee's log may still
+            // resend a message that the bee has sent
             mailbox.idle_noted = true;
             return Retirement::Later;
         };
@@ -286,7 +286,7 @@ impl<A: App> Bee<A> {
     }
 }
 
-/// Sends the body to the first task that still waits for it. Returns the body if there is no such task.
+/// Sends the body to the first task that is still waiting for it. Returns the body if there is no such task.
 fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
     let mut body = body;
     while let Some(freezer) = mailbox.next_freezer() {
@@ -305,8 +305,8 @@ fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Opti
 impl<A: App> Executing for Bee<A> {
     fn nudge(self: Arc<Self>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
-        // if there is no body, a thread is running the bee. That thread checks the log again before it puts
-        // the body back
+        // if there is no body, a thread is running the bee and will check the log again before it puts the
+        // body back
         if mailbox.body.is_some() && !std::mem::replace(&mut mailbox.scheduled, true) {
             drop(mailbox);
             turn.schedule(self);
@@ -322,8 +322,7 @@ impl<A: App> Runnable for Bee<A> {
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let (mut body, mut queue, waited_for) = {
             let mut mailbox = self.mailbox.lock();
-            // if there is no body, the bee was frozen, ended or taken by another thread after it was
-            // scheduled
+            // if there is no body, the bee was frozen, ended or taken by another thread after being scheduled
             let Some(body) = mailbox.body.take() else { return };
             (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
@@ -335,9 +334,8 @@ impl<A: App> Runnable for Bee<A> {
 }
 
 impl<A: App> Bee<A> {
-    /// Runs a delivery with the current settings. `run` catches panics of the handler itself. This method
-    /// catches all others, for example that of a value that panics when it is dropped or encoded so that the
-    /// body is not lost.
+    /// Runs a delivery with the current settings. `run` catches the handler's own panics. This method catches
+    /// all others, for example when dropping or encoding a value panics, so that the body is not lost.
     #[inline]
     fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
         let run = delivery.run;
@@ -360,13 +358,13 @@ impl<A: App> Bee<A> {
         mailbox.body = Some(body);
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
-        // dropping these requests ends any merge that waits for the body
+        // dropping these requests ends any merge that is waiting for the body
         let freezers = mailbox.rare.as_mut().map(|rare| std::mem::take(&mut rare.freezers));
         drop(mailbox);
         drop((queue, more, freezers))
     }
 
-    /// Runs the queued deliveries and those that arrive in the meantime, and then puts the body back.
+    /// Runs the queued deliveries and those that arrive meanwhile, and then puts the body back.
     fn run_body(
         self: Arc<Self>,
         mut body: Box<Body<A>>,
@@ -375,7 +373,7 @@ impl<A: App> Bee<A> {
         turn: &mut Turn,
     ) {
         loop {
-            // while a task waits for the body, this starts no delivery, so the log can decide all pending
+            // starts no delivery while a task is waiting for the body, so that the log can decide all pending
             // records
             while !waited_for
                 && !turn.hive.is_over()
@@ -396,7 +394,7 @@ impl<A: App> Bee<A> {
             debug_assert!(turn.ctx().out.is_empty(), "outputs are delivered before the body is given back");
             let mut mailbox = self.mailbox.lock();
             if !queue.is_empty() {
-                // the deliveries that arrived in the meantime go behind the remaining ones
+                // deliveries that arrived meanwhile go behind the remaining ones
                 queue.append(&mut mailbox.queue);
                 std::mem::swap(&mut queue, &mut mailbox.queue)
             }

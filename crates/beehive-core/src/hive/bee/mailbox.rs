@@ -1,4 +1,4 @@
-//! The mailbox of a bee: the bee's mode, its queued deliveries, and its body while no thread runs the bee.
+//! A bee's mailbox: the bee's mode, its queued deliveries, and its body while no thread is running the bee.
 
 use crate::app::App;
 use crate::cell::CellId;
@@ -12,13 +12,13 @@ use tokio::sync::oneshot;
 pub(crate) enum Mode {
     /// The bee accepts deliveries and runs them.
     Active,
-    /// Deliveries are queued but not run, because a merge or a move holds the body.
+    /// Deliveries are queued but not run, because a merge or a move is holding the body.
     Frozen,
     /// The bee has ended. Senders get their delivery back and route it again.
     Gone,
 }
 
-/// The deliveries that are queued in a mailbox. Costs an idle bee only one word.
+/// The deliveries queued in a mailbox. Costs an idle bee only one word.
 #[allow(clippy::box_collection)] // one word in each bee instead of four
 pub(super) struct Queue<A: App>(pub(super) Option<Box<VecDeque<Delivery<A>>>>);
 
@@ -70,7 +70,7 @@ pub(super) type Freezer<A> = oneshot::Sender<Box<Body<A>>>;
 /// The contents of a bee's mailbox, behind the bee's mutex.
 pub(super) struct Mailbox<A: App> {
     pub(super) mode: Mode,
-    /// Whether the bee is running, or is in a queue of bees that some thread will run.
+    /// Whether the bee is running, or is queued for some thread to run.
     pub(super) scheduled: bool,
     /// The slot of the thread on which the bee was last scheduled.
     pub(super) waits_at: u16,
@@ -80,18 +80,17 @@ pub(super) struct Mailbox<A: App> {
     pub(super) body: Option<Box<Body<A>>>,
     /// Deliveries that no turn has taken yet.
     pub(super) queue: Queue<A>,
-    /// The fields that few bees use.
+    /// The fields that only a few bees use.
     pub(super) rare: Option<Box<Rare<A>>>,
 }
 
-/// Fields that are empty for most bees. They are boxed, so they cost a bee that does not use them only one
-/// word.
+/// Fields that are empty for most bees. They are boxed, so a bee that does not use them pays only one word.
 pub(super) struct Rare<A: App> {
-    /// The cells that the bee owns in addition to the first one. They are not in the body, because the
-    /// queen may add a cell while a handler runs.
+    /// The bee's cells other than the first. They are not in the body, because the queen may add a cell while
+    /// a handler is running.
     pub(super) more_cells: Vec<CellId>,
     /// The tasks that have asked to freeze the bee, oldest first. The bee starts no delivery until each of
-    /// these tasks has had the body.
+    /// them has had the body.
     pub(super) freezers: VecDeque<Freezer<A>>,
 }
 

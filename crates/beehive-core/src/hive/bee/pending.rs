@@ -1,5 +1,5 @@
-//! The runs that a journaled bee has executed and whose records are not committed: their effects are held,
-//! and then released in order or discarded and executed again.
+//! A journaled bee's executed runs whose records are not yet committed. The effects of each run are held
+//! until they are either released in order, or discarded so that the run can be executed again.
 
 use crate::app::App;
 use crate::cell::{CellId, CellSet};
@@ -31,18 +31,18 @@ pub(crate) type NewMessages = SmallVec<[u32; 16]>;
 /// A run of transactions whose effects are held.
 pub(crate) struct Executed<A: App> {
     /// The number of the entry in flight that contains this run, and the part of the entry that describes the
-    /// run. `None` if the run changed and sent nothing. No entry contains such a run. Its effects are held
+    /// run. `None` if the run changed and sent nothing: no entry contains such a run. Its effects are held
     /// until all earlier entries are committed, because the run has read the state that they left.
     pub(crate) entry: Option<(EntryNumber, Arc<Work>)>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery<A>,
     /// The messages that this run was the first to consume.
     pub(crate) inputs: Inputs,
-    /// For a run without an entry: the handled messages that the log must record nevertheless, because they
-    /// may arrive again.
+    /// For a run without an entry: the handled messages that the log must still record, because they may
+    /// arrive again.
     pub(crate) unsaid: Unsaid,
-    /// Messages that the bee handled without effect, on committed state, before this run. This entry records
-    /// them as well.
+    /// Messages that the bee handled without effect, on committed state, before this run. The run's entry
+    /// records them as well.
     pub(crate) says: Option<Consumed>,
     /// The effects, which are held until the record is committed.
     pub(crate) steps: HeldEffects,
@@ -79,13 +79,13 @@ impl<A: App> Executed<A> {
     }
 }
 
-/// Whether an entry records that a run without an entry of its own has handled its messages.
+/// Whether an entry records the messages handled by a run that has no entry of its own.
 pub(crate) enum Unsaid {
-    /// No entry has to, because the messages never arrive again.
+    /// No entry needs to, because the messages never arrive again.
     Nothing,
-    /// No entry records it yet. The visits are those that the run has handled.
+    /// No entry records them yet. Holds the visits that the run handled.
     Open(Vec<Visited>),
-    /// The bee's next entry, which is in flight, records it. The visits are those that the run has handled.
+    /// The bee's next entry, which is in flight, records them. Holds the visits that the run handled.
     InNextEntry(Vec<Visited>),
 }
 
@@ -93,7 +93,7 @@ pub(crate) enum Unsaid {
 pub(crate) struct PendingRuns<A: App> {
     /// The client of the bee's log.
     link: Arc<Link>,
-    /// Version of the log's decisions at the last call of [`PendingRuns::reconcile`].
+    /// Version of the log's decisions at the last call to [`PendingRuns::reconcile`].
     version: u64,
     /// The committed state.
     pub(crate) base: EncodedCells,
@@ -116,13 +116,13 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) heir_of: BTreeSet<LaneId>,
     /// Number of times that the bee has moved from one log to another.
     pub(crate) epoch: Epoch,
-    /// Number of logs that the bee has left and that have not dropped it yet. The bee must not end while this
+    /// Number of logs that the bee has left but that have not dropped it yet. The bee must not end while this
     /// is above zero.
     pub(crate) left: Option<Arc<AtomicUsize>>,
 }
 
 impl<A: App> PendingRuns<A> {
-    /// Returns an empty set of runs for a bee whose records go to `link`.
+    /// Returns an empty set of runs for a bee that writes its records to `link`.
     pub(crate) fn new(link: &Arc<Link>) -> Box<Self> {
         Box::new(PendingRuns {
             version: link.version(),
@@ -158,12 +158,12 @@ impl<A: App> PendingRuns<A> {
         (self.link, self.version, self.cells_logged) = (link.clone(), link.version(), cells_logged)
     }
 
-    /// Checks whether all runs are committed and none has to be executed again.
+    /// Checks whether all runs are committed and none is waiting to be executed again.
     pub(crate) fn is_settled(&self) -> bool {
         self.entries.is_empty() && self.again.is_empty()
     }
 
-    /// Checks whether the log has decided any entries since the last call of [`PendingRuns::reconcile`].
+    /// Checks whether the log has decided any entries since the last call to [`PendingRuns::reconcile`].
     pub(crate) fn is_behind(&self) -> bool {
         self.version != self.link.version()
     }
@@ -179,8 +179,8 @@ impl<A: App> PendingRuns<A> {
         if !self.is_behind() {
             return false;
         }
-        // the version is read before the fates. If the log decides an entry in between, the version changes
-        // again, and the next call sees that
+        // reads the version before the fates. If the log decides an entry in between, the version changes
+        // again, and the next call notices it
         self.version = self.link.version();
 
         let mut fates = self.link.fates(self.entries.iter().filter_map(Executed::number)).into_iter();
@@ -205,8 +205,8 @@ impl<A: App> PendingRuns<A> {
         false
     }
 
-    /// Applies a committed run to the committed state, and releases its effects. All earlier runs must be
-    /// released already.
+    /// Applies a committed run to the committed state, and releases its effects. All earlier runs must
+    /// already have been released.
     pub(crate) fn release(
         &mut self,
         mut done: Executed<A>,
@@ -216,8 +216,7 @@ impl<A: App> PendingRuns<A> {
     ) {
         let number = done.number();
         if let Some((_, work)) = done.entry.take() {
-            // this comes before the effects, because the bees that receive the messages look up the lane's
-            // floor
+            // does this before releasing the effects, because the receiving bees look up the lane's floor
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
             self.link.lanes.bees.sent(self.link.position(), tracked);
             if let Some(views) = &bee.app.views {
@@ -239,7 +238,7 @@ impl<A: App> PendingRuns<A> {
         match done.unsaid {
             Unsaid::Nothing => {}
             Unsaid::Open(visits) => self.link.note_consumed(consumed(visits)),
-            // from here on, this run is not rolled back any more, but the entry that records it may still be
+            // from here on, this run is no longer rolled back, but the entry that records it may still be
             // refused
             Unsaid::InNextEntry(visits) => {
                 let next = self.entries.iter_mut().find(|executed| executed.entry.is_some());
@@ -267,8 +266,8 @@ impl<A: App> PendingRuns<A> {
         panics::harmless(|| drop(batch));
     }
 
-    /// Discards all uncommitted runs, restores the committed state, and queues the runs' messages for
-    /// execution.
+    /// Discards all uncommitted runs, restores the committed state, and queues the runs' messages to be
+    /// executed again.
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         self.link.taken_back(self.entries.iter().filter_map(Executed::number));
         for executed in self.entries.drain(..).rev() {
@@ -310,7 +309,7 @@ impl<A: App> PendingRuns<A> {
         self.entries.push_back(executed)
     }
 
-    /// Sets the state to the committed one plus all executed runs.
+    /// Sets the state to the committed state plus all executed runs.
     pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         let mut executed = self.base.clone();
         let works = self.entries.iter().filter_map(Executed::work);
@@ -376,8 +375,8 @@ impl<A: App> PendingRuns<A> {
         (new, inputs)
     }
 
-    /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages. It is called
-    /// only if bees move between logs, because a visit may then arrive twice. Returns the cells that were not
+    /// Marks a sweep's visits as executed, as [`PendingRuns::take_note`] does for messages. Called only if
+    /// bees may move between logs, because a visit may then arrive twice. Returns the cells that were not
     /// marked before, and the visits as inputs of a record.
     pub(crate) fn take_note_of_visits(&mut self, sweep: MessageId, cells: &[CellId]) -> (CellSet, InputRuns) {
         let MessageId { lane, seq, app, .. } = sweep;
@@ -398,7 +397,7 @@ impl<A: App> PendingRuns<A> {
         (new, inputs)
     }
 
-    /// Reverts [`PendingRuns::take_note`] for messages that were not executed after all.
+    /// Undoes [`PendingRuns::take_note`] for messages that were not executed after all.
     pub(crate) fn forget(&mut self, inputs: &[Input]) {
         forget(&mut self.seen, inputs)
     }
@@ -417,8 +416,8 @@ impl<A: App> PendingRuns<A> {
     }
 }
 
-/// Acknowledges the messages of a delivery to the log whose outbox contains them, if they may arrive twice.
-/// The log `link` has committed the record that consumed them.
+/// Acknowledges a delivery's messages to the log whose outbox contains them, if they may arrive twice. The
+/// log `link` must have committed the record that consumed them.
 pub(crate) fn acknowledge<A: App>(link: &Link, delivery: &Delivery<A>, app: u16, hive: &HiveInner) {
     let Some(logs) = &hive.logs else { return };
     if delivery.count == 0 {
@@ -452,7 +451,7 @@ fn forget(seen: &mut DedupTable, inputs: &[Input]) {
 fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells) {
     state.clear();
     for image in base.images() {
-        // this process has encoded the image, so decoding fails only if the type's serialization has a bug
+        // this process encoded the image, so decoding fails only if the type's serialization has a bug
         if let Err(error) = state.import(app.seed, &image) {
             tracing::error!(app = A::NAME, %error, "cannot decode a cell while restoring the committed state");
         }

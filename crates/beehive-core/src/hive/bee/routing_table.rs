@@ -1,5 +1,4 @@
-//! The routing table of an app on this hive. It maps cells to bees. Every task that emits messages reads
-//! it.
+//! An app's routing table on this hive. It maps cells to bees, and every task that emits messages reads it.
 
 use crate::app::App;
 use crate::cell::CellId;
@@ -11,16 +10,16 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of shards. It equals the number of parts of a sweep, so the progress of a sweep within a part is
-/// a position in one shard.
+/// Number of shards. A sweep has as many parts as there are shards, so its progress within a part is a
+/// position in one shard.
 const SHARDS: usize = SWEEP_PARTS as usize;
 
-/// One shard. Most bees own a single cell, whose id the bee itself contains. For such a bee the table
-/// stores only one pointer.
+/// One shard. Most bees own a single cell and contain its id. For such a bee, the table stores only one
+/// pointer.
 struct Table<A: App> {
     /// Bees by their first cell.
     firsts: HashTable<Arc<Bee<A>>>,
-    /// The remaining cells of bees that own several cells.
+    /// The other cells of bees that own several.
     others: HashTable<(CellId, Arc<Bee<A>>)>,
 }
 
@@ -71,7 +70,7 @@ type Shard<A> = RwLock<Table<A>>;
 /// The routing table, sharded by cell.
 pub(crate) struct Routes<A: App> {
     shards: Box<[CachePadded<Shard<A>>]>,
-    /// Number of cells that have an owner. Relaxed ordering suffices, because the count serves only for
+    /// Number of cells that have an owner. Relaxed ordering suffices, because the count is used only for
     /// limits and status.
     len: AtomicUsize,
 }
@@ -86,8 +85,8 @@ impl<A: App> Routes<A> {
 
     #[inline(always)]
     fn shard(&self, cell: CellId) -> &Shard<A> {
-        // each part of a sweep has one shard. The bits that choose the shard are not used by the hash table
-        // inside it, which uses the lowest and the highest bits
+        // each part of a sweep has one shard. The hash table in the shard uses the lowest and highest bits,
+        // not the bits that select the shard
         &self.shards[sweep_order(cell).0 as usize]
     }
 
@@ -175,14 +174,15 @@ impl<A: App> Routes<A> {
 
     fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {
         let cells = self.cells_of_shard(shard);
-        // `cells` is a copy, so the shard is not locked while `f` runs, and `f` may use the routing table
+        // `cells` is a copy, so the shard is not locked while `f` is running, and `f` may use the routing
+        // table
         cells.iter().filter(|(cell, bee)| bee.first_cell() == *cell).map(|(_, bee)| bee).for_each(f)
     }
 
     /// Removes all routes.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
-            // this drops the table after it has released the lock, because dropping bees runs user code
+            // drops the table after releasing the lock, because dropping bees runs user code
             let taken = std::mem::take(&mut *shard.write());
             self.len.fetch_sub(taken.len(), Ordering::Relaxed);
             drop(taken)

@@ -1,4 +1,4 @@
-//! The settings of one app on this hive, and their version.
+//! One app's settings on this hive, and their version.
 
 use crate::app::{App, Handlers};
 use crate::hive::bee::app::AppRuntime;

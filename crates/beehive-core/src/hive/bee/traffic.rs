@@ -1,14 +1,13 @@
-//! Counters of a bee: its messages by sender, and the time that its messages take.
+//! A bee's counters: its messages by sender, and how long they take.
 //!
-//! Most bees have only one sender and are never timed. All further counters are therefore allocated on
-//! demand.
+//! Most bees have only one sender and are never timed, so all other counters are allocated on demand.
 
 use crate::cell::BeeId;
 use crate::hive::consensus::journal::AppId;
 use crate::hive::message::batch::{Address, Source};
 use crate::limits;
 
-/// Message counts by sender, and the time that messages take.
+/// Message counts by sender, and how long messages take.
 #[derive(Default, Clone, Debug)]
 pub(crate) struct Traffic {
     /// Number of messages.
@@ -18,7 +17,7 @@ pub(crate) struct Traffic {
     more: Option<Box<More>>,
 }
 
-/// The additional counters of a bee that has several senders or was timed.
+/// The additional counters of a bee that has several senders or has been timed.
 #[derive(Default, Clone, Debug)]
 struct More {
     /// Number of messages in timed runs, and the duration of these runs.
@@ -65,7 +64,7 @@ impl Peer {
 
 impl Traffic {
     /// Counts a run of messages. Returns whether the caller should time it. Reading the clock costs as much
-    /// as a short handler, so only few runs are timed: about one in `MESSAGES_PER_TIMED_RUN` messages.
+    /// as a short handler, so few runs are timed: about one in `MESSAGES_PER_TIMED_RUN` messages.
     #[inline]
     #[must_use]
     pub(crate) fn count(&mut self, sender: Peer, messages: u32) -> bool {
@@ -102,7 +101,7 @@ impl Traffic {
         }
     }
 
-    /// Adds the counts of a bee that merges into this one.
+    /// Adds the counts of a bee that is merging into this one.
     pub(crate) fn absorb(&mut self, other: &Traffic) {
         for (sender, messages) in other.peers() {
             self.add(sender, messages)
