@@ -54,12 +54,12 @@ type Restore = Box<dyn Fn(&mut Bees, &Arc<Link>, &mut SenderQueues) -> Result<()
 /// A function that installs an app.
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
-/// The state that the builder collects while it installs the apps.
+/// The state collected while the apps are being installed.
 struct Installing<'a> {
     hive: &'a Arc<HiveInner>,
     /// The seed for cell ids.
     seed: u64,
-    /// The settings of the app that is installed next.
+    /// The settings of the app to be installed next.
     settings: toml::Table,
     /// The settings that must be written to the apps' logs.
     new_settings: Vec<(AppId, LoggedSettings)>,
@@ -78,7 +78,7 @@ struct Installing<'a> {
     seal: Vec<Seal>,
     /// Actions to run once the apps are restored. They start the timers.
     start: Vec<Start>,
-    /// Whether views are published only when time advances. For tests.
+    /// Whether views are published only when time advances; for tests.
     views_by_moment: bool,
     /// The shapes of the apps' dictionaries, if there is a log.
     shapes: Vec<AppShapes>,
@@ -134,8 +134,8 @@ impl Builder {
         self
     }
 
-    /// Sets the cluster's seed for cell ids. By default it is random, so no sender outside can choose the
-    /// cell that it hits.
+    /// Sets the cluster's seed for cell ids. By default it is random, so that no outside sender can choose
+    /// which cell it hits.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -158,42 +158,42 @@ impl Builder {
         self
     }
 
-    /// Sets how long a message may run before the hive logs it and lists it in [`Hive::status`]. The
-    /// default is [`limits::STUCK_AFTER`]. The handler is not interrupted. Messages to its cells wait, and
-    /// other cells continue. Values below about ten milliseconds have the same effect as ten, because the
-    /// watchdog does not look at shorter runs.
+    /// Sets how long a message may run before the hive logs it and lists it in [`Hive::status`]. The default
+    /// is [`limits::STUCK_AFTER`]. The handler is not interrupted. Messages to its cells wait, while other
+    /// cells continue. Values below about ten milliseconds have the same effect as ten, because the watchdog
+    /// does not examine shorter runs.
     pub fn stuck_after(mut self, time: Duration) -> Self {
         self.stuck_after = Some(time);
         self
     }
 
-    /// Sets how often the hive verifies derived maps. Of the messages that a handler's map drops, the hive
-    /// gives one in `every` to the handler, on an instance without state, and undoes everything that the
-    /// handler does. If the handler does anything, the message becomes a dead letter with an error of the
-    /// kind [`Unmapped`](crate::ErrorKind::Unmapped), and from then on the hive verifies all messages that
-    /// this map drops. 0 turns verification off.
+    /// Sets how often the hive verifies derived maps. The hive runs the handler for one in `every` of the
+    /// messages that the handler's map drops, on an instance without state, and undoes everything that the
+    /// handler does. If the handler does anything, the message becomes a dead letter with the error kind
+    /// [`Unmapped`](crate::ErrorKind::Unmapped), and from then on the hive verifies every message that this
+    /// map drops. 0 turns verification off.
     ///
     /// The default is 1 (every message) in a build with debug assertions and in the test kit, and
-    /// [`limits::DROPS_PER_VERIFICATION`] otherwise. If a handler writes to the console before it finds
-    /// that it has nothing to do, it also does so for verified messages. Messages that a map does not drop
-    /// need no verification, because their handlers run, and the runtime checks each access.
+    /// [`limits::DROPS_PER_VERIFICATION`] otherwise. If a handler writes to the console before it finds that
+    /// it has nothing to do, it also does so for verified messages. Messages that a map does not drop need no
+    /// verification, because their handlers run and the runtime checks each access.
     pub fn verify_maps(mut self, every: u32) -> Self {
         self.verify_maps = Some(every);
         self
     }
 
-    /// Writes the records of all apps to `journal`, except for apps that [`Builder::journal_of`] or
-    /// [`Builder::in_memory`] names. The journal continues from `colony`: the hive restores the state that
-    /// it contains, and resends messages that were emitted but not handled. The apps, their order, their
-    /// assignment to logs, and the seed must be the same as when the log was written.
+    /// Writes the records of all apps to `journal`, except for apps named in [`Builder::journal_of`] or
+    /// [`Builder::in_memory`]. The journal continues from `colony`: the hive restores the state in `colony`,
+    /// and resends messages that were emitted but not handled. The apps, their order, their assignment to
+    /// logs, and the seed must be the same as when the log was written.
     pub fn journal(self, journal: Arc<dyn Journal>, colony: LogState) -> Self {
         self.journals([(journal, colony)])
     }
 
-    /// Spreads the bees of all apps over several logs, except for apps that [`Builder::journal_of`] or
-    /// [`Builder::in_memory`] names. Each bee is in one of these logs. Its first cell determines the log,
-    /// and the bee may later move to another one. Everything that belongs to no bee, such as a sweep, is in
-    /// the first log.
+    /// Spreads the bees of all apps over several logs, except for apps named in [`Builder::journal_of`] or
+    /// [`Builder::in_memory`]. Each bee is in one of these logs. Its first cell determines which one, and the
+    /// bee may later move to another. Everything that belongs to no bee, such as a sweep, is in the first
+    /// log.
     ///
     /// The logs commit independently of one another. While one of them cannot commit, the bees of the
     /// others continue. If the cells of a message have owners in several logs, the hive moves these owners
@@ -232,8 +232,8 @@ impl Builder {
         self
     }
 
-    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so the content of
-    /// views does not depend on how cells are distributed among bees.
+    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so that the content
+    /// of views does not depend on how cells are distributed among bees.
     #[cfg(feature = "testing")]
     pub(crate) fn views_by_moment(mut self) -> Self {
         self.views_by_moment = true;
@@ -252,9 +252,9 @@ impl Builder {
         self
     }
 
-    /// Starts the hive on its own runtime with `workers` threads. For programs that have no runtime, or
-    /// whose runtime must not be held up by handlers. The runtime ends when the hive has stopped and its
-    /// last handle is dropped.
+    /// Starts the hive on its own runtime with `workers` threads. For programs that have no runtime, or whose
+    /// runtime handlers must not hold up. The new runtime ends when the hive has stopped and its last handle
+    /// is dropped.
     ///
     /// Such programs use [`Hive::request_blocking`] and [`Hive::stop_blocking`].
     pub fn start_on_own_runtime(self, workers: usize) -> Result<Hive, StartError> {
@@ -266,7 +266,7 @@ impl Builder {
     /// Starts the hive on the given platform, or, if there is none, on the current tokio runtime, which may
     /// have any flavor.
     ///
-    /// The first hive of a process wraps the panic hook so that a panic in a derived map prints nothing. The
+    /// The first hive in a process wraps the panic hook so that a panic in a derived map prints nothing. The
     /// message then goes to its handler, and if the handler panics as well, that panic is reported.
     pub fn start(self) -> Result<Hive, StartError> {
         panics::keep_maps_quiet();
@@ -404,7 +404,7 @@ impl Builder {
         }
         for (link, (_, state)) in hive.log_clients().iter().zip(&logs) {
             if shapes != state.shapes {
-                // the log must contain the shapes before any entry that is encoded with them
+                // the log must contain the shapes before any entry encoded with them
                 drop(link.say(Record::Shapes(shapes.clone())))
             }
         }
@@ -438,8 +438,8 @@ impl Installing<'_> {
         positions.filter_map(|log| self.logs.get(*log)).map(|(_, state)| state)
     }
 
-    /// Returns the version of an app's settings: the logged version if the log contains the same settings,
-    /// otherwise the next version.
+    /// Returns an app's settings version: the logged version if the log contains the same settings, otherwise
+    /// the next one.
     fn settings_version<A: Handlers>(&mut self, app: u16, table: &toml::Table) -> Result<u32, ConfigError> {
         let Some(state) = self.states_of(app).next().filter(|_| A::HAS_SETTINGS) else { return Ok(1) };
         let logged = state.settings.get(&AppId(app));
@@ -475,8 +475,7 @@ impl Installing<'_> {
                     state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)))
                 });
                 let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
-                // an id that the log has never contained is free, even if an earlier process has assigned
-                // it
+                // an id that has never been in the log is free, even if an earlier process assigned it
                 let newest = self.states_of(index).filter_map(|state| state.newest.get(&AppId(index)));
                 let newest = newest.max().map_or(0, |bee| bee.0);
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, newest)))
@@ -525,7 +524,7 @@ impl Installing<'_> {
     }
 }
 
-/// Describes why a log does not fit: it contains bees of an app that no longer writes to it.
+/// Describes a mismatch: a log contains bees of an app that no longer writes to it.
 fn bees_of_no_app(app: AppId, apps: &[Arc<dyn AnyApp>]) -> String {
     match apps.get(app.index()) {
         Some(known) => format!(
@@ -552,8 +551,8 @@ fn warn_of_replication(apps: &[Arc<dyn AnyApp>]) {
     }
 }
 
-/// Returns a name that two different key types share, if there is one. The hive would treat the
-/// dictionaries of such types as columns of the same cell.
+/// Returns a name shared by two different key types, if there is one. The hive would treat the dictionaries
+/// of such types as columns of the same cell.
 fn same_key_name(dicts: &[crate::mapper::DictInfo]) -> Option<&'static str> {
     dicts.iter().enumerate().find_map(|(at, d)| {
         let clash = dicts[..at].iter().any(|o| o.group_seed == d.group_seed && o.key_type != d.key_type);

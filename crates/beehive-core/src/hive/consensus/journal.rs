@@ -1,10 +1,10 @@
-//! The interface to a colony: the records as data, the journal to which they are appended, and the state that
-//! results from applying a log.
+//! The interface to a colony: records as data, the journal to which they are appended, and the state obtained
+//! by applying a log.
 //!
-//! A bee of a journaled app continues to execute messages while its records are in flight. The effects of a
-//! run (messages, answers, timers) are held until the journal reports that its record is committed. If an
-//! append is refused, the bee discards everything that it has executed since, and executes it again on the
-//! committed state.
+//! A journaled bee continues to execute messages while its records are in flight. The effects of a run
+//! (messages, answers, timers) are held until the journal reports that its record is committed. If an append
+//! is refused, the bee discards everything that it has executed since, and executes those messages again on
+//! the committed state.
 
 pub use beehive_protocol::{
     Acked, AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Emits, Entry, EntryNumber,
@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// The log to which a hive appends its records.
 ///
 /// A journal that also stores the crash marker protects the hive from poison messages. If a message has
-/// crashed two processes, the third process does not run it, and makes it a dead letter.
+/// crashed two processes, the third does not run it but makes it a dead letter.
 pub trait Journal: Send + Sync + 'static {
-    /// Appends an entry. The hive calls this in the order of the entries' numbers, and holds a lock during
-    /// the call, so the journal must not call its [`JournalEvents`] from here.
+    /// Appends an entry. The hive calls this in order of entry number and holds a lock during the call, so
+    /// the journal must not call its [`JournalEvents`] from here.
     ///
-    /// The hive keeps the entry until it is decided. If the journal drops its reference before that, as soon
-    /// as it has encoded the entry, the hive need not clone the changes.
+    /// The hive keeps the entry until it is decided. If the journal drops its reference as soon as it has
+    /// encoded the entry, the hive need not clone the changes.
     fn append(&self, entry: Arc<Entry>);
     /// Sets the object to which the journal reports.
     fn attach(&self, events: Arc<dyn JournalEvents>);
@@ -36,18 +36,18 @@ pub trait Journal: Send + Sync + 'static {
     /// and, if the previous process crashed, twice for each unfinished message.
     fn mark(&self, _mark: Option<&CrashMarker>) {}
     /// Returns the crash marker of the previous process. `None` if that process stopped cleanly, if there was
-    /// none, or if the journal stores no markers.
+    /// no previous process, or if the journal stores no markers.
     fn marked(&self) -> Option<CrashMarker> {
         None
     }
 }
 
-/// The reports of a journal to its hive. While the journal calls these functions, it must not hold a lock
-/// that its own [`Journal::append`] takes.
+/// A journal's reports to its hive. While the journal calls these functions, it must not hold a lock that its
+/// own [`Journal::append`] takes.
 pub trait JournalEvents: Send + Sync {
     /// Reports that all entries up to and including `upto` are committed.
     fn released(&self, upto: EntryNumber);
-    /// Reports that no entry after `last` has taken effect, and that none of them that was appended before
-    /// this call ever will. The hive may append new entries before this returns.
+    /// Reports that no entry after `last` has taken effect, and that none of those appended before this call
+    /// ever will. The hive may append new entries before this returns.
     fn aborted(&self, last: EntryNumber);
 }

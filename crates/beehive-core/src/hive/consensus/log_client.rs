@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 /// An entry in flight: either the journal has not decided it yet, or the hive has not processed the decision.
 enum Undecided<W: ?Sized> {
-    /// Runs of bees. When the entry is decided, the bees are woken. If it is dead, they execute these runs
+    /// Runs of bees. When the entry is decided, the bees are woken. If the entry is dead, they execute these runs
     /// again.
     Turn {
         /// The bees to wake. A bee with several runs in the entry may occur several times.
@@ -29,12 +29,12 @@ enum Undecided<W: ?Sized> {
         /// Number of runs in the entry.
         runs: u32,
     },
-    /// A record of the hive itself. It is appended again until it is committed.
+    /// One of the hive's own records, which is appended again until it is committed.
     Said(Arc<Entry>, oneshot::Sender<()>),
 }
 
-/// The open entry, which collects runs of bees until it is appended to the journal. It already has its number, so a
-/// bee knows at once which entry contains its run.
+/// The open entry, which collects runs of bees until it is appended to the journal. The entry already has its number,
+/// so a bee knows immediately which entry contains its run.
 struct Open {
     number: EntryNumber,
     after: EntryNumber,
@@ -54,21 +54,20 @@ struct State<W: ?Sized> {
     open: Option<Open>,
     /// The entries in flight, including the open entry.
     undecided: BTreeMap<EntryNumber, Undecided<W>>,
-    /// All entries up to this one are decided. Those that are not dead are committed.
+    /// All entries up to this one are decided; those that are not dead are committed.
     committed: EntryNumber,
-    /// For each dead entry, the number of its runs that the bees have not taken back yet. An entry without such runs
-    /// is removed.
+    /// For each dead entry, the number of its runs that bees have not yet taken back. An entry without such runs is
+    /// removed.
     dead: HashMap<EntryNumber, u32>,
-    /// Messages that bees have handled without effect on top of committed state, and that no entry records as
-    /// consumed yet.
+    /// Messages that bees have handled without effect on top of committed state, and that no entry has recorded as
+    /// consumed.
     consumed: BTreeMap<(AppId, BeeId), Consumed>,
     /// Size of `consumed`, in bytes.
     consumed_bytes: usize,
-    /// Acknowledgments of messages from this log that bees of other logs have handled. No entry contains them
-    /// yet.
+    /// Acknowledgments, not yet in any entry, of messages from this log that bees in other logs have handled.
     acked: Vec<Acked>,
-    /// Cells that sweeps of this log have visited, and that no entry records as visited yet. Used only if
-    /// bees may move.
+    /// Cells that this log's sweeps have visited, and that no entry has recorded as visited. Used only if bees may
+    /// move.
     visited: Vec<Visited>,
     /// The sweeps of this log, according to its committed entries. Used only if bees may move.
     sweeps: OpenSweeps,
@@ -84,18 +83,18 @@ pub(crate) struct Place {
     pub(crate) bees_move: bool,
 }
 
-/// A run of a bee that an entry contains.
+/// A bee's run in an entry.
 pub(crate) struct Appended {
     /// The entry.
     pub(crate) number: EntryNumber,
     /// The part of the entry's [`Record::Turn`] that describes this run.
     pub(crate) work: Arc<Work>,
-    /// The messages that the bee had handled without effect before, which the entry also records. If the
-    /// entry is dead, the caller must [note](LogClient::note_consumed) them again.
+    /// The messages that the bee previously handled without effect, which the entry also records. If the entry is dead,
+    /// the caller must [note](LogClient::note_consumed) them again.
     pub(crate) consumed: Option<Consumed>,
 }
 
-/// The journal's decision about an entry, as far as the hive knows it.
+/// The journal's decision about an entry, as far as the hive knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// The journal has not decided the entry yet.
@@ -119,8 +118,7 @@ impl<W: ?Sized> State<W> {
         }
     }
 
-    /// Assigns the number of the next entry. Returns it together with the number of the entry on which the
-    /// next one is executed.
+    /// Assigns the number of the next entry. Also returns the number of the entry on which the next one is executed.
     fn number(&mut self) -> (EntryNumber, EntryNumber) {
         debug_assert!(self.open.is_none(), "the open entry is the newest one until it is appended");
         self.next = self.next.next();
@@ -148,15 +146,14 @@ impl<W: ?Sized> State<W> {
         open.number
     }
 
-    /// Takes out the messages that a bee has handled without effect.
+    /// Takes the messages that a bee has handled without effect.
     fn take_consumed(&mut self, of: (AppId, BeeId)) -> Option<Consumed> {
         let consumed = self.consumed.remove(&of)?;
         self.consumed_bytes -= consumed.size();
         Some(consumed)
     }
 
-    /// Makes the next entry from a record of the hive itself. The record is appended again each time its
-    /// entry dies.
+    /// Makes the next entry from one of the hive's own records. The record is appended again each time its entry dies.
     fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Arc<Entry> {
         let (number, after) = self.number();
         let entry = Arc::new(Entry { number, after, record });
@@ -174,13 +171,12 @@ pub(crate) struct LogClient<W: ?Sized> {
     pub(crate) lanes: Arc<Lanes>,
     /// The dedup table for messages that no bee consumes.
     pub(crate) without_bee: WithoutBee,
-    /// Messages that may have ended the previous process, for all logs of the hive.
+    /// Messages that may have crashed the previous process, for all of the hive's logs.
     pub(crate) quarantine: Arc<Quarantine>,
-    /// Incremented with each decision of the journal.
+    /// Incremented with each journal decision.
     version: AtomicU64,
-    /// Whether an entry is open. Threads read this without the lock. A thread that has added a run to the open
-    /// entry reads either `true`, as it has set it, or `false` because another thread has appended the entry
-    /// since.
+    /// Whether an entry is open. Threads read this without the lock. A thread that has added a run to the open entry
+    /// reads either `true`, which it has set itself, or `false` because another thread has since appended the entry.
     is_open: AtomicBool,
 }
 
@@ -219,7 +215,7 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
-    /// Returns the position of the log among those of the hive.
+    /// Returns the log's position among the hive's logs.
     pub(crate) fn position(&self) -> usize {
         self.place.position
     }
@@ -230,7 +226,7 @@ impl<W: ?Sized> LogClient<W> {
         self.place.bees_move
     }
 
-    /// Checks whether messages from this log to an app must be acknowledged. This is the case unless both sender and
+    /// Checks whether messages from this log to an app must be acknowledged, which is the case unless both sender and
     /// receiver always stay in this log.
     #[inline]
     pub(crate) fn tracks(&self, app: AppId) -> bool {
@@ -255,7 +251,7 @@ impl<W: ?Sized> LogClient<W> {
         self.without_bee.input(message_id, handler, admitted, lanes)
     }
 
-    /// Sets the object that the journal reports to.
+    /// Sets the object to which the journal reports.
     pub(crate) fn attach(&self, events: Arc<dyn JournalEvents>) {
         self.journal.attach(events)
     }
@@ -281,15 +277,14 @@ impl<W: ?Sized> LogClient<W> {
         self.decide(Fate::Dead, |state| {
             if last < state.next {
                 state.last = last;
-                // the open entry was executed on top of a dead entry, so it is dropped without being appended
+                // drops the open entry without appending it, because it was executed on top of a dead entry
                 state.open = None
             }
             state.undecided.split_off(&last.next())
         })
     }
 
-    /// Applies a decision of the journal. `take` removes the entries that this decision concerns from
-    /// `undecided`.
+    /// Applies a journal decision. `take` removes the entries that it concerns from `undecided`.
     fn decide(
         &self,
         fate: Fate,
@@ -330,7 +325,7 @@ impl<W: ?Sized> LogClient<W> {
         bees
     }
 
-    /// Updates the lanes and the open sweeps after a record was committed.
+    /// Updates the lanes and the open sweeps after a record has been committed.
     fn committed(&self, record: &Record, sweeps: &mut OpenSweeps) {
         let lanes = &self.lanes.bees;
         match record {
@@ -351,12 +346,12 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Returns a number that changes with each decision of the journal.
+    /// Returns a number that changes with each journal decision.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Adds a bee's run to the open entry, together with the messages that the bee has handled without effect before.
+    /// Adds a bee's run to the open entry, together with the messages that the bee previously handled without effect.
     /// `bytes` is the estimated size of the run. Returns the run as an error if `newest`, the bee's newest entry in
     /// flight, is dead. An abort also kills all later entries, so if the run was executed on any dead entry, `newest`
     /// is dead as well.
@@ -402,7 +397,7 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// Appends the open entry if it was already open at the previous call. The watchdog calls this at intervals,
-    /// because a slow handler may delay the end of a turn while other bees wait for the entry to commit.
+    /// because a slow handler may delay the end of a turn while other bees are waiting for the entry to commit.
     pub(crate) fn append_old(&self) {
         if !self.is_open.load(Ordering::Relaxed) {
             return;
@@ -418,13 +413,13 @@ impl<W: ?Sized> LogClient<W> {
     fn append_open_of(&self, state: &mut State<W>) {
         self.is_open.store(false, Ordering::Relaxed);
         if let Some(Open { number, after, works, .. }) = state.open.take() {
-            // the lock is still held, so the journal gets the entries in the order of their numbers
+            // the lock is still held, so the journal gets the entries in order of their numbers
             self.journal.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
         }
     }
 
-    /// Notes messages that a bee has handled without effect on top of committed state. The bee's next entry
-    /// records them as consumed, or the next call of [`LogClient::log_consumed`] does, whichever comes first.
+    /// Notes messages that a bee has handled without effect on top of committed state. They are recorded as consumed by
+    /// the bee's next entry or by the next call to [`LogClient::log_consumed`], whichever comes first.
     pub(crate) fn note_consumed(&self, new: Consumed) {
         let mut state = self.state.lock();
         let of = (new.app, new.bee);
@@ -443,8 +438,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Notes that messages from this log have been handled. The record that consumed them is already committed in the
-    /// receiver's log.
+    /// Notes that messages from this log have been handled. The record that consumed them has already been committed in
+    /// the receiver's log.
     pub(crate) fn acknowledge(&self, new: Acked) {
         let mut state = self.state.lock();
         if !state.acked.last_mut().is_some_and(|last| last.extend(&new)) {
@@ -455,8 +450,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Notes that a sweep of this log has visited cells. The records of these visits are already committed in the
-    /// logs of the visited bees.
+    /// Notes that one of this log's sweeps has visited cells. The records of these visits have already been committed
+    /// in the visited bees' logs.
     pub(crate) fn visited(&self, new: Visited) {
         let mut state = self.state.lock();
         match state.visited.last_mut() {
@@ -465,8 +460,8 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Appends entries for the collected messages that were handled without effect, acknowledgments, and visits.
-    /// Appends nothing if there are none. Nothing waits for these entries to commit.
+    /// Appends entries for everything collected so far: acknowledgments, visits, and messages handled without effect.
+    /// Appends nothing if nothing was collected. Nobody waits for these entries to commit.
     pub(crate) fn log_consumed(&self) {
         let mut state = self.state.lock();
         self.say_consumed(&mut state);
@@ -505,8 +500,8 @@ impl<W: ?Sized> LogClient<W> {
         self.journal.append(entry)
     }
 
-    /// Appends a record that does not depend on any earlier entry. If the record is refused, it is appended
-    /// again before anything newer, so such records keep their order.
+    /// Appends a record that does not depend on any earlier entry. A refused record is appended again before anything
+    /// newer, so such records keep their order.
     ///
     /// The returned receiver completes when the record is committed, or with an error if the hive is dropped
     /// first.
@@ -567,8 +562,8 @@ mod tests {
     }
 
     impl Kept {
-        /// Returns each entry as its number, the number of the entry it was executed on, and the bees whose
-        /// runs it contains.
+        /// Returns each entry's number, the number of the entry it was executed on, and the bees whose runs it
+        /// contains.
         fn entries(&self) -> Vec<(u64, u64, Vec<u64>)> {
             let bees = |record: &Record| match record {
                 Record::Turn(works) => works.iter().map(|work| work.bee.0).collect(),
@@ -682,7 +677,7 @@ mod tests {
         assert_eq!(journal.entries().len(), 1, "it is not appended");
         assert_eq!(fates(&client, &[1, 2]), [Fate::Dead; 2]);
 
-        // a bee that has not processed the abort yet cannot add a run on top of a dead entry
+        // a bee that has not yet processed the abort cannot add a run on top of a dead entry
         assert_eq!(run(&client, 2, second), None);
         client.taken_back([EntryNumber(2)].into_iter());
         assert_eq!(run(&client, 2, None), Some(EntryNumber(3)));
@@ -693,7 +688,7 @@ mod tests {
             "it takes effect after the last entry that did"
         );
 
-        // a committed entry with a higher number does not make a dead one committed
+        // committing an entry with a higher number does not commit a dead one
         client.released(EntryNumber(3));
         assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Dead, Fate::Dead, Fate::Committed]);
         client.taken_back([EntryNumber(1), EntryNumber(2)].into_iter());

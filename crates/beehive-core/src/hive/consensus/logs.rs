@@ -1,4 +1,4 @@
-//! The logs of a hive: the log to which each app's records go, and the state that the logs share.
+//! A hive's logs: which app's records go to which log, and the state that the logs share.
 
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, Seq, Visited, Waiting};
@@ -10,19 +10,19 @@ use std::sync::Arc;
 /// The logs of a hive. `W` is the type of the bees that a log wakes when it decides their entries.
 pub(crate) struct Logs<W: ?Sized> {
     clients: Vec<Arc<LogClient<W>>>,
-    /// For each app, the positions of its logs in `clients`, beginning with its home. An app whose state is
-    /// in memory only has no position.
+    /// For each app, the positions of its logs in `clients`, starting with its home log; empty if the app's
+    /// state is in memory only.
     of_apps: Vec<Vec<usize>>,
     /// The lanes of senders outside the hive.
     pub(crate) lanes: Arc<Lanes>,
     /// Messages that may have crashed the previous process.
     pub(crate) quarantine: Arc<Quarantine>,
-    /// The lane of messages that are emitted through the [`Hive`](crate::Hive) itself.
+    /// The lane of messages emitted through the [`Hive`](crate::Hive) itself.
     pub(crate) own_lane: Arc<OutsideLane>,
 }
 
 impl<W: ?Sized> Logs<W> {
-    /// Continues each log after the last entry of its state. `of_apps` contains the positions of each app's
+    /// Continues each log after the last entry in its state. `of_apps` contains the positions of each app's
     /// logs in `logs`. `chance` is the random id of the hive's own lane.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
@@ -58,22 +58,22 @@ impl<W: ?Sized> Logs<W> {
         self.clients.get(*self.of_apps.get(app.index())?.first()?)
     }
 
-    /// Returns the clients of all logs that may contain bees of an app, beginning with its home.
+    /// Returns the clients of all logs that may contain bees of an app, starting with its home log.
     pub(crate) fn all_of_app(&self, app: AppId) -> Vec<Arc<LogClient<W>>> {
         let positions = self.of_apps.get(app.index()).into_iter().flatten();
         positions.filter_map(|at| self.clients.get(*at)).cloned().collect()
     }
 
     /// Acknowledges messages to the log whose outbox contains them. The records that consumed the messages
-    /// must be committed.
+    /// must already be committed.
     pub(crate) fn acknowledge(&self, acked: Acked) {
         if let Some(client) = self.lanes.bees.log_for(&acked).and_then(|at| self.clients.get(at)) {
             client.acknowledge(acked)
         }
     }
 
-    /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits must be
-    /// committed.
+    /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits must already
+    /// be committed.
     pub(crate) fn visited(&self, app: AppId, visited: Visited) {
         if let Some(home) = self.of_app(app) {
             home.visited(visited)
@@ -87,8 +87,8 @@ impl<W: ?Sized> Logs<W> {
         self.clients.iter().for_each(|client| client.log_consumed())
     }
 
-    /// Restores the lanes of bees. Tracked messages that are in an outbox are not acknowledged. Returns the
-    /// lanes whose bees no longer exist and that have no unacknowledged message. The logs may forget these
+    /// Restores the bees' lanes. Tracked messages still in an outbox count as unacknowledged. Returns the
+    /// lanes that have no unacknowledged message and whose bees no longer exist: the logs may forget these
     /// lanes.
     pub(crate) fn restore_lanes(&self, logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
         let bees = &self.lanes.bees;

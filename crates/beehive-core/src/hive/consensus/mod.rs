@@ -3,14 +3,14 @@
 //!
 //! Input: records of bees, of stateless handlers, of sweeps and of the hive itself, and the journals' reports
 //! about which entries are committed and which are dead. Output: numbered entries for the journals, and the
-//! bees whose entries are decided, which `run/log_events.rs` wakes.
+//! bees whose entries have been decided, which `run/log_events.rs` wakes.
 //!
 //! Locks: a client's state is locked while an entry is numbered and appended, so the journal gets the entries
-//! in order. A journal must therefore not call back from `append`. In the quarantine, the lock that a
-//! quarantined message holds while it runs is taken before the lock of the state. No other lock is taken
-//! under the lock of the dedup table.
+//! in order. A journal must therefore not call back from `append`. In the quarantine, the lock held by a
+//! running quarantined message is taken before the state's lock. No other lock is taken under the dedup
+//! table's lock.
 //!
-//! Shutdown: the hive removes its crash marker. Entries in flight may still be committed. If so, the next
+//! Shutdown: the hive removes its crash marker. Entries in flight may still be committed; if so, the next
 //! incarnation finds them in the log.
 
 pub mod journal;

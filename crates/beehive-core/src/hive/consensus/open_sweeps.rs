@@ -1,29 +1,28 @@
-//! The running sweeps of a log, if the cells that they visit may belong to bees of other logs.
+//! A log's running sweeps, if they may visit cells whose bees are in other logs.
 //!
-//! A sweep has its own sequence number on the lane of its app, and each visit is a part of that number. Bees
+//! A sweep has its own sequence number on its app's lane, and each visit is a part of that number. Bees
 //! remember which parts they have handled until the lane's floor passes the number. The floor must not pass
-//! it until the log of the sweep has committed that the sweep is over, because after a crash before that,
-//! visits are sent again.
+//! that number until the sweep's log has committed that the sweep is over, because visits are sent again
+//! after a crash before that point.
 
 use crate::cell::CellId;
 use beehive_protocol::{LaneId, LogState, MessageId, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cells of one sweep that have not been visited yet.
+/// The cells of one sweep that remain to be visited.
 struct OpenSweep {
     /// Whether the sweep has reached all cells.
     has_reached_all: bool,
-    /// Cells that the sweep has reached, but whose visit has not been handled yet.
+    /// Cells that the sweep has reached but whose visits have not yet been handled.
     cells: BTreeSet<CellId>,
 }
 
-/// The running sweeps of a log, according to its committed entries. They are a part of its
+/// A log's running sweeps, according to its committed entries. They are part of its
 /// [`LogState`](beehive_protocol::LogState).
 #[derive(Default)]
 pub(crate) struct OpenSweeps(BTreeMap<MessageId, OpenSweep>);
 
-/// Checks whether a sweep is running in the log of its app. A sweep that has not begun is in the outbox of
-/// its sender.
+/// Checks whether a sweep is running in its app's log. A sweep that has not begun is in its sender's outbox.
 fn runs(sweep: &MessageId) -> bool {
     sweep.lane == LaneId::of_app(sweep.app)
 }

@@ -3,13 +3,13 @@
 //!
 //! A handler that panics does not affect other messages. A handler that aborts the process (through a stack
 //! overflow, exhausted memory, or a library that calls `abort`) also ends the handling of all other messages,
-//! and the log would resend its message in every incarnation. An incarnation therefore stores a crash marker
-//! with its journal when it starts, and removes the marker when it stops. If it finds the marker of the
-//! previous incarnation, it quarantines the messages that were unfinished at the crash: no two of them run at
-//! the same time, and while one runs, the marker names it. If this message crashes the process again, the
-//! next incarnation finds its name in the marker, and does not run it a third time.
+//! and the log would resend the fatal message in every incarnation. An incarnation therefore stores a crash
+//! marker with its journal when it starts, and removes the marker when it stops. If it finds the previous
+//! incarnation's marker, it quarantines the messages that were unfinished at the crash: no two of them run at
+//! the same time, and while one is running, the marker names it. If this message crashes the process again,
+//! the next incarnation finds its name in the marker and does not run it a third time.
 //!
-//! If the previous incarnation stopped cleanly, the only cost is one load of a flag for each run.
+//! If the previous incarnation stopped cleanly, the only cost is one flag load per run.
 
 use crate::cell::{BeeId, CellId};
 use crate::hash::{HashMap, HashSet};
@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Receives the reports of quarantined messages that hold their thread so that the watchdog can move the work
+/// Receives reports of quarantined messages that hold their thread, so that the watchdog can move the work
 /// behind them to other threads.
 pub(crate) trait Threads {
     /// Notes that the thread of `slot` is busy with a handler.
@@ -34,7 +34,7 @@ pub(crate) trait Threads {
 
 /// How a handler runs a message.
 pub(crate) enum Begun<'a> {
-    /// As usual: the message is not quarantined.
+    /// Normally: the message is not quarantined.
     Plainly,
     /// Under the crash marker. No other quarantined message runs until this is dropped.
     Marked(#[allow(dead_code)] Noted<'a>),
@@ -59,13 +59,13 @@ impl Drop for Noted<'_> {
 
 #[derive(Default)]
 struct State {
-    /// Messages that were unfinished in the logs at the start and have not been run since.
+    /// Messages that were unfinished in the logs at startup and have not been run since.
     message_ids: BTreeSet<MessageId>,
-    /// Sweeps that were unfinished in the logs at the start and still are.
+    /// Sweeps that were unfinished in the logs at startup and still are.
     sweeps: HashSet<MessageId>,
-    /// Resumed lanes. A message below the lane's number here may have been sent before the crash.
+    /// Resumed lanes, each with a number below which messages may have been sent before the crash.
     lanes: HashMap<LaneId, Seq>,
-    /// Messages that are not run again.
+    /// Messages that must not be run again.
     set_aside: BTreeSet<Suspect>,
 }
 
@@ -77,11 +77,10 @@ impl State {
             && self.set_aside.is_empty()
     }
 
-    /// Checks whether any message from `first` to `last`, which are on one lane, may be quarantined or set
-    /// aside.
+    /// Checks whether any message from `first` to `last` (on the same lane) may be quarantined or set aside.
     fn concerns(&mut self, first: MessageId, last: MessageId) -> bool {
         if self.lanes.get(&first.lane).is_some_and(|end| first.seq >= *end) {
-            // the lane has passed all numbers that the previous incarnation can have admitted
+            // the lane has passed all numbers that the previous incarnation could have admitted
             self.lanes.remove(&first.lane);
         }
 
@@ -109,21 +108,21 @@ impl State {
     }
 }
 
-/// The messages that may have ended the process, and the crash marker.
+/// The messages that may have crashed the process, and the crash marker.
 pub(crate) struct Quarantine {
-    /// The journals of the hive. Each that stores a crash marker stores the same one.
+    /// The hive's journals. All that store a crash marker store the same one.
     journals: Vec<Arc<dyn Journal>>,
     /// Whether the previous incarnation ended with a crash.
     unclean: bool,
     /// Whether `state` contains anything.
     any: AtomicBool,
     state: Mutex<State>,
-    /// Held while a quarantined message runs, so only one does at a time.
+    /// Held while a quarantined message is running, so that only one runs at a time.
     alone: Mutex<()>,
 }
 
 impl Quarantine {
-    /// Reads the crash marker. If there is one, quarantines the messages that are unfinished in the logs.
+    /// Reads the crash marker. If there is one, quarantines the unfinished messages in the logs.
     pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> Quarantine {
         let before = logs.iter().find_map(|(journal, _)| journal.marked());
         let unclean = before.is_some();
@@ -136,8 +135,8 @@ impl Quarantine {
             while state.set_aside.len() + usize::from(last.is_some()) > limits::SET_ASIDE_MAX {
                 state.set_aside.pop_first();
             }
-            // the message that crashed the previous process is always added, even if another message is
-            // evicted for it, because it would crash this process, too
+            // always adds the message that crashed the previous process, even if that evicts another one,
+            // because it would crash this process too
             state.set_aside.extend(last);
 
             state.message_ids = logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect();
@@ -154,14 +153,14 @@ impl Quarantine {
         Quarantine { journals, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
     }
 
-    /// Stores a crash marker: from now on, an end of the process without [`Quarantine::end_life`] counts as a
-    /// crash.
+    /// Stores a crash marker: from now on, if the process exits without calling [`Quarantine::end_life`],
+    /// that counts as a crash.
     pub(crate) fn begin_life(&self) {
         self.note(None)
     }
 
-    /// Removes the crash marker, because the hive stops cleanly. Leaves it in place if a quarantined message
-    /// is still running.
+    /// Removes the crash marker, because the hive is stopping cleanly. Leaves it in place if a quarantined
+    /// message is still running.
     pub(crate) fn end_life(&self) {
         // a handler that is still running after the grace period may still crash the process
         if let Some(_alone) = self.alone.try_lock() {
@@ -211,8 +210,8 @@ impl Quarantine {
     }
 
     /// Decides how a handler runs a message. `cell` is the visited cell if the message is a sweep. If the
-    /// message is quarantined, waits until no other quarantined message runs, and names it in the crash
-    /// marker.
+    /// message is quarantined, waits until no other quarantined message is running, and then names this one
+    /// in the crash marker.
     #[inline]
     pub(crate) fn begin(
         &self,
@@ -262,7 +261,7 @@ impl Quarantine {
         self.journals.iter().for_each(|journal| journal.mark(Some(&marker)))
     }
 
-    /// Removes from the quarantine a message that has been run.
+    /// Removes a message from the quarantine after it has been run.
     fn is_run(&self, suspect: &Suspect) {
         let mut state = self.state.lock();
         state.message_ids.remove(&suspect.id);
@@ -270,9 +269,9 @@ impl Quarantine {
     }
 }
 
-/// Checks whether the suspect's app may still have to handle the message. No log contains messages from
-/// outside, so such a message counts as unfinished unless a bee of that app has consumed it. Bees of other
-/// apps do not count, because each app that handles the message consumes it separately.
+/// Checks whether the suspect's app may still have to handle the message. A message from outside is in no
+/// log, so it counts as unfinished unless one of that app's bees has consumed it. Bees of other apps do not
+/// count, because each app consumes the message separately.
 fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id, .. }: &Suspect) -> bool {
     let bees_of_app = (message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX));
     let mut bees = logs.iter().flat_map(|(_, log)| log.bees.range(bees_of_app.clone()));
@@ -281,7 +280,7 @@ fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id
             && !bees.any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }
 
-/// Returns the error with which a message that is set aside ends.
+/// Returns the error that ends a message that is set aside.
 pub(crate) fn set_aside() -> Error {
     let text =
         "quarantined: the process crashed twice while handling this message, and will not handle it again";
@@ -302,7 +301,7 @@ mod tests {
         }
     }
 
-    /// App 1 aborted the process while it handled a message that app 0 had consumed before.
+    /// App 1 aborted the process while handling a message that app 0 had already consumed.
     #[test]
     fn a_message_that_another_app_has_consumed_is_set_aside() {
         let mut colony = LogState::default();

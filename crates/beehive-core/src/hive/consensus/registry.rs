@@ -1,5 +1,5 @@
-//! The registry, which decides which bee owns which cell. Its interface is asynchronous and batched, so it
-//! can be replicated.
+//! The registry, which decides which bee owns which cell. Its interface is asynchronous and batched so that
+//! it can be replicated.
 //!
 //! The state machine is plain data with one function, [`Ownership::apply`]. [`LocalRegistry`] applies a
 //! proposal immediately. A replicated registry applies the proposals that its log commits. Every proposal is
@@ -10,7 +10,7 @@ pub use beehive_protocol::{Decision, Ownership, Proposal};
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 
-/// The error of a registry that cannot decide at the moment. The caller retries later.
+/// The error of a registry that currently cannot decide. The caller retries later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
 
@@ -25,14 +25,13 @@ impl std::error::Error for Unavailable {}
 pub trait Registry: Send + Sync + 'static {
     /// Decides a batch of proposals in order, and returns one decision for each.
     ///
-    /// # Errors
-    /// Returns [`Unavailable`] if no decision can be made at the moment.
+    /// # Errors Returns [`Unavailable`] if no decision can currently be made.
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>>;
-    /// Returns the index of the last decision that this hive knows.
+    /// Returns the index of the last decision known to this hive.
     fn index(&self) -> u64;
 }
 
-/// The registry of a hive without a cluster. It decides immediately, and asks nobody.
+/// The registry of a hive without a cluster. It decides immediately, without asking anybody.
 #[derive(Default)]
 pub struct LocalRegistry(Mutex<Ownership>);
 

@@ -1,5 +1,5 @@
-//! Deduplication of messages that no bee consumes, because they start a sweep, set a timer, or are handled by
-//! a stateless handler.
+//! Deduplication of messages that no bee consumes because they start a sweep, set a timer, or go to a
+//! stateless handler.
 
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId};
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The dedup table of a log itself, for resumable lanes and for lanes whose messages are acknowledged.
+/// A log's own dedup table, for resumable lanes and for lanes whose messages are acknowledged.
 pub(crate) struct WithoutBee {
     seen: Mutex<DedupTable>,
     /// Whether anything was ever inserted into `seen`. While it is `false`, `has_consumed` takes no lock.
@@ -15,7 +15,7 @@ pub(crate) struct WithoutBee {
 }
 
 impl WithoutBee {
-    /// Starts with the dedup table that was recovered from a log.
+    /// Starts with the dedup table recovered from a log.
     pub(crate) fn new(seen: DedupTable) -> WithoutBee {
         WithoutBee { any: AtomicBool::new(seen.size() > 0), seen: Mutex::new(seen) }
     }
@@ -32,8 +32,8 @@ impl WithoutBee {
     }
 
     /// Marks a message as consumed by `handler`, and returns it as the input of a record. Returns `None` if
-    /// the handler has consumed it before. Only messages that may be resent are remembered. `lanes` is given
-    /// if the message is of a bee or an app and needs an acknowledgment.
+    /// the handler has already consumed it. Only messages that may be resent are remembered. `lanes` is given
+    /// if the message comes from a bee or an app and needs an acknowledgment.
     pub(crate) fn input(
         &self,
         message_id: MessageId,
@@ -41,11 +41,11 @@ impl WithoutBee {
         admitted: Option<&Arc<Admitted>>,
         lanes: Option<&Lanes>,
     ) -> Option<Input> {
-        // messages from outside can arrive twice, and so can messages that need an acknowledgment. Every
-        // other message is in the outbox of this log, which contains it once
+        // messages from outside and messages that need an acknowledgment can arrive twice. Every other
+        // message is in this log's outbox, exactly once
         let floor = match (admitted, lanes) {
             (Some(admitted), _) => Some(admitted.lane().floor()),
-            // all apps of the log share this table, so the floor must not pass an unacknowledged message of
+            // all of the log's apps share this table, so the floor must not pass an unacknowledged message to
             // any app
             (None, Some(lanes)) => Some(lanes.bees.floor_of_all(message_id.lane)),
             (None, None) => None,

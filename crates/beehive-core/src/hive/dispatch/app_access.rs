@@ -1,4 +1,4 @@
-//! Operations on an app whose type the caller does not know. For the `testing` feature.
+//! Operations on an app, for callers that do not know its type. For the `testing` feature.
 
 use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::inner::HiveInner;
@@ -8,13 +8,13 @@ use crate::state::image::{CellImage, DecodeError, Redo};
 use std::any::Any;
 use std::sync::Arc;
 
-/// The dictionaries of one bee of an app whose type the caller does not know.
+/// One bee's dictionaries, for callers that do not know the app's type.
 pub(crate) trait AnyState: Send {
-    /// Returns the state, to be downcast to the type of the app.
+    /// Returns the state, to be downcast to the app's type.
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Returns all cells as bytes, including those of volatile dictionaries.
     fn export(&mut self) -> Vec<CellImage>;
-    /// Inserts a cell. Returns its id, which is computed with `seed`.
+    /// Inserts a cell, and returns its id, computed with `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
     /// Returns the name and content of every cell as readable text.
     fn in_words(&mut self) -> Vec<(String, String)>;
@@ -49,8 +49,8 @@ pub(crate) trait AppAccess: Send + Sync {
     fn look_at_bees(&self, look: &mut dyn FnMut(&mut dyn AnyState)) -> bool;
     /// Returns an instance of the app without cells.
     fn template(&self) -> Template;
-    /// Takes the body of the bee that owns `cell`, and gives it back when `pause` completes, as a slow
-    /// handler would.
+    /// Takes the body of the bee that owns `cell` and gives it back when `pause` completes, as a slow handler
+    /// would.
     fn hold_up(self: Arc<Self>, cell: CellId, pause: BoxFuture<()>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
     /// Merges the owners of `cells`. Completes once a single bee has owned all of them.
     fn unite_cells(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;

@@ -1,5 +1,5 @@
-//! The ordered queue of one sender's blocked messages. It decides which message must wait behind which,
-//! which messages can be delivered, and for which cells an owner must be found.
+//! The ordered queue of one sender's blocked messages. The queue decides which message must wait behind which
+//! other, which messages can be delivered, and which cells need an owner.
 
 use crate::cell::{CellId, CellSet};
 use crate::hash::HashMap;
@@ -18,7 +18,7 @@ pub(crate) trait Owners: Send + Sync {
     /// found an owner.
     fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()>;
     /// Merges the owners of `cells`. Completes once a single bee has owned all of them. The caller must not
-    /// drop the future earlier, because the future may hold the body of a bee.
+    /// drop the future earlier, because it may hold a bee's body.
     fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()>;
 }
 
@@ -28,7 +28,7 @@ pub(crate) trait Blocked: Send {
     fn app(&self) -> u16;
     /// Returns the cells that the messages need; empty for a sweep.
     fn cells(&self) -> &[CellId];
-    /// Checks whether this is a sweep, which visits all cells of the app.
+    /// Checks whether this is a sweep, which visits all of the app's cells.
     fn is_sweep(&self) -> bool {
         false
     }
@@ -39,12 +39,12 @@ pub(crate) trait Blocked: Send {
     /// Tries to deliver the messages. Returns `self` if that is not possible yet, for example because the
     /// cells have several owners.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
-    /// Returns the object that finds owners for the cells, or `None` if the delivery needs no owner and
-    /// only waits for earlier entries.
+    /// Returns the object that finds owners for the cells, or `None` if the delivery needs no owner and is
+    /// only waiting for earlier entries.
     fn owners(&self) -> Option<Arc<dyn Owners>>;
 }
 
-/// Counts of blocked messages and sweeps. They tell whether a later message must wait.
+/// Counts of blocked messages and sweeps, which determine whether a later message must wait.
 #[derive(Default)]
 struct Before {
     /// Number of blocked messages, by app and cell.
@@ -88,9 +88,9 @@ impl Before {
         cells.iter().for_each(|cell| remove(&mut self.cells, (app, *cell)))
     }
 
-    /// Checks whether a message to `cells` must wait. `earlier` contains the blocked entries that were
-    /// added to `self`. Only the sweeps among them are examined, because a sweep no longer blocks cells
-    /// that it has passed.
+    /// Checks whether a message to `cells` must wait. `earlier` contains the blocked entries counted in
+    /// `self`. Only the sweeps among them are examined, because a sweep no longer blocks cells that it has
+    /// passed.
     fn blocks<'a>(
         &self,
         app: u16,
@@ -115,7 +115,7 @@ impl Before {
     }
 }
 
-/// Sets of cells of one app whose messages are first in line and need an owner.
+/// Sets of one app's cells whose messages are first in line and need an owner.
 pub(crate) struct Head {
     pub(crate) app: u16,
     is_sweep: bool,
@@ -131,7 +131,7 @@ pub(crate) struct Head {
 pub(crate) struct Queue {
     /// The messages and sweeps, oldest first.
     blocked: VecDeque<Box<dyn Blocked>>,
-    /// The counts of all entries of `blocked`.
+    /// The counts of all entries in `blocked`.
     before: Before,
 }
 
@@ -197,8 +197,7 @@ impl Queue {
         while self.deliver_some(turn) && !self.blocked.is_empty() {}
     }
 
-    /// Makes one pass over the first entries. Returns whether it delivered any of them and left others
-    /// unexamined.
+    /// Makes one pass over the first entries. Returns whether it delivered any and left others unexamined.
     fn deliver_some(&mut self, turn: &mut Turn) -> bool {
         let count = self.blocked.len().min(limits::BLOCKED_EXAMINED_MAX);
         let looked_at: Vec<Box<dyn Blocked>> = self.blocked.drain(..count).collect();

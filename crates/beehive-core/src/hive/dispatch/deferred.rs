@@ -1,11 +1,11 @@
-//! Deferred routing: routing that a sender postpones, and that keeps the sender's order.
+//! Deferred routing: routing that a sender postpones without losing its order.
 //!
-//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO
-//! bee must not run handlers. It leaves such messages to the threads that run bees, in one queue per app.
+//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO bee
+//! must not run handlers. It leaves such messages to the threads that run bees, in one queue per app.
 //! Messages that it sends to the same app in the meantime go through the same queue. Second, handlers that
-//! emit to one another may nest too deeply for one stack. The message that nests too deeply is deferred,
-//! and everything that the sender routes later waits behind it. All receivers therefore see the order that
-//! they would see with an unlimited stack.
+//! emit to one another may nest too deeply for one stack. A message that would nest too deeply is deferred,
+//! and everything that the sender routes later waits behind it. All receivers therefore see the same order as
+//! with an unlimited stack.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// A type-erased receiver of messages of one type. It routes them to one app or IO bee.
+/// A type-erased receiver of one message type. It routes the messages to one app or IO bee.
 pub(crate) trait Onward: Send + Sync {
     /// Routes the messages of `range`. `position` is the app's position in the answer chain, or `None` if
     /// the app is not in it.
@@ -36,7 +36,7 @@ pub(crate) trait Onward: Send + Sync {
 pub(crate) struct Deferred {
     /// The sender's queue.
     pub(crate) queue: SenderQueue,
-    /// The cause of the messages, which holds their credits.
+    /// The messages' cause, which holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
     /// The routing itself.
     pub(crate) route: Effect,
@@ -52,13 +52,13 @@ struct State {
 }
 
 impl State {
-    /// Puts entries in front of all others, in their order.
+    /// Puts entries in front of all others, keeping their order.
     fn put_first(&mut self, unfinished: &mut Vec<Deferred>) {
         unfinished.drain(..).rev().for_each(|deferred| self.queue.push_front(deferred))
     }
 }
 
-/// Deferred work of one sender: either its work for one app, or everything that nested too deeply.
+/// One sender's deferred work: either its work for one app, or everything that nested too deeply.
 pub(crate) struct DeferredQueue {
     /// The app to which the threads attribute this work (see [`Runnable::app`]).
     app: u16,
@@ -78,7 +78,7 @@ impl DeferredQueue {
         Arc::new(DeferredQueue { app, is_deep: true, state: Mutex::default() })
     }
 
-    /// Checks whether any work is unfinished.
+    /// Returns whether any work is unfinished.
     pub(crate) fn are_open(&self) -> bool {
         self.state.lock().scheduled
     }
@@ -94,21 +94,21 @@ impl DeferredQueue {
         }
     }
 
-    /// Takes the next entry. `unfinished` contains the work that the previous entry deferred again; this work
+    /// Takes the next entry. `unfinished` contains work that the previous entry deferred again; that work
     /// comes before all other entries.
     fn next(&self, unfinished: &mut Vec<Deferred>) -> Option<Deferred> {
         let mut state = self.state.lock();
         state.put_first(unfinished);
 
         let next = state.queue.pop_front();
-        // this clears the flag only when the previous entry is done and no entry is left; from then on, the
-        // sender need not defer work behind this queue
+        // clears the flag only when the previous entry is done and no entry is left; from then on, the sender
+        // need not defer work behind this queue
         state.scheduled = next.is_some();
         next
     }
 
-    /// Drops the entries that have not begun. It drops them outside the lock, because dropping a message
-    /// may run code of the app.
+    /// Drops the entries that have not begun, outside the lock, because dropping a message may run the app's
+    /// code.
     fn clear(&self) {
         let mut state = self.state.lock();
         let thrown_away = std::mem::take(&mut state.queue);

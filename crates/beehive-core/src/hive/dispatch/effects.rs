@@ -1,8 +1,8 @@
-//! Effects: the actions of a run of transactions that are visible outside it (deliveries, answers, timers).
+//! Effects: what a run of transactions does that is visible outside it (deliveries, answers, timers).
 //!
 //! Code that runs or routes messages passes a [`RouteContext`] along. Its [`Sink`] decides whether effects
-//! take place at once or are held until the record of the run is committed. Held effects are either all
-//! flushed, in order, or all dropped. Stateless handlers run at once in either case; their effects go to
+//! take place immediately or are held until the run's record is committed. Held effects are either all
+//! flushed, in order, or all dropped. In either case, stateless handlers run immediately; their effects go to
 //! the same sink and belong to the same record.
 
 use crate::hive::admission::outside_lanes::Numbers;
@@ -15,8 +15,8 @@ use crate::{limits, panics};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// An action that other bees or the outside can see. With a journal, it takes place only after the record
-/// of its run has been committed.
+/// An action visible to other bees or to the outside. With a journal, it takes place only after its run's
+/// record has been committed.
 pub(crate) type Effect = Box<dyn FnOnce(&mut RouteContext) + Send>;
 
 /// Effects, in order. Most runs have at most two: an answer and a message.
@@ -24,7 +24,7 @@ pub(crate) type HeldEffects = SmallVec<[Effect; 2]>;
 
 /// The context of routing: the sender's queue, the turn, and the sink for effects.
 pub(crate) struct RouteContext<'a, 'h> {
-    /// The queue in which messages of this sender wait if they cannot be delivered yet.
+    /// The queue in which this sender's messages wait if they cannot be delivered yet.
     pub(crate) queue: &'a mut SenderQueue,
     /// The turn of the worker that routes the messages.
     pub(crate) turn: &'a mut Turn<'h>,
@@ -76,8 +76,8 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         matches!(self.sink, Sink::Held(_))
     }
 
-    /// Routes the deferred work of this run, and any work that this defers in turn, until none is left. The
-    /// stack is free at this point, so the nesting depth starts at zero.
+    /// Routes this run's deferred work, and any work deferred in turn, until none is left. The stack is free
+    /// at this point, so the nesting depth starts at zero.
     pub(crate) fn run_deferred(&mut self) {
         let depth = std::mem::take(&mut self.turn.depth);
 
@@ -91,7 +91,7 @@ impl<'a, 'h> RouteContext<'a, 'h> {
 
 /// Effects that are held until a record is committed, and the parts of the record that describe them.
 pub(crate) struct Effects {
-    /// The sender's lane, and the next sequence number on it for the messages that the sender emits.
+    /// The sender's lane, and the next sequence number on it for emitted messages.
     pub(crate) numbers: Numbers,
     /// The emitted messages, in the form in which the record contains them.
     pub(crate) emits: Emits,
@@ -105,10 +105,10 @@ pub(crate) struct Effects {
     reports: usize,
     /// Routing that would have nested too deeply for one stack, and everything that was routed after it.
     too_deep: VecDeque<Effect>,
-    /// `Some` while an entry of `too_deep` is routed. Collects work that again nests too deeply, and
+    /// `Some` while an entry of `too_deep` is being routed. Collects work that again nests too deeply, and
     /// everything that is routed after it.
     unfinished: Option<Vec<Effect>>,
-    /// Number of messages that stateless handlers have handled in this run.
+    /// Number of messages handled by stateless handlers in this run.
     stateless: usize,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Savepoint {
 }
 
 impl Effects {
-    /// Creates empty effects. Emitted messages are numbered from `numbers` on.
+    /// Creates empty effects. Emitted messages are numbered from `numbers`.
     pub(crate) fn new(numbers: Numbers) -> Effects {
         Effects {
             numbers,
@@ -215,7 +215,7 @@ impl Effects {
         }
     }
 
-    /// Returns the approximate number of bytes that the emitted messages take in a record.
+    /// Returns the approximate size of the emitted messages in a record, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.emits.iter().map(Emit::size).sum()
     }

@@ -1,4 +1,4 @@
-//! A type-erased handler, so rarely executed code (errors, traces, log entries) is compiled only once.
+//! A type-erased handler, so that rarely executed code (errors, traces, log entries) is compiled only once.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
@@ -37,7 +37,7 @@ pub(crate) struct Handler<'a> {
     #[cfg(feature = "testing")]
     pub(crate) is_of_a_sweep: bool,
     pub(crate) counters: &'a HandlerCounters,
-    /// The log that the app's records go to; `None` if the app is not journaled.
+    /// The log for the app's records; `None` if the app is not journaled.
     pub(crate) link: Option<&'a Arc<Link>>,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Handler<'a> {
         }
     }
 
-    /// Counts a message that failed, and makes it a dead letter. If the handler itself returned the error,
-    /// or a view was too old, the message is only counted.
+    /// Counts a failed message, and makes it a dead letter. If the handler itself returned the error, or a
+    /// view was too old, the message is only counted.
     #[cold]
     pub(crate) fn fail(
         &self,
@@ -210,10 +210,9 @@ pub(crate) const fn is_built_in(message: &str) -> bool {
     matches!(message.as_bytes(), [b'b', b'e', b'e', b'h', b'i', b'v', b'e', b':', b':', ..])
 }
 
-/// Runs the derived map. If the map panics (for example because of an overflow, in a build with overflow
-/// checks), the message still goes to the handler, with the cells that the map has named so far. The
-/// handler will probably panic at the same point, and the error then reaches the requester or the dead
-/// letters.
+/// Runs the derived map. If the map panics (for example on an overflow, in a build with overflow checks), the
+/// message still goes to the handler, with the cells that the map has named so far. The handler will probably
+/// panic at the same point, and the error then reaches the requester or the dead letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.run(|mapper| A::map(message, mapper));

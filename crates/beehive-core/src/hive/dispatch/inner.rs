@@ -1,4 +1,4 @@
-//! `HiveInner`, the state that all parts of a hive share, and `Hive`, the public handle to it.
+//! `HiveInner`, the state shared by all parts of a hive, and `Hive`, the public handle to it.
 
 use crate::cell::HiveId;
 use crate::hash::HashMap;
@@ -44,7 +44,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn handler_name(&self, handler: usize) -> &'static str;
     /// Returns the name of the message type that a handler accepts.
     fn handles(&self, handler: usize) -> &'static str;
-    /// Records that a handler holds its thread. `too_long` says that it has done so for longer than
+    /// Records that a handler is holding its thread. `too_long` says that it has done so for longer than
     /// `Builder::stuck_after`.
     fn note_held(&self, handler: usize, now: Time, too_long: bool);
     /// Returns the status of the app. If `sizes` is set, the status contains the state sizes of the busiest
@@ -52,8 +52,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     /// Tries to retire the bees that are idle and empty.
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
-    /// Drops all bees together with the runs of messages that are queued for them. Returns the number of
-    /// these runs.
+    /// Drops all bees together with the message runs queued for them. Returns the number of these runs.
     fn clear(&self) -> usize;
     /// Returns the views of the app's dictionaries, if anything reads them.
     #[cfg(feature = "testing")]
@@ -78,7 +77,7 @@ pub(crate) trait AnyApp: Send + Sync {
 pub(crate) struct Change {
     /// Number of the app.
     pub(crate) app: u16,
-    /// The settings in the form in which the log contains them.
+    /// The settings, in the form used in the log.
     pub(crate) logged: LoggedSettings,
     /// Makes these settings the current ones.
     pub(crate) put: Box<dyn FnOnce() + Send>,
@@ -94,7 +93,7 @@ pub(crate) struct HiveInner {
     pub(crate) instance: u64,
     /// Provides the clock, random numbers, tasks and threads.
     pub(crate) platform: Arc<dyn Platform>,
-    /// The message types that the hive knows, and their receivers.
+    /// The known message types, and their receivers.
     pub(crate) types: Arc<Types>,
     pub(crate) io: Arc<IoBees>,
     pub(crate) timers: TimerWheel<Fire>,
@@ -104,7 +103,7 @@ pub(crate) struct HiveInner {
     pub(crate) credits: Arc<Credits>,
     /// The work from outside that is not yet done.
     pub(crate) in_flight: Arc<InFlight>,
-    /// The sender's queue for messages that enter through a [`Hive`].
+    /// The sender's queue of messages that enter through a [`Hive`].
     pub(crate) queue: SenderQueue,
     /// The logs; `None` without a journal.
     pub(crate) logs: Option<Logs<dyn Executing>>,
@@ -113,7 +112,7 @@ pub(crate) struct HiveInner {
     /// The apps, by number.
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     pub(in crate::hive) workers: Workers,
-    /// The messages that have held their threads for too long, and when each of them began. By slot.
+    /// The messages that have held their threads for too long, and when each began, by slot.
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
     /// How long a message may hold its thread before the watchdog reports it.
     pub(in crate::hive) stuck_after: Duration,
@@ -135,15 +134,15 @@ pub(crate) struct HiveInner {
     pub(in crate::hive) tasks: AtomicUsize,
     /// Notified when `tasks` becomes zero.
     pub(in crate::hive) tasks_done: Notify,
-    /// Locked during a change of settings, so changes take place one after another.
+    /// Locked while settings are being changed, so that changes take place one after another.
     pub(in crate::hive) reconfiguring: tokio::sync::Mutex<()>,
     /// Counters of emitted messages.
     pub(in crate::hive) emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
     pub(in crate::hive) unhandled: Mutex<BTreeSet<&'static str>>,
-    /// Number of times that output was dropped because a causal chain was too long or a record too large.
+    /// Number of times that outputs were dropped because a causal chain was too long or a record too large.
     pub(in crate::hive) cycles: AtomicU64,
-    /// The latest time that any thread has read, in nanoseconds. It has its own cache line, because every
-    /// turn writes it.
+    /// The latest time read by any thread, in nanoseconds. It has its own cache line, because every turn
+    /// writes it.
     pub(in crate::hive) last_now: CachePadded<AtomicU64>,
     /// When the hive started.
     pub(in crate::hive) started: Time,
@@ -169,7 +168,7 @@ impl HiveInner {
     }
 
     /// Routes a message that entered through a [`Hive`] and for which the caller has taken a credit. The
-    /// bees that handle it run at `place`.
+    /// handling bees run at `place`.
     pub(crate) fn route_from_outside<M: Message>(
         self: &Arc<Self>,
         message: M,
@@ -203,8 +202,8 @@ impl HiveInner {
             admitted
         });
 
-        // closes the batch even if `route` panics, because a batch that stays open would block the lane
-        // that all callers share
+        // closes the batch even if `route` panics, because an open batch would block the lane that all
+        // callers share
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {
             turn.cause = Some(cause);
@@ -236,7 +235,7 @@ impl HiveInner {
         Time::from_nanoseconds(now.max(last))
     }
 
-    /// Returns the latest time that a thread of this hive has read.
+    /// Returns the latest time read by any thread of this hive.
     #[inline(always)]
     pub(crate) fn last_now(&self) -> Time {
         Time::from_nanoseconds(self.last_now.load(Ordering::Relaxed))
@@ -261,21 +260,21 @@ impl HiveInner {
         }
 
         const WHAT: &str = "no app handles this message; it is dropped";
-        // a separate log target so that operators who did not write the apps can filter these lines out
+        // a separate log target, so that operators who did not write the apps can filter these lines out
         const TARGET: &str = "beehive::unhandled";
         match (self.nearest_handled(name), sender) {
             (Some(near), _) => {
                 tracing::warn!(target: TARGET, message = name, near, "{WHAT}; did you mean `{near}`?")
             }
-            // an IO bee emits everything that arrives from outside, so a message type without a handler is
-            // not a mistake here
+            // an IO bee emits everything that arrives from outside, so a message type without a handler is no
+            // mistake here
             (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
             (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
         }
     }
 
-    /// Returns the name of a handled message type that the user may have meant: the same name in another
-    /// crate, or a similar name.
+    /// Returns a handled message type that the user may have meant: one with the same name in another crate,
+    /// or one with a similar name.
     fn nearest_handled(&self, name: &'static str) -> Option<&'static str> {
         let short = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
         let handled = self.types.handled();
@@ -312,9 +311,8 @@ impl HiveInner {
         }
     }
 
-    /// Spawns a task. If this thread collects wake-ups until the end of its turn, it defers the spawn as
-    /// well, because tokio would put the task into the worker's LIFO slot, from which no other worker
-    /// steals.
+    /// Spawns a task. If this thread is collecting wake-ups until the end of its turn, defers the spawn as
+    /// well, because tokio would put the task into the worker's LIFO slot, from which no other worker steals.
     pub(crate) fn spawn(&self, task: BoxFuture<()>) {
         if deferred_wakes::is_collecting() {
             let platform = self.platform.clone();
@@ -324,17 +322,16 @@ impl HiveInner {
         }
     }
 
-    /// Makes a task that was just woken available to other workers. Call this after a wake-up that cannot
-    /// be deferred to the end of the turn. tokio has put the woken task into the worker's LIFO slot.
-    /// Spawning an empty task pushes the woken task out to the run queue, from which other workers can
-    /// steal it.
+    /// Makes a task that was just woken available to other workers. Call this after a wake-up that cannot be
+    /// deferred to the end of the turn. tokio has put the woken task into the worker's LIFO slot. Spawning an
+    /// empty task pushes it out to the run queue, from which other workers can steal it.
     pub(crate) fn displace(&self) {
         if deferred_wakes::is_collecting() {
             self.platform.spawn(Box::pin(std::future::ready(())))
         }
     }
 
-    /// Returns the counter for a handler and a message type that it emits.
+    /// Returns the counter for a handler and an emitted message type.
     pub(crate) fn emit_counter(&self, key: EmitKey) -> Arc<AtomicU64> {
         self.emits.lock().entry(key).or_default().clone()
     }
