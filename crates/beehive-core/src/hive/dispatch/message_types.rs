@@ -1,4 +1,4 @@
-//! The message types that a hive knows, and the apps that receive each of them.
+//! A hive's message types, and the apps that receive each of them.
 
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
@@ -37,15 +37,15 @@ pub(crate) trait Receiver<M: Message>: Onward {
     fn handler(&self) -> usize;
     /// Checks whether the handler can answer.
     fn answers(&self) -> bool;
-    /// Maps the messages of `range` and routes each to the owner of its cells, to the stateless handler,
-    /// or, if the map drops it, to the next app of the answer chain. `position` is the app's position in
-    /// the answer chain, or `None` if the app is not in it.
+    /// Maps the messages of `range` and routes each to the owner of its cells, to the stateless handler, or,
+    /// if the map drops it, to the next app of the answer chain. `position` is the app's position in the
+    /// answer chain, if it is in the chain.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
-    /// Checks whether the map drops message `index`. If the hive verifies maps and finds that the map is
-    /// wrong to drop the message, returns `false`.
+    /// Checks whether the map drops message `index`. Returns `false` if the hive verifies maps and finds that
+    /// the map wrongly drops the message.
     fn drops(&self, batch: &Batch<M>, index: u32, turn: &mut Turn) -> bool;
-    /// Returns the outbox entries for the messages of `range` that the map does not drop, or none if the
-    /// app is not journaled. `at` is the due time if a timer sends the messages.
+    /// Returns the outbox entries for the messages in `range` that the map does not drop, or none if the app
+    /// is not journaled. `at` is the due time if a timer sends the messages.
     fn emits(
         &self,
         batch: &Arc<Batch<M>>,
@@ -86,7 +86,7 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Routes messages to every app that handles them.
+    /// Routes messages to all apps that handle them.
     pub(crate) fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, cx: &mut RouteContext) {
         if let Some(probe) = cx.turn.hive.probe() {
             probe.emitted(batch.clone(), range.clone())
@@ -133,9 +133,9 @@ impl<M: Message> MessageType<M> {
 
     /// Passes on a message that the app at `position` in the answer chain has handled. The message gets the
     /// next sequence number of the bee or stateless handler that handled it, because the original sender is
-    /// done with the message as soon as the record that consumes it is committed. If the message kept its
-    /// original number, the next app would ignore it as a duplicate once the sender's floor has passed that
-    /// number, and the message would be lost.
+    /// done with the message as soon as its consumption is committed. If the message kept its original
+    /// number, the next app would ignore it as a duplicate once the sender's floor had passed that number,
+    /// and the message would be lost.
     pub(crate) fn pass_on_handled(
         &self,
         batch: &Arc<Batch<M>>,
@@ -147,7 +147,7 @@ impl<M: Message> MessageType<M> {
         let numbers = match cx.held() {
             _ if is_last => None,
             Some(effects) => Some(effects.numbers.take(1)),
-            // handled in memory only: the log that contained the message may already have removed it
+            // handled in memory only: the message may already have been removed from its log
             None if batch.admitted.is_none() && batch.source.numbers.lane != LaneId::NONE => {
                 Some(Numbers::NONE)
             }
@@ -159,8 +159,8 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Hands messages to the app behind `position` in the answer chain. If there is no such app, reports to
-    /// the requester that the messages are unanswered.
+    /// Hands messages to the app after `position` in the answer chain. If there is no such app, tells the
+    /// requester that the messages are unanswered.
     pub(crate) fn pass_on(
         &self,
         batch: &Arc<Batch<M>>,
@@ -203,8 +203,8 @@ impl<M: Message> MessageType<M> {
         match to {
             Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
-                // the messages wait behind deferred messages of this sender. The queue of the deferred
-                // messages already exists, so the app number is not used
+                // the messages wait behind the sender's deferred messages. The queue for those already
+                // exists, so the app number is not used
                 cx.defer(0, onward, batch.clone(), range, None)
             }
             Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
@@ -217,7 +217,7 @@ impl<M: Message> MessageType<M> {
     }
 
     /// Sends messages to one app at a given time. If a stateless handler set the timer, `part_of` is the
-    /// admitted batch that the handler ran for. That batch stays open until a record contains the timer.
+    /// admitted batch for which it ran. That batch stays open until a record contains the timer.
     pub(crate) fn send_later(
         self: &Arc<Self>,
         batch: &Arc<Batch<M>>,
@@ -243,12 +243,12 @@ impl<M: Message> MessageType<M> {
             return effects.hold(move |cx| wait(range, cx.turn));
         }
 
-        // nothing is recorded for an app whose state is in memory only
+        // records nothing for an app whose state is in memory only
         if part_of.is_none() || cx.turn.hive.log_of(AppId(app)).is_none() {
             return wait(range, cx.turn);
         }
-        // A stateless handler set these timers while it handled messages from outside. Each timer gets a
-        // record of its own.
+        // A stateless handler set these timers while handling messages from outside. Each timer gets its own
+        // record.
         for index in range {
             let one = index..index + 1;
             for emit in receiver.emits(batch, one.clone(), None, Some(at), &mut Payloads::default()) {
@@ -267,9 +267,9 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Sets a timer that sends the messages of `range` to `app` through `queue`, the queue of the sender
-    /// that set it. If two timers of a sender fire one after the other, their messages therefore arrive in
-    /// that order.
+    /// Sets a timer that sends the messages in `range` to `app` through `queue`, the queue of the sender that
+    /// set the timer. Messages from two of a sender's timers therefore arrive in the order in which the
+    /// timers fire.
     pub(crate) fn set_timer(
         self: &Arc<Self>,
         (at, app): (Time, u16),
@@ -283,7 +283,7 @@ impl<M: Message> MessageType<M> {
 
         let fire = move |turn: &mut Turn| {
             // the timer keeps its credits until everything that it causes is done. Otherwise nothing would
-            // bound a handler that sets timers faster than their messages are handled
+            // hold back a handler that sets timers faster than their messages are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
             kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut queue, turn));
             turn.cause = None
@@ -342,7 +342,7 @@ type Kind = Box<dyn Any + Send + Sync>;
 struct Named {
     /// The type.
     id: TypeId,
-    /// The source position of the type's definition.
+    /// Where the source defines the type.
     place: &'static str,
     /// Returns the shape of its encoding.
     shape: fn() -> Shape,
@@ -350,11 +350,11 @@ struct Named {
     words: fn(&[u8]) -> Result<String, DecodeError>,
 }
 
-/// Two message types with the same name, and where the source defines them.
+/// Two message types with the same name.
 pub(crate) struct SameName {
     /// The name.
     pub(crate) name: &'static str,
-    /// The two places in the source.
+    /// Where the source defines each of them.
     pub(crate) places: [&'static str; 2],
 }
 
@@ -364,16 +364,16 @@ pub(crate) struct Types {
     io: Arc<IoBees>,
     /// The types, by `TypeId`.
     kinds: RwLock<HashMap<TypeId, Kind>>,
-    /// Credits for timers. A timer holds one credit for each of its messages until everything that the
-    /// message causes is done.
+    /// Credits for timers. A timer holds one credit per message until everything caused by that message is
+    /// done.
     pub(crate) timers: Arc<Credits>,
     /// The types by the numbers that stand for them in a log.
     pub(crate) logged: LoggedTypes,
     /// The types by name. Used for encoded messages whose type is known only by name.
     named: RwLock<BTreeMap<&'static str, Named>>,
-    /// The first name that two types share.
+    /// The first name found to be shared by two types.
     clash: Mutex<Option<SameName>>,
-    /// Names of the message types that some app handles.
+    /// Names of the message types handled by at least one app.
     handled: RwLock<BTreeSet<&'static str>>,
     /// The receivers that were added but not yet sealed.
     pending: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
@@ -394,7 +394,7 @@ impl Types {
         })
     }
 
-    /// Returns the message type `M`, and adds it if necessary.
+    /// Returns message type `M`, adding it if necessary.
     pub(crate) fn kind<M: Message>(&self) -> Arc<MessageType<M>> {
         let found = |kinds: &HashMap<TypeId, Kind>| {
             kinds.get(&TypeId::of::<M>()).and_then(|kind| kind.downcast_ref::<Arc<MessageType<M>>>()).cloned()
@@ -439,7 +439,7 @@ impl Types {
         self.clash.lock().take()
     }
 
-    /// Returns the encoding shape of every message type that some app handles.
+    /// Returns the encoding shape of every message type handled by at least one app.
     pub(crate) fn shapes(&self) -> BTreeMap<String, Shape> {
         self.named.read().iter().map(|(name, known)| (name.to_string(), (known.shape)())).collect()
     }
@@ -469,7 +469,7 @@ impl Types {
         }
     }
 
-    /// Fixes the receivers of `M`, in the order in which they were added. This is the order of the apps.
+    /// Seals the receiver list of `M`, in insertion order, which is the order of the apps.
     pub(crate) fn seal<M: Message>(&self) {
         let Some(list) = self.pending.lock().remove(&TypeId::of::<M>()) else { return };
         let Ok(list) = list.downcast::<Vec<Arc<dyn Receiver<M>>>>() else { return };
@@ -479,7 +479,7 @@ impl Types {
         let _ = self.kind::<M>().receivers.set(Receivers { observers, chain });
     }
 
-    /// Returns the names of all message types that some app handles, in alphabetical order.
+    /// Returns the names of all message types handled by at least one app, in alphabetical order.
     pub(crate) fn handled(&self) -> Vec<&'static str> {
         self.handled.read().iter().copied().collect()
     }

@@ -1,8 +1,8 @@
-//! Dispatch: what one worker does during a turn. It takes emitted messages to the mailboxes of the bees
+//! Dispatch: what one worker does during a turn. It delivers emitted messages to the mailboxes of the bees
 //! that own their cells.
 //!
-//! Input: messages that transactions and IO bees emit (`outputs`), and scheduled bees. Output: deliveries
-//! and other effects (`effects`), which take place at once or when their record is committed; blocked
+//! Input: messages emitted by transactions and IO bees (`outputs`), and scheduled bees. Output: deliveries
+//! and other effects (`effects`), which take place immediately or when their record is committed; blocked
 //! messages, which wait in their sender's queue (`sender_queue`); deferred work (`deferred`); and scheduled
 //! bees, which go to the runners and the overflow pools (`workers`, `overflow_pool`).
 //!
@@ -11,7 +11,7 @@
 //! holds the lock of the sender's queue, so mailboxes are locked after sender's queues.
 //!
 //! Shutdown: once the hive is over, the `resolve` tasks and the deferred queues drop the messages that they
-//! hold. The thread that runs a bee drops the bee's queued deliveries and returns the bee's body to its
+//! hold. The thread running a bee drops the bee's queued deliveries and returns the bee's body to its
 //! mailbox.
 
 #[cfg(feature = "testing")]

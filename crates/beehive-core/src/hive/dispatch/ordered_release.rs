@@ -1,6 +1,6 @@
-//! Releases the effects of handlers that run without a bee, in order. Each set of effects waits until a
-//! separate record commits. The effects of one sender are released in the order in which they arose, even if
-//! their records are reported as committed in another order.
+//! Releases, in order, the effects of handlers that run without a bee. Each set of effects waits for its own
+//! record to commit. One sender's effects are released in the order in which they arose, even if their
+//! records are reported as committed in a different order.
 
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
@@ -37,7 +37,7 @@ struct State {
 pub(crate) struct Releases(Mutex<State>);
 
 impl Releases {
-    /// Checks whether any reserved place has not been released yet.
+    /// Returns whether any reserved place has not been released yet.
     pub(crate) fn are_open(&self) -> bool {
         let state = self.0.lock();
         state.going || !state.queue.is_empty()
@@ -50,13 +50,13 @@ impl Releases {
         state.first + state.queue.len() as u64 - 1
     }
 
-    /// Stores the effects of a committed record. Then releases effects from the front of the queue for as
-    /// long as their records are committed.
+    /// Stores the effects of a committed record, and then releases effects from the front of the queue up to
+    /// the first uncommitted record.
     ///
-    /// Only one thread releases at a time. If a second thread reports another place as committed meanwhile,
+    /// Only one thread releases at a time. If a second thread meanwhile reports another place as committed,
     /// it stores its effects under the lock, finds `going` set and returns. The first thread takes the lock
-    /// again after each entry and thus sees the stored effects. It flushes effects outside the lock,
-    /// because they may reserve further places.
+    /// again after each entry and thus sees the stored effects. Effects are flushed outside the lock, because
+    /// they may reserve further places.
     pub(crate) fn committed(&self, place: u64, release: Release, cx: &mut RouteContext) {
         let mut state = self.0.lock();
         let at = place.saturating_sub(state.first) as usize;
@@ -82,9 +82,8 @@ impl Releases {
 }
 
 /// Consumes a message with `handler`, unless that handler has already consumed it. The record contains the
-/// messages that were emitted while it was handled (`emits`). `reserved`, if given, is the reservation of
-/// their sequence number, which ends when the record is committed. The effects `steps` are released after
-/// that.
+/// messages emitted during handling (`emits`). `reserved`, if given, is the reservation of their sequence
+/// number, which ends when the record is committed. After that, the effects in `steps` are released.
 pub(crate) fn consume(
     message_id: MessageId,
     handler: usize,
@@ -113,8 +112,8 @@ pub(crate) fn consume(
     let record = Record::Admit { app: message_id.app, handler, input, emits };
     let release = Release { steps, cause: cx.turn.cause.clone() };
     let (hive, (queue, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
-    // a thread reserves its places in the same order in which it appends its records, so its effects are
-    // released in log order
+    // a thread reserves its places in the order in which it appends its records, so its effects are released
+    // in log order
     let committed = link.say(record);
 
     cx.turn.hive.spawn(Box::pin(async move {
@@ -132,8 +131,8 @@ pub(crate) fn consume(
     }))
 }
 
-/// Acknowledges a message to the log that contains it, if the message may arrive twice. The caller must
-/// have committed the record that consumes the message in the log `link`.
+/// Acknowledges a message to the log that contains it, if the message may arrive twice. The record that
+/// consumes the message must already be committed in the log `link`.
 pub(crate) fn acknowledge(link: &Link, message_id: MessageId, hive: &HiveInner) {
     let MessageId { lane, seq, part, app } = message_id;
     if link.acknowledges(lane)

@@ -1,8 +1,8 @@
-//! The outputs of transactions: the emitted messages, in order of emission and with their types, stored
-//! without an allocation for each message.
+//! The outputs of transactions: the emitted messages with their types, in order of emission, stored without a
+//! separate allocation for each.
 //!
 //! A transaction pushes its messages into slots, one per message type. Spans record the order of the
-//! messages. After the run, `freeze` makes a batch of each slot, and `route` sends the spans in order.
+//! messages. After the run, `freeze` turns each slot into a batch, and `route` sends the spans in order.
 
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
 use crate::hive::dispatch::effects::RouteContext;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Error of a transaction that emitted too many messages.
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
-/// Error of a transaction that set a timer when too many were waiting.
+/// Error of a transaction that set a timer when too many were already waiting.
 const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAITING_MAX`";
 
 /// The target of an emitted message.
@@ -32,7 +32,7 @@ pub(crate) enum Target {
     Later(Time),
 }
 
-/// A message that a transaction emitted, in the form in which a probe sees it.
+/// A message emitted by a transaction, as a probe sees it.
 #[cfg(feature = "testing")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
@@ -41,7 +41,7 @@ pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Consecutively emitted messages that have the same type and target.
+/// Consecutively emitted messages with the same type and target.
 #[derive(Clone, Copy)]
 struct Span {
     /// Index in `Outputs::slots`.
@@ -75,7 +75,7 @@ trait Slot: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Drops the messages at index `len` and above.
     fn truncate(&mut self, len: u32);
-    /// Makes a batch of the messages, if any are left. Uses `next` as the source of the batch, and then
+    /// Turns the messages, if any are left, into a batch. Uses `next` as the batch's source, and then
     /// advances `next` to the source of the next batch.
     fn freeze(&mut self, next: &mut Source, sink: Option<&Arc<Inbox>>, numbers: &mut Numbers, by: Admission);
     /// Routes a span of the frozen batch.
@@ -84,8 +84,8 @@ trait Slot: Send {
     fn thaw(&mut self);
     /// Returns the name of the message type.
     fn name(&self) -> &'static str;
-    /// Encodes the messages of `range`, which are not yet frozen into a batch. Returns each with the name
-    /// of its type.
+    /// Encodes the messages in `range`, which are not yet frozen into a batch. Returns each with its type
+    /// name.
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)>;
 }
@@ -105,15 +105,15 @@ struct Typed<M: Message> {
     later: bool,
     /// The messages that are not yet frozen.
     messages: Vec<M>,
-    /// Length of the last batch. The buffer for the next batch is allocated with this capacity, so it
-    /// rarely has to grow.
+    /// Length of the last batch. The next batch's buffer is allocated with this capacity, so it rarely has to
+    /// grow.
     usual: usize,
     /// The frozen messages while they are routed.
     batch: Option<Arc<Batch<M>>>,
     /// Whether `freeze` admitted the batch on a lane. If so, `thaw` must close it.
     admitted: bool,
-    /// If a stateless handler set the timers, the admitted batch that the handler ran for. That batch stays
-    /// open until a record contains the timers.
+    /// If a stateless handler set the timers, the admitted batch for which it ran. That batch stays open
+    /// until a record contains the timers.
     part_of: Option<Arc<Admitted>>,
 }
 
@@ -191,7 +191,7 @@ impl<M: Message> Slot for Typed<M> {
     #[cfg(feature = "testing")]
     fn encoded(&self, range: Range<u32>) -> Vec<(&'static str, Vec<u8>)> {
         let messages = self.messages.get(range.start as usize..range.end as usize).unwrap_or_default();
-        // a message that cannot be encoded causes a failure later, in its own transaction or record
+        // a message that cannot be encoded fails later, in its own transaction or record
         let bytes = |message: &M| {
             panics::catch(std::panic::AssertUnwindSafe(|| crate::state::image::encode(message)))
                 .unwrap_or_default()
@@ -206,7 +206,7 @@ impl<M: Message> Slot for Typed<M> {
 pub(crate) struct Savepoint {
     /// Number of spans.
     spans: u32,
-    /// Number of messages in the last span, because the span may grow later.
+    /// Number of messages in the last span, which may still grow.
     last_count: u32,
     /// Number of messages.
     total: u32,
@@ -214,19 +214,19 @@ pub(crate) struct Savepoint {
     later: u32,
 }
 
-/// The messages that the transactions of a run have emitted so far.
+/// The messages emitted so far by the transactions of a run.
 pub(crate) struct Outputs {
     types: Arc<Types>,
-    /// The slots, by message type and by whether timers send the messages. Messages that timers send need
-    /// separate slots, because their hop counts start again at zero.
+    /// The slots, by message type and by whether timers send the messages. Messages sent by timers need
+    /// separate slots, because their hop counts restart at zero.
     slots: Vec<((TypeId, bool), Box<dyn Slot>)>,
     /// The spans, in order of emission.
     spans: Vec<Span>,
     /// Number of messages in all spans.
     total: u32,
-    /// Number of timers that the run has set so far.
+    /// Number of timers set by the run so far.
     later: u32,
-    /// Number of messages that were emitted before the current transaction.
+    /// Number of messages emitted before the current transaction.
     base: u32,
     /// The limit that the current transaction has exceeded; `None` if it is within all limits.
     overflown: Option<&'static str>,
@@ -271,7 +271,7 @@ impl Outputs {
         self.overflown.take()
     }
 
-    /// Drops the messages that were emitted after the savepoint `mark`.
+    /// Drops the messages emitted after the savepoint `mark`.
     #[cold]
     pub(crate) fn rollback(&mut self, mark: Savepoint) {
         while self.spans.len() as u32 > mark.spans {
@@ -393,11 +393,11 @@ impl Outputs {
         Some(self.slots.len() - 1)
     }
 
-    /// Makes batches of the emitted messages, and assigns them the next sequence numbers of `numbers`.
+    /// Turns the emitted messages into batches, and assigns them the next sequence numbers from `numbers`.
     ///
     /// The numbers must be deterministic: the same outputs must always get the same numbers. Slots are
-    /// therefore frozen in order of emission. Their order in `slots` cannot be used, because it depends on
-    /// which types this thread happened to emit first.
+    /// therefore frozen in order of emission, not in their order in `slots`, which depends on which types
+    /// this thread happened to emit first.
     pub(crate) fn freeze(
         &mut self,
         mut source: Source,
@@ -431,13 +431,12 @@ impl Outputs {
         self.base = 0;
     }
 
-    /// Returns the type name and the number of messages of each span. The counters of emitted messages use
-    /// this.
+    /// Returns the type name and the number of messages of each span, for the counters of emitted messages.
     pub(crate) fn summary(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.spans.iter().filter_map(|s| Some((self.slots.get(s.slot as usize)?.1.name(), s.count)))
     }
 
-    /// Returns the messages that were emitted after the savepoint `mark`, in order.
+    /// Returns the messages emitted after the savepoint `mark`, in order.
     #[cfg(feature = "testing")]
     #[cold]
     pub(crate) fn sent_since(&self, mark: Savepoint) -> Vec<Sent> {

@@ -1,5 +1,4 @@
-//! Overflow pools: threads of each app that run its bees when these wait behind a handler that holds its
-//! thread.
+//! Overflow pools: per-app threads that run bees waiting behind a handler that holds its thread.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Runnable, Turn};
@@ -9,8 +8,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Number of threads that an app's pool may have in addition to those that the app's handlers hold. It is
-/// more than one, because some of the waiting bees may hold their threads too.
+/// Number of threads that an app's pool may have in addition to those held by the app's handlers. It is more
+/// than one, because some of the waiting bees may also hold their threads.
 const THREADS_NOT_HELD: usize = 16;
 
 /// The pools of a hive.
@@ -18,10 +17,10 @@ const THREADS_NOT_HELD: usize = 16;
 pub(crate) struct OverflowPools {
     /// The pools of all apps.
     pools: Mutex<Pools>,
-    /// Whether some app has all the threads that it may have. Caches `Pools::is_full` for the fast path:
-    /// threads write it under the lock and read it without the lock, with relaxed ordering. A stale value
-    /// is harmless. After a stale `true`, `keep_if_full` checks again under the lock. After a stale
-    /// `false`, a bee of a full app runs on a runner, which only isolates the app less.
+    /// Whether any app has all the threads it may have. Caches `Pools::is_full` for the fast path: threads
+    /// write it under the lock and read it without locking, with relaxed ordering. A stale value is harmless.
+    /// After a stale `true`, `keep_if_full` checks again under the lock. After a stale `false`, a bee of a
+    /// full app runs on a runner, which only isolates the app less.
     any_full: AtomicBool,
     /// Number of times that the watchdog has moved bees away from a held thread.
     pub(crate) relieved: AtomicU64,
@@ -39,16 +38,16 @@ struct Pools {
 /// The pool of one app.
 #[derive(Default)]
 struct Pool {
-    /// The bees that wait for a thread of the pool.
+    /// The bees waiting for a thread of the pool.
     bees: Bees,
     /// Number of threads of the pool.
     threads: usize,
-    /// Whether it was reported that the app is full. Cleared when the pool has no thread left.
+    /// Whether the app has been reported as full. Cleared when the pool has no threads left.
     reported: bool,
 }
 
 impl Pools {
-    /// Returns the pool of an app. Creates it if necessary.
+    /// Returns an app's pool, creating it if necessary.
     fn of(&mut self, app: u16) -> &mut Pool {
         let app = usize::from(app);
         if self.all.len() <= app {
@@ -57,8 +56,8 @@ impl Pools {
         &mut self.all[app]
     }
 
-    /// Checks whether an app has all the threads that it may have. Once all pools together have reached
-    /// their limit, each app may have only one thread.
+    /// Checks whether an app has all the threads it may have. Once all pools together have reached their
+    /// limit, each app may have only one thread.
     fn is_full(&self, app: usize) -> bool {
         let most = match self.threads < limits::HELD_THREADS_MAX {
             true => limits::HELD_THREADS_PER_APP_MAX,
@@ -84,8 +83,8 @@ impl Pools {
 
 impl OverflowPools {
     /// Returns `bee` if a runner or worker may run it. If the bee's app is full, moves the bee to the app's
-    /// pool and returns `None`. A full pool has at least one thread, which takes the bee after its current
-    /// run.
+    /// pool and returns `None`. A full pool has at least one thread, which takes the bee after finishing its
+    /// current run.
     #[inline]
     pub(crate) fn keep(&self, bee: Arc<dyn Runnable>) -> Option<Arc<dyn Runnable>> {
         match self.any_full.load(Ordering::Relaxed) {
@@ -106,8 +105,8 @@ impl OverflowPools {
         None
     }
 
-    /// Adds bees to the pools of their apps. Returns the apps whose pool had no thread. The caller must
-    /// start one thread for each of them; they are already counted.
+    /// Adds bees to the pools of their apps. Returns the apps whose pool had no threads. The caller must
+    /// start one thread for each of them; these threads are already counted.
     pub(in crate::hive) fn add(&self, bees: Bees) -> Vec<u16> {
         let mut pools = self.pools.lock();
         let mut first = Vec::new();
@@ -123,10 +122,10 @@ impl OverflowPools {
         first
     }
 
-    /// Takes the next bee of a pool on behalf of one of its threads. If there is none, uncounts the thread,
+    /// Takes the next bee of a pool on behalf of one of its threads. If there is no bee, uncounts the thread,
     /// which must then end. Both happen under the lock that `add` also takes, so no bee is left without a
-    /// thread: if `add` finds the thread still counted, the thread's next call to `next` takes the added
-    /// bee; otherwise `add` makes its caller start a new thread.
+    /// thread: if `add` finds the thread still counted, the thread's next call to `next` takes the added bee;
+    /// otherwise `add` makes its caller start a new thread.
     fn next(&self, app: u16) -> Option<Arc<dyn Runnable>> {
         let mut pools = self.pools.lock();
         let next = pools.of(app).bees.pop_front();
@@ -143,10 +142,9 @@ impl OverflowPools {
         self.pools.lock().count(app)
     }
 
-    /// Decides how many threads to start. `held` is the number of threads that the handlers of each app
-    /// hold. The first list that it returns contains an app once for each thread that the caller must
-    /// start; these threads are already counted. The second list contains the apps that have become full
-    /// and were not reported yet.
+    /// Decides how many threads to start. `held` is the number of threads held by each app's handlers. The
+    /// first returned list contains an app once for each thread that the caller must start; these threads are
+    /// already counted. The second contains the apps that have become full and have not been reported yet.
     pub(in crate::hive) fn wanted(&self, held: &[usize]) -> (Vec<u16>, Vec<u16>) {
         let mut pools = self.pools.lock();
         let (mut more, mut full) = (Vec::new(), Vec::new());
@@ -192,8 +190,8 @@ impl HiveInner {
     }
 }
 
-/// The loop of a pool's thread. It runs the bees of the pool until none is left. If they schedule other
-/// bees, those go to the pools of their own apps.
+/// The loop of a pool's thread. It runs the pool's bees until none is left. Bees that they schedule go to the
+/// pools of their own apps.
 pub(crate) fn run(hive: &Arc<HiveInner>, app: u16) {
     let slot = hive.slot_of_thread();
     while let Some(bee) = hive.workers.overflow.next(app) {

@@ -27,7 +27,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// An observation that only the probe can read. The hive keeps it together with the effects of its run, and
-/// drops it if it drops those effects.
+/// drops it if those effects are dropped.
 pub(crate) type Note = Box<dyn Any + Send>;
 
 /// An observer of one hive. The default implementation of every method does nothing.
@@ -43,10 +43,10 @@ pub(crate) trait Probe: Send + Sync {
     /// Called once when the hive starts, by `Builder::start`, before it installs the apps.
     fn starting(&self) {}
 
-    /// Called when messages leave an app or enter from outside, before they are mapped, once for each span
-    /// of messages with the same type and target. Called by the thread that routes the messages. With a
-    /// journal, a bee routes its messages before their record is appended, and again after each time that
-    /// the journal refuses the record.
+    /// Called when messages leave an app or enter from outside, before they are mapped, once for each span of
+    /// messages with the same type and target. Called by the thread that routes the messages. With a journal,
+    /// a bee routes its messages before their record is appended, and again each time the journal refuses the
+    /// record.
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {}
 
     /// Called when a map has named the cells of messages, before the messages enter a mailbox or wait for
@@ -55,17 +55,17 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Called when a message that was handed over ends without any effect of its handler. The message may
-    /// be a duplicate, a limit or the quarantine may have refused it, or the hive may have failed to record
-    /// the handler's effects and rolled them back. Called by the thread that runs the bee or routes the
-    /// message.
+    /// Called when a message that was handed over ends without any effect of its handler. The message may be
+    /// a duplicate, it may have been refused by a limit or the quarantine, or the hive may have failed to
+    /// record the handler's effects and rolled them back. Called by the thread that runs the bee or routes
+    /// the message.
     fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {
         None
     }
 
-    /// Called when a transaction has succeeded, before its changes are kept and its outputs leave. Called
-    /// by the thread that runs the handler. `mark` is the savepoint in `ctx` at which the transaction's
-    /// outputs begin.
+    /// Called when a transaction has succeeded, before its changes are committed and its outputs leave.
+    /// Called by the thread that runs the handler. `mark` is the savepoint in `ctx` at which the
+    /// transaction's outputs begin.
     fn committing(
         &self,
         transaction: &Transaction,
@@ -86,9 +86,9 @@ pub(crate) trait Probe: Send + Sync {
     /// that runs the bee or routes the message.
     fn dead_letter(&self, letter: &DeadLetter) {}
 
-    /// Takes the notes of a run, in order. With a journal this is called after log entry `entry` was
-    /// appended: the notes become final once the entry is committed. Without an entry they are final at once.
-    /// Called by the thread that made the notes.
+    /// Takes the notes of a run, in order. With a journal, this is called after log entry `entry` was
+    /// appended, and the notes become final once the entry is committed. Without an entry, they are final
+    /// immediately. Called by the thread that made the notes.
     fn noted(&self, entry: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Takes the notes of a journaled run that has no entry. They become final once `newest`, the bee's
@@ -97,7 +97,7 @@ pub(crate) trait Probe: Send + Sync {
     fn noted_read(&self, newest: Option<LoggedIn>, notes: Vec<Note>) {}
 
     /// Called when log entry `entry` is committed, before its effects are released. Called by the thread
-    /// that runs the bee that made the entry.
+    /// running the bee that made the entry.
     fn entry_committed(&self, entry: LoggedIn) {}
 
     /// Called when the state of a bee has been rebuilt from its committed state and its entries in flight.
@@ -122,25 +122,25 @@ pub(crate) struct Transaction<'a> {
     pub(crate) cells: &'a [CellId],
     /// The seed of `Ctx::rng` before the handler ran.
     pub(crate) chance: u64,
-    /// The time that the context showed to the handler.
+    /// The time the handler saw through its context.
     pub(crate) now: Time,
-    /// Whether a handler earlier in the answer chain passed the message on. Such a message has no fixed
-    /// order relative to messages that the sender itself sends to the same cells.
+    /// Whether a handler earlier in the answer chain passed the message on. Such a message has no fixed order
+    /// relative to messages from the sender itself to the same cells.
     pub(crate) is_passed_on: bool,
-    /// Functions that run the message again.
+    /// Functions that rerun the message.
     pub(crate) rerun: Rerun,
 }
 
 /// The state that a transaction has changed but not yet committed, and the transaction's answer.
 pub(crate) trait Uncommitted {
     /// Returns the changed rows of all dictionaries that are not volatile. If a row cannot be encoded,
-    /// returns only the rows before it.
+    /// returns only the rows that precede it.
     fn changes(&mut self) -> Redo;
     /// Returns the encoded answer: `None` if the handler gave none, empty if it cannot be encoded.
     fn answer(&self) -> Option<Vec<u8>>;
 }
 
-/// The state of an app and the answer of its handler. [`Uncommitted`] hides their types.
+/// An app's state and its handler's answer. [`Uncommitted`] hides their types.
 pub(crate) struct Finished<'a, A, R> {
     pub(crate) state: &'a mut A,
     pub(crate) answer: &'a Option<R>,
@@ -159,10 +159,10 @@ impl<A: Columns, R: Reply> Uncommitted for Finished<'_, A, R> {
     }
 }
 
-/// The outcome of a handler with its encoded answer, or the reason why the handler was not called.
+/// A handler's outcome with its encoded answer, or the reason why the handler was not called.
 pub(crate) type Replayed = Result<Result<Option<Vec<u8>>, Error>, String>;
 
-/// Functions that know the types of an app and of a message. For a probe, which does not know them.
+/// Functions that know the types of an app and a message, for a probe that does not.
 #[derive(Clone, Copy)]
 pub(crate) struct Rerun {
     /// Maps and handles the message again. Leaves the changes uncommitted in the state and in the context.
@@ -173,7 +173,7 @@ pub(crate) struct Rerun {
 
 /// The inputs of the second execution of a message.
 pub(crate) struct Replay<'a> {
-    /// An instance of the app that holds all cells.
+    /// An instance of the app with all cells.
     pub(crate) state: &'a mut dyn Any,
     /// The context, with the time, the origin, the sender and the seed of the first execution.
     pub(crate) ctx: &'a mut Ctx,
@@ -186,7 +186,7 @@ pub(crate) struct Replay<'a> {
 }
 
 impl HiveInner {
-    /// Returns the probe, if there is one. Without the `testing` feature, no code can set a probe, and the
+    /// Returns the probe, if there is one. Without the `testing` feature, no code can set a probe, so the
     /// compiler removes all calls to it.
     #[inline(always)]
     pub(crate) fn probe(&self) -> Option<&Arc<dyn Probe>> {
@@ -219,7 +219,7 @@ impl Turn<'_> {
     }
 }
 
-/// Reports messages that are handed over to a handler.
+/// Reports messages being handed over to a handler.
 #[cold]
 pub(crate) fn handed_over(handler: &Handler, batch: &dyn Messages, range: Range<u32>, cx: &mut RouteContext) {
     let note = cx.turn.hive.probe().and_then(|probe| probe.handed_over(handler, batch, range));

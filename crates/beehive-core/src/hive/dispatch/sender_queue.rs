@@ -1,9 +1,9 @@
-//! The queue of one sender. It holds the sender's messages that cannot be delivered yet because their cells
-//! have several owners or no known owner.
+//! One sender's queue. It holds the messages that cannot be delivered yet because their cells have several
+//! owners or no known owner.
 //!
 //! These messages wait at the sender. They block only later messages of the same sender to the same cells.
-//! Each sender with waiting messages has one `resolve` task, which finds the owners. It asks for all
-//! awaited cells of an app in one request. Merges of owners run concurrently.
+//! Each sender with waiting messages has one `resolve` task, which finds the owners. For each app, the task
+//! asks for all awaited cells in one request. Merges of owners run concurrently.
 //!
 //! Lock order: `deferred_queues` before `waiting`; and when two bees merge, the queue of the bee that ends
 //! before the queue of the bee that remains. Messages are delivered while `waiting` is locked, so a thread
@@ -33,27 +33,27 @@ struct Waiting {
     resolving: bool,
 }
 
-/// The work that a sender has deferred to the threads that run bees, by app.
+/// The work that a sender has deferred to the threads running bees, by app.
 type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 
 /// The shared state of one sender's queue.
 #[derive(Default)]
 pub(crate) struct QueueState {
-    /// Whether any message waits, or the queue has been merged into another one. Threads write it with
-    /// release ordering under the lock of `waiting`. The sender reads it with acquire ordering and without
-    /// the lock. If it reads `false`, none of the messages that it has added is still waiting.
+    /// Whether any message is waiting, or the queue has been merged into another one. Threads write this flag
+    /// with release ordering under the lock of `waiting`. The sender reads it with acquire ordering and
+    /// without locking. If the sender reads `false`, none of the messages that it has added is still waiting.
     any: AtomicBool,
-    /// The messages that wait.
+    /// The waiting messages.
     waiting: Mutex<Waiting>,
-    /// Notified when another message waits or a merge is complete. Only the `resolve` task waits for this,
-    /// and `notify_one` stores a permit, so no wake-up is lost.
+    /// Notified when a message is added or a merge is complete. Only the `resolve` task waits for this, and
+    /// `notify_one` stores a permit, so no wake-up is lost.
     news: Notify,
     /// The deferred work of the sender. A thread also takes this lock to add to `too_deep` or `releases`.
     deferred_queues: OnceLock<Mutex<DeferredByApp>>,
     /// Work that would have nested too deeply on one stack. Threads add to it under the lock of
     /// `deferred_queues`.
     too_deep: OnceLock<Arc<DeferredQueue>>,
-    /// Effects, in order, that wait for their records to be committed.
+    /// Effects, in order, waiting for their records to be committed.
     releases: Releases,
     /// The queue that replaced this one when the sender was merged into another bee. The merging thread
     /// sets it while it holds the locks of both `deferred_queues` and `waiting` of this queue. Its value
@@ -76,7 +76,7 @@ impl SenderQueue {
         SenderQueue(Some(self.made().clone()))
     }
 
-    /// Returns the queue. Allocates it if necessary.
+    /// Returns the queue, allocating it if necessary.
     fn made(&mut self) -> &Arc<QueueState> {
         self.0.get_or_insert_with(Arc::default)
     }
@@ -98,7 +98,7 @@ impl SenderQueue {
         }
     }
 
-    /// Checks whether no message waits and no work is deferred because of its depth. Does not lock
+    /// Checks that no message is waiting and no work is deferred because of its depth. Does not lock
     /// `waiting`: the caller may hold the lock of a mailbox, which deliveries lock after `waiting`.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|state| !state.any.load(Ordering::Acquire)) && !self.must_defer()
@@ -110,7 +110,7 @@ impl SenderQueue {
         self.0.as_ref().is_some_and(|state| Arc::strong_count(state) > 1)
     }
 
-    /// Checks whether work for `app` that the sender has deferred to other threads is unfinished.
+    /// Checks whether any work for `app` that the sender has deferred to other threads is unfinished.
     #[inline(always)]
     pub(crate) fn has_deferred(&self, app: u16) -> bool {
         match self.0.as_ref().and_then(|state| state.root().deferred_queues.get()) {
@@ -119,7 +119,7 @@ impl SenderQueue {
         }
     }
 
-    /// Defers work for `app` to the threads that run bees.
+    /// Defers work for `app` to the threads running bees.
     pub(crate) fn leave(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|_, all| {
             let queue = match all.iter().find(|(of, _)| *of == app) {
@@ -134,7 +134,7 @@ impl SenderQueue {
         })
     }
 
-    /// Checks whether work of the sender that nested too deeply is unfinished.
+    /// Checks whether any of the sender's work that nested too deeply is unfinished.
     #[inline(always)]
     pub(crate) fn must_defer(&self) -> bool {
         match self.0.as_ref().and_then(|state| state.root().too_deep.get()) {
@@ -143,15 +143,15 @@ impl SenderQueue {
         }
     }
 
-    /// Defers work that nests too deeply. If this is the first such work, `app` is the app to which the
-    /// threads attribute the queue.
+    /// Defers work that would nest too deeply. If this is the first such work, the threads attribute the
+    /// queue to `app`.
     pub(crate) fn defer(&mut self, app: u16, deferred: Deferred, turn: &mut Turn) {
         self.made().locked(|state, _| {
             state.too_deep.get_or_init(|| DeferredQueue::for_deep_stacks(app)).leave(deferred, turn);
         })
     }
 
-    /// Reserves a place in the order of releases, behind all places that were reserved before.
+    /// Reserves the next place in the order of releases.
     pub(crate) fn queue_release(&mut self) -> (Arc<QueueState>, u64) {
         self.made().locked(|state, _| (state.clone(), state.releases.enter()))
     }
@@ -162,7 +162,7 @@ impl SenderQueue {
         loop {
             let mut waiting = state.waiting.lock();
             if let Some(forward_to) = state.forward_to.get().cloned() {
-                // this queue was merged into another one after `made` returned it
+                // this queue has been merged into another one since `made` returned it
                 drop(waiting);
                 state = forward_to;
                 continue;
@@ -173,7 +173,7 @@ impl SenderQueue {
         }
     }
 
-    /// Takes over the waiting messages of `gone`, a sender that is merged into this one. From then on, all
+    /// Takes over the waiting messages of `gone`, a sender being merged into this one. From then on, all
     /// handles to the queue of `gone` use this queue. If deferred work or a reserved release of `gone` is
     /// unfinished, changes nothing and returns `false`; the caller must try again later.
     pub(crate) fn absorb(&mut self, gone: &SenderQueue, hive: &Arc<HiveInner>) -> bool {
@@ -211,7 +211,7 @@ impl SenderQueue {
 }
 
 impl Waiting {
-    /// Records that a message waits. Returns whether a `resolve` task is already running.
+    /// Records that a message is waiting. Returns whether a `resolve` task is already running.
     fn look(&mut self, state: &QueueState) -> bool {
         state.any.store(true, Ordering::Release);
         std::mem::replace(&mut self.resolving, true)
@@ -244,8 +244,8 @@ impl QueueState {
         }
     }
 
-    /// Reports that the record with place `place` is committed. Releases the effects of committed records
-    /// in order.
+    /// Reports that the record at place `place` is committed. Releases the effects of committed records in
+    /// order.
     pub(crate) fn committed(self: &Arc<QueueState>, place: u64, release: Release, turn: &mut Turn) {
         let mut queue = SenderQueue(Some(self.clone()));
         self.releases.committed(place, release, &mut RouteContext::new(&mut queue, turn))
@@ -274,7 +274,7 @@ impl QueueState {
     }
 
     /// Returns the waiting messages that are first in line for their cells and have no merge in flight,
-    /// grouped by app; each sweep is an entry of its own.
+    /// grouped by app; each sweep is a separate entry.
     fn heads(&self) -> Vec<Head> {
         let waiting = self.waiting.lock();
         let uniting = |app, cells: &[CellId]| {
@@ -284,11 +284,11 @@ impl QueueState {
         waiting.blocked.heads(uniting)
     }
 
-    /// Delivers all messages that can be delivered, in order. Returns whether any message still waits.
+    /// Delivers, in order, all messages that can be delivered. Returns whether any message is still waiting.
     ///
-    /// If no message waits, this clears `resolving` under the lock under which `block`, on another thread,
-    /// adds a message. Either `block` comes first and this call sees its message, or this call comes first
-    /// and `block` finds `resolving` cleared and starts a new task.
+    /// If no message is waiting, this clears `resolving` under the same lock under which `block`, on another
+    /// thread, adds a message. Either `block` comes first and this call sees its message, or this call comes
+    /// first, and `block` finds `resolving` cleared and starts a new task.
     fn retry(&self, turn: &mut Turn) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.blocked.deliver(turn);
@@ -301,8 +301,7 @@ impl QueueState {
         any
     }
 
-    /// Starts merges for the cells that still have no owner or several owners, up to the limit on merges
-    /// per sender.
+    /// Starts merges for the cells that still have no owner or several, up to the limit on merges per sender.
     fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
         for Head { app, owners, sets, .. } in self.heads() {
             for cells in sets {
@@ -325,10 +324,10 @@ impl QueueState {
     }
 }
 
-/// Resolves the owners of the messages that wait at a queue until none is left or the hive is over.
+/// Resolves the owners of a queue's waiting messages until none is left or the hive is over.
 async fn resolve(state: Arc<QueueState>, hive: Arc<HiveInner>) {
     loop {
-        // this is created before the check of `is_over` so that no notification is lost
+        // created before the check of `is_over`, so that no notification is lost
         let ended = hive.ended.notified();
         if hive.is_over() {
             // these messages will not be delivered; dropping them returns their credits

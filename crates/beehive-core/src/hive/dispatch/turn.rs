@@ -1,5 +1,5 @@
-//! A turn: what one worker does from the moment messages come in until everything that they caused is done
-//! or has been handed to another thread.
+//! A turn: what one worker does from the moment messages come in until everything caused by them is done or
+//! has been handed to another thread.
 
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Work that a thread can run: a bee with messages, or work that a sender has deferred.
+/// Work that a thread can run: a bee with messages, or work deferred by a sender.
 pub(crate) trait Runnable: Send + Sync {
     /// Returns the number of the app that the work belongs to.
     fn app(&self) -> u16;
@@ -27,8 +27,8 @@ pub(crate) trait Runnable: Send + Sync {
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// The place where the bees scheduled by a routing-only turn run. They never run on the task that began the
-/// turn, because a handler may hold its thread.
+/// Where the bees scheduled by a routing-only turn run. They never run on the task that began the turn,
+/// because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// On the worker of the task that began the turn, as soon as that task yields.
@@ -45,8 +45,8 @@ pub(crate) enum Place {
 pub(crate) enum Stateless {
     /// In the turn itself, where the message is routed.
     Here,
-    /// On the threads that run bees, in the sender's order. For tasks that must not run handlers, such
-    /// as IO bees.
+    /// On the threads that run bees, in the sender's order. For tasks that must not run handlers, such as
+    /// those of IO bees.
     InOrder,
     /// On the threads that run bees, in no particular order relative to other work of the sender. For
     /// requests: unrelated requesters share the hive's own lane, and no requester should wait for a handler
@@ -54,14 +54,14 @@ pub(crate) enum Stateless {
     Apart,
 }
 
-/// Counters of the messages that one handler emits, by message name.
+/// Counters of the messages emitted by one handler, by message name.
 type EmitCounters = Vec<(&'static str, Arc<AtomicU64>)>;
 
-/// Buffers that a thread reuses from turn to turn, so a turn need not allocate them.
+/// Buffers that a thread reuses from turn to turn, so that turns need not allocate them.
 pub(crate) struct Scratch {
-    /// The instance number of the hive that the buffers belong to. Another hive cannot use them.
+    /// The instance number of the hive to which the buffers belong. Another hive cannot use them.
     instance: u64,
-    /// The context that handlers on this thread get.
+    /// The context passed to handlers on this thread.
     ctx: Ctx,
     /// Empty outputs for reuse.
     spare: Vec<Outputs>,
@@ -82,20 +82,20 @@ pub(crate) trait Executing: Send + Sync {
 /// The hive's client of its journal.
 pub(crate) type Link = LogClient<dyn Executing>;
 
-/// The action of a timer that fires.
+/// The action of a firing timer.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
 
-/// Number of messages that a turn handles between two readings of the clock. In a long turn, this bounds
-/// how stale the time is that handlers see, and by how much a turn on a worker exceeds its deadline.
+/// Number of messages that a turn handles between two readings of the clock. In a long turn, this bounds how
+/// stale the handlers' time can be, and by how much a turn on a worker can exceed its deadline.
 const MESSAGES_PER_LOOK: usize = 16;
 
 /// When a routing-only turn has scheduled this many bees, it gives them to the runners before it ends. The
-/// runners can then handle the first messages of a broadcast while the turn still routes the rest.
+/// runners can then handle the first messages of a broadcast while the turn is still routing the rest.
 const WOKEN_MAX: usize = 1024;
 
 /// A turn appends its open log entry once this much time has passed, and again after each further interval of
-/// this length. It checks the time whenever it reads the clock. In a long turn, the records of the first bees
-/// thus need not wait for those of the last.
+/// this length. It checks the time whenever it reads the clock. Thus the records of a long turn's first bees
+/// need not wait for those of its last.
 const APPEND_AFTER: Duration = Duration::from_micros(200);
 
 /// If at least this much time has passed between two readings of the clock, the turn reads the clock again
@@ -103,7 +103,7 @@ const APPEND_AFTER: Duration = Duration::from_micros(200);
 const SLOW_LOOK: Duration = Duration::from_millis(1);
 
 thread_local! {
-    /// The buffers of this thread. The turn that runs on the thread takes them.
+    /// This thread's buffers. The turn running on the thread takes them.
     static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Turn<'h> {
     /// The current time, as of the last reading of the clock.
     pub(crate) now: Time,
     /// The slot of this thread. The bees that the turn has scheduled wait there. The watchdog observes the
-    /// slot, and moves the bees to other threads when a handler holds this one.
+    /// slot and moves the bees to other threads when a handler holds this one.
     pub(crate) slot: usize,
     /// Number of messages handled so far.
     done: usize,
@@ -121,8 +121,8 @@ pub(crate) struct Turn<'h> {
     pub(crate) depth: usize,
     /// Where stateless handlers run.
     pub(crate) stateless: Stateless,
-    /// `Some` while the turn routes work that was deferred because it nested too deeply. Collects work that
-    /// again nests too deeply, and everything that is routed after it.
+    /// `Some` while the turn is routing work that was deferred because it nested too deeply. Collects work
+    /// that again nests too deeply, and everything that is routed after it.
     pub(crate) unfinished: Option<Vec<Deferred>>,
     /// Whether the turn only routes and runs no bees.
     begins: bool,
@@ -147,8 +147,8 @@ pub(crate) struct Turn<'h> {
 }
 
 impl<'h> Turn<'h> {
-    /// Calls `begin`, which routes messages, and then hands the scheduled bees to the threads that `place`
-    /// names. It does so even if `begin` panics: a bee that is marked as scheduled but is in no queue would
+    /// Calls `begin`, which routes messages, and then hands the scheduled bees to the threads named by
+    /// `place`. The hand-over happens even if `begin` panics: a bee marked as scheduled but in no queue would
     /// never run again.
     pub(crate) fn with<R>(
         hive: &'h Arc<HiveInner>,
@@ -177,13 +177,13 @@ impl<'h> Turn<'h> {
                 turn.end();
                 result
             }
-            // this drops the buffers together with the turn, because they may contain some of the outputs
+            // drops the buffers together with the turn, because they may contain some of the outputs
             Err(panic) => resume_unwind(panic),
         }
     }
 
-    /// Runs the bees that wait at the slot of this thread until none is left or the turn is over. If `most`
-    /// is given, the turn is over at the first reading of the clock after that time.
+    /// Runs the bees waiting at this thread's slot until none is left or the turn is over. If `most` is
+    /// given, the turn is over at the first reading of the clock after that time.
     pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.until = most.map(|most| turn.now + most);
@@ -213,8 +213,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Starts a turn with the buffers of this thread. Allocates new buffers if the thread has none, or if
-    /// they belong to another hive.
+    /// Starts a turn with this thread's buffers. Allocates new ones if the thread has none, or if they belong
+    /// to another hive.
     fn new(hive: &'h Arc<HiveInner>) -> Self {
         let scratch = SCRATCH
             .with_borrow_mut(Option::take)
@@ -252,8 +252,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Calls `run` on a short-lived thread. Gives this thread the buffers that an earlier thread left, and
-    /// stores them for the next thread afterwards. Otherwise each of these threads would allocate its own
+    /// Calls `run` on a short-lived thread. Gives this thread the buffers left by an earlier thread, and
+    /// afterwards stores them for the next one. Otherwise each of these threads would allocate its own
     /// buffers.
     pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
         SCRATCH.set(hive.workers.take_kept().map(Box::new));
@@ -292,7 +292,7 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Tells the turn that it routes a message to this handler. If `if_quick` is set and the handler
+    /// Tells the turn that it is routing a message to this handler. If `if_quick` is set and the handler
     /// recently held its thread, the scheduled bees go to the runners.
     #[inline(always)]
     pub(crate) fn meets(&mut self, handler: &HandlerCounters) {
@@ -314,7 +314,7 @@ impl<'h> Turn<'h> {
         self.follows
     }
 
-    /// Returns the time at which the next run begins. It is never earlier than a time that any thread of
+    /// Returns the time at which the next run begins. This is never earlier than any time that a thread of
     /// the hive has read, so handlers never see a time before their message was sent or due.
     #[inline(always)]
     pub(crate) fn moment(&mut self) -> Time {
@@ -328,8 +328,8 @@ impl<'h> Turn<'h> {
         self.done >= limits::MESSAGES_PER_TURN_MAX || (self.done >= self.look_at && self.is_late())
     }
 
-    /// Reads the clock, decides when to read it next, and checks the deadline. Also appends the open log
-    /// entry if that is due.
+    /// Reads the clock, decides when to do so next, and checks the deadline. Also appends the open log entry
+    /// if that is due.
     fn is_late(&mut self) -> bool {
         let before = std::mem::replace(&mut self.now, self.hive.now());
         let is_slow = self.now.since(before) >= SLOW_LOOK;
@@ -377,8 +377,8 @@ impl<'h> Turn<'h> {
         self.depth = 0;
     }
 
-    /// Returns the data that the app with number `index` keeps on this thread. Creates it if it is missing
-    /// or has another type.
+    /// Returns the data that app `index` keeps on this thread. Creates it if it is missing or has another
+    /// type.
     #[inline]
     pub(crate) fn local<T: Any + Send + Default>(&mut self, index: u16) -> &mut T {
         let index = index as usize;

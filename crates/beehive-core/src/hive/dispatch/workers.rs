@@ -1,14 +1,13 @@
-//! The threads that run bees: a slot that describes each thread, and the hive's runners.
+//! The threads that run bees: a slot for each thread, which describes it, and the hive's runners.
 //!
 //! Every thread has a slot. The slot shows what the thread is running, and holds the bees that the thread
 //! has scheduled but not yet run. A task that begins a turn does not run bees itself. It gives them to the
 //! *runners*, which are threads that share a queue, or, if an IO bee asks for it, to a *follow-up* task on
 //! the same worker.
 //!
-//! The [watchdog](crate::hive::scheduling::watchdog) checks all slots every few milliseconds. When a
-//! handler holds its thread, the watchdog moves the bees that wait behind it to overflow pools and sends
-//! the deferred wake-ups of the thread. A handler that spins or blocks therefore delays only the cells of
-//! its own bee.
+//! The [watchdog](crate::hive::scheduling::watchdog) checks all slots every few milliseconds. When a handler
+//! holds its thread, the watchdog moves the bees waiting behind it to overflow pools and sends the thread's
+//! deferred wake-ups. A handler that spins or blocks therefore delays only the cells of its own bee.
 
 use crate::cell::CellId;
 use crate::hive::admission::deferred_wakes::Later;
@@ -31,7 +30,7 @@ use std::time::Duration;
 const SLOTS: usize = 512;
 /// How long bees may run on a worker before the worker polls sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
-/// Slots of threads that have ended.
+/// The slots of threads that have ended.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// Number of threads that found `FREE` empty. This number modulo `SLOTS` is the slot of the next such
 /// thread.
@@ -70,11 +69,10 @@ pub(crate) fn known_slots() -> usize {
 /// A queue of scheduled bees.
 pub(crate) type Bees = VecDeque<Arc<dyn Runnable>>;
 
-/// The state of one thread: its current run, and the bees and wake-ups that wait for it. The thread writes
-/// the atomics and the watchdog reads them, both with relaxed ordering. If the thread begins a new run
-/// between two of the watchdog's reads, the watchdog sees a mix of both runs. This is harmless: the
-/// watchdog acts only on a run that it has seen for several milliseconds, and at worst it blames the wrong
-/// handler.
+/// The state of one thread: its current run, and the bees and wake-ups waiting for it. The thread writes the
+/// atomics and the watchdog reads them, both with relaxed ordering. If the thread begins a new run between
+/// two of the watchdog's reads, the watchdog sees a mix of both runs. This is harmless: the watchdog acts
+/// only on a run that it has seen for several milliseconds, and at worst it blames the wrong handler.
 #[derive(Default)]
 struct Slot {
     /// Number of the current run; odd while a handler runs, even otherwise.
@@ -87,19 +85,19 @@ struct Slot {
     chain: AtomicU64,
     /// Index in the batch of the message that is being handled.
     at: AtomicU64,
-    /// The messages of the run. Set only for handlers that have been slow before.
+    /// The messages of the run. Set only for handlers that have been slow in the past.
     shown: Mutex<Option<Arc<dyn AnyBatch>>>,
     /// The bees that this thread has scheduled but not yet run.
     woken: Mutex<Bees>,
-    /// The wake-ups that the turn on this thread has deferred to its end.
+    /// Wake-ups that this thread's turn has put off until it ends.
     later: Arc<Later>,
     /// The post of this thread, if the thread is a runner.
     runner: Mutex<Option<Arc<Post>>>,
 }
 
-/// The post of a runner. The runner may end at the moment when the watchdog replaces it. Whichever of the
-/// two sets the cell first wins and subtracts the runner from `Workers::runners`. `None` means that the
-/// runner ended; `Some(app)` means that it became a thread of the overflow pool of `app`.
+/// A runner's post. The runner may end just as the watchdog is replacing it. Whichever of the two sets the
+/// cell first wins, and subtracts the runner from `Workers::runners`. `None` means that the runner ended;
+/// `Some(app)` means that it became a thread of the overflow pool of `app`.
 #[derive(Default)]
 struct Post(OnceLock<Option<u16>>);
 
@@ -138,7 +136,7 @@ pub(crate) struct Shown {
 pub(crate) struct Workers {
     /// The slots, by number.
     slots: Box<[CachePadded<Slot>]>,
-    /// The bees that wait for a runner.
+    /// The bees waiting for a runner.
     queue: Mutex<Bees>,
     /// Number of active runners.
     runners: AtomicUsize,
@@ -148,8 +146,8 @@ pub(crate) struct Workers {
     kept: Mutex<Vec<Scratch>>,
     /// Number of workers that are running bees.
     turns: AtomicUsize,
-    /// Maximum of `turns`: one less than the number of workers, so at least one worker always polls sockets
-    /// and timers. On a runtime with a single worker it is zero.
+    /// Maximum of `turns`: one less than the number of workers, so that at least one worker always polls
+    /// sockets and timers; zero on a runtime with a single worker.
     turns_max: usize,
     /// The overflow pools. They have their own cache line, because every run reads them while every turn
     /// writes the fields above.
@@ -197,22 +195,22 @@ impl Workers {
         }
     }
 
-    /// Returns the index of the message that the thread of a slot is handling.
+    /// Returns the index of the message that a slot's thread is handling.
     pub(crate) fn is_at(&self, slot: usize) -> u64 {
         self.slots[slot].at.load(Ordering::Relaxed)
     }
 
-    /// Sends the wake-ups that the thread of a slot has deferred.
+    /// Sends the wake-ups deferred by a slot's thread.
     pub(crate) fn wake_later(&self, slot: usize) {
         self.slots[slot].later.wake()
     }
 
-    /// Takes the buffers that an ended thread left behind, if there are any.
+    /// Takes the buffers left behind by an ended thread, if there are any.
     pub(crate) fn take_kept(&self) -> Option<Scratch> {
         self.kept.lock().pop()
     }
 
-    /// Keeps the buffers of a thread that ends, unless enough buffers for all runners are already kept.
+    /// Keeps an ending thread's buffers, unless there are already enough for all runners.
     pub(crate) fn keep(&self, scratch: Scratch) {
         let mut kept = self.kept.lock();
         if kept.len() < self.runners_max {
@@ -220,18 +218,18 @@ impl Workers {
         }
     }
 
-    /// Takes the bees that wait at a slot.
+    /// Takes the bees waiting at a slot.
     pub(crate) fn take_woken(&self, slot: usize) -> Bees {
         std::mem::take(&mut *self.slots[slot].woken.lock())
     }
 
-    /// Takes all bees that wait for a runner.
+    /// Takes all bees waiting for a runner.
     pub(crate) fn take_all_queued(&self) -> Bees {
         std::mem::take(&mut *self.queue.lock())
     }
 
-    /// Makes the runner of a slot, if there is one, a thread of the overflow pool of `app` so that another
-    /// runner can be started. Returns whether it did so.
+    /// Makes a slot's runner, if there is one, a thread of the overflow pool of `app`, so that another runner
+    /// can be started. Returns whether it did so.
     pub(crate) fn replace_runner(&self, slot: usize, app: u16) -> bool {
         let replaced = self.slots[slot].runner.lock().take().is_some_and(|runner| runner.replace(app));
         if replaced {
@@ -263,8 +261,8 @@ impl HiveInner {
         slot.run.store((run + 1) | 1, Ordering::Relaxed);
     }
 
-    /// Shows the cell and the chain of the current run to other threads. `batch` is `Some` only for
-    /// handlers that have been slow before.
+    /// Shows the cell and the chain of the current run to other threads. `batch` is `Some` only for handlers
+    /// that have been slow in the past.
     #[inline]
     pub(crate) fn show_run(
         &self,
@@ -309,8 +307,8 @@ impl HiveInner {
         self.workers.slots[slot].woken.lock().push_back(bee)
     }
 
-    /// Takes the next bee that waits at a slot. If the bee's app has used up its overflow threads, moves
-    /// the bee to the app's pool and tries the next one.
+    /// Takes the next bee waiting at a slot. If the bee's app has used up its overflow threads, moves the bee
+    /// to the app's pool and tries the next one.
     #[inline]
     pub(crate) fn next_bee(&self, slot: usize) -> Option<Arc<dyn Runnable>> {
         loop {
@@ -321,8 +319,8 @@ impl HiveInner {
         }
     }
 
-    /// Takes a permission to run bees on a worker, if one is left. A refused attempt is counted until it is
-    /// dropped, so a concurrent attempt may be refused needlessly. Its bees then go to the runners.
+    /// Takes a permission to run bees on a worker, if one is left. A refused attempt counts until it is
+    /// dropped, so a concurrent attempt may be refused needlessly; its bees then go to the runners.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         let entered = Entered(&self.workers.turns);
@@ -346,8 +344,8 @@ impl HiveInner {
     fn start_runner(self: &Arc<Self>) {
         if self.count_runner() {
             let hive = self.clone();
-            // on a blocking thread rather than a worker: a handler may hold its thread, and the tasks that
-            // a worker has woken would then wait for that worker
+            // use a blocking thread, not a worker: a handler may block, and tasks woken by a blocked worker
+            // would be stuck behind it
             self.platform.spawn_blocking(Box::new(move || Turn::with_kept(&hive, || run(&hive))))
         }
     }
@@ -361,10 +359,10 @@ impl HiveInner {
 
     /// Moves some bees from the shared queue to a slot. Returns whether there were any.
     ///
-    /// This never holds the lock of the queue and the lock of the slot at the same time, so they need no
-    /// order.
+    /// This never holds the queue's lock and the slot's lock at the same time, so they need no order.
     fn take_queued(&self, slot: usize) -> bool {
-        // only a few at a time, because the watchdog has to move them away if a handler holds this thread
+        // takes only a few at a time, because the watchdog has to move them away if a handler holds this
+        // thread
         let some: Bees = {
             let mut queue = self.workers.queue.lock();
             let count = queue.len().min(8);
@@ -386,9 +384,9 @@ fn run(hive: &Arc<HiveInner>) {
         *hive.workers.slots[slot].runner.lock() = Some(post.clone());
 
         while post.replaced().is_none() && hive.take_queued(slot) {
-            // collects wake-ups so that a task is woken once for the answers of several bees: one system call
-            // per answer would cost more than the handlers. If a handler holds this thread, the watchdog
-            // sends the collected wake-ups
+            // collects wake-ups, so that a task is woken only once for the answers of several bees: one
+            // system call per answer would cost more than the handlers. If a handler holds this thread, the
+            // watchdog sends the collected wake-ups
             let collecting = hive.workers.slots[slot].later.collect();
             Turn::run_slot(hive, slot, None);
             drop(collecting);
@@ -396,7 +394,7 @@ fn run(hive: &Arc<HiveInner>) {
         }
 
         if let Some(app) = post.end() {
-            // `give_back` may just have queued bees without starting a runner for them
+            // `give_back` may have queued bees without starting a runner for them
             if !hive.workers.queue.lock().is_empty() {
                 hive.start_runner()
             }
@@ -405,19 +403,19 @@ fn run(hive: &Arc<HiveInner>) {
         }
 
         hive.workers.runners.fetch_sub(1, Ordering::AcqRel);
-        // Re-check. Another thread may have queued bees after this runner saw the queue empty but before
-        // this runner was uncounted. That thread then found the maximum number of runners active and
-        // started none. The lock of the queue forbids that both threads miss the bees: either that thread's
-        // push comes before the check below, which sees the bees, or the subtraction above comes before
-        // that thread's attempt to start a runner.
+        // Re-check. Another thread may have queued bees after this runner saw the queue empty but before this
+        // runner was uncounted. If so, it saw the maximum number of runners active and did not start one. The
+        // queue's lock ensures that the two threads cannot both miss the bees: either the other thread's push
+        // comes before the check below, which sees the bees, or the subtraction above comes before the other
+        // thread's attempt to start a runner.
         if hive.workers.queue.lock().is_empty() || !hive.count_runner() {
             return;
         }
     }
 }
 
-/// Runs bees on a worker, or gives them to the runners if the maximum number of workers already runs bees.
-/// Bees that are left when the time is up go to the runners.
+/// Runs bees on a worker, or gives them to the runners if the maximum number of workers is already running
+/// bees. Bees left over when the time is up go to the runners.
 fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
     let slot = hive.slot_of_thread();
     let Some(entered) = hive.enter() else { return hive.give_to_runners(bees) };
@@ -435,8 +433,8 @@ fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
 }
 
 impl HiveInner {
-    /// Moves the bees that a turn has left at a slot to the end of the shared queue. Returns whether
-    /// there were any.
+    /// Moves the bees left at a slot by a turn to the end of the shared queue. Returns whether there were
+    /// any.
     fn give_back(&self, slot: usize) -> bool {
         let mut left = self.workers.take_woken(slot);
         if left.is_empty() {
