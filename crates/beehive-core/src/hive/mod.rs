@@ -1,9 +1,9 @@
 //! One hive: its apps, their bees, and the path of a message from its sender to its handler.
 //!
 //! An emitting task maps a message to cells, finds the bee that owns them in a local table, and puts the
-//! message into that bee's mailbox. A thread then runs the scheduled bees, and those that they schedule in
-//! turn, in one *turn*, until none is left or the turn's budget is used up. If messages arrive for a bee
-//! that a thread is already running, the same thread handles them.
+//! message into that bee's mailbox. A thread then runs the scheduled bees, and any that these schedule, in
+//! one *turn*, until none is left or the turn's budget is used up. If messages arrive for a running bee, the
+//! thread already running it handles them.
 
 pub(crate) mod admission;
 mod app_logs;
@@ -106,8 +106,8 @@ impl Hive {
     fn emit_with_credit<M: Message>(&self, message: M) {
         let inner = &self.0;
         if guard::in_transaction() {
-            // a handler has called this, although it should emit through its context. Another task emits
-            // the message instead, because a transaction must not run inside another transaction
+            // a handler called this instead of emitting through its context. Another task emits the message,
+            // because a transaction must not run inside another transaction
             let hive = self.clone();
             return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
         }
@@ -121,7 +121,7 @@ impl Hive {
         self.0.types.in_words(name, bytes)
     }
 
-    /// Returns the shapes of the encodings of all message types that some app handles, by message name.
+    /// Returns the encoding shapes of all message types handled by at least one app, by message name.
     pub fn message_shapes(&self) -> BTreeMap<String, Shape> {
         self.0.types.shapes()
     }
@@ -169,9 +169,8 @@ impl Hive {
         }
     }
 
-    /// Waits until no work is in flight: all messages from outside have been handled, with everything that
-    /// they caused, and IO bees have read their mail. Timers that have not yet fired do not count.
-    /// Cancel-safe.
+    /// Waits until no work is in flight: all messages from outside and everything caused by them have been
+    /// handled, and IO bees have read their mail. Timers that have not yet fired do not count. Cancel-safe.
     pub async fn idle(&self) {
         self.0.in_flight.done().await
     }

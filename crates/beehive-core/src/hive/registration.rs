@@ -15,12 +15,12 @@ use crate::message::{Each, Message, Tick, is_result};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An action that completes the receivers of a message type, once all apps are registered.
+/// An action that seals a message type's receivers, once all apps are registered.
 pub(crate) type Seal = Box<dyn FnOnce(&Types)>;
 /// An action that starts a timer when the hive starts.
 pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 
-/// Collects an app's handlers. Derived code calls its methods.
+/// Collects an app's handlers. Generated code calls its methods.
 pub struct Registrar<'a, A: Handlers> {
     hive: &'a Arc<HiveInner>,
     app: &'a Arc<AppRuntime<A>>,
@@ -28,7 +28,7 @@ pub struct Registrar<'a, A: Handlers> {
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
-    /// The first message whose reply is an undeclared `Result`: its name and where it is declared.
+    /// The first message whose reply is an undeclared `Result`: the message's name and where it is declared.
     result_reply: Option<(&'static str, &'static str)>,
 }
 
@@ -39,8 +39,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         Registrar { hive, app, swept, seal: Vec::new(), start: Vec::new(), result_reply: None }
     }
 
-    /// Returns the first message whose reply is a `Result` that it does not declare: its name and place. An `Err` of its
-    /// handlers would commit.
+    /// Returns the name and place of the first message whose reply is an undeclared `Result`. A handler that
+    /// returns `Err` for it would commit.
     pub(crate) fn result_reply(&self) -> Option<(&'static str, &'static str)> {
         self.result_reply
     }
@@ -50,7 +50,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         (self.swept, self.seal, self.start)
     }
 
-    /// Adds a receiver of messages of type `M`. `name` is the name by which a log finds the handler.
+    /// Adds a receiver of messages of type `M`. `name` identifies the handler in a log.
     fn receive<M: Message>(
         &mut self,
         name: LoggedName,

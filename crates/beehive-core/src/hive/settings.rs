@@ -1,11 +1,10 @@
-//! Changes of settings while the hive runs. Each change makes a new version, and each transaction sees a
-//! single version.
+//! Changes of settings while the hive is running. Each change makes a new version, and each transaction sees
+//! a single version.
 //!
-//! With a log, a change is committed before any handler sees it. The hive then stores the app's new
-//! version. Before each run of messages, the thread that runs a bee compares the bee's version with that of
-//! the app. A message is delivered only after the transaction that emitted it. If a bee with new settings
-//! sends a message to another bee of its app, that bee therefore handles the message with the same settings
-//! or newer ones.
+//! With a log, a change is committed before any handler sees it. The hive then stores the app's new version.
+//! Before each run of messages, the thread running a bee compares the bee's version with the app's. A message
+//! is delivered only after the transaction that emitted it. If a bee with new settings sends a message to
+//! another bee of its app, that bee therefore handles the message with the same settings or newer ones.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
@@ -21,9 +20,9 @@ use std::sync::Arc;
 /// Tells an app that its settings have changed. The hive sends this message to each app that handles it,
 /// after each change of the app's settings and when the hive resumes from a log.
 ///
-/// Handlers see the new settings even without this message. It lets an app act on the consequences of a
-/// change, for example remove flows that are no longer allowed. It may arrive more often than settings
-/// change, so its handler must be idempotent.
+/// Handlers see the new settings even without this message. The message lets an app act on the consequences
+/// of a change, for example by removing flows that are no longer allowed. It may arrive more often than
+/// settings change, so its handler must be idempotent.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -56,7 +55,7 @@ impl Message for Reconfigured {
     const NAME: &'static str = "beehive::Reconfigured";
 }
 
-/// The reasons for which a change of settings may be rejected.
+/// The reasons why a change of settings may be rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconfigureError {
@@ -96,8 +95,8 @@ impl From<ReconfigureError> for StartError {
     }
 }
 
-/// Splits the configuration into one table per app, in the order of the apps. An app that the configuration
-/// does not mention gets an empty table.
+/// Splits the configuration into one table per app, in the order of the apps. An app not mentioned in the
+/// configuration gets an empty table.
 pub(crate) fn by_app(
     mut all: toml::Table,
     apps: &[&'static str],
@@ -221,9 +220,9 @@ impl HiveInner {
     }
 }
 
-/// Writes the settings with which the hive has started to the logs. If the hive resumes from a log, also
-/// sends `Reconfigured` to the apps, because the logged state may have been made with other settings, or
-/// the earlier incarnation may have ended before it notified the apps.
+/// Writes the settings with which the hive started to the logs. If the hive is resuming from a log, also
+/// sends `Reconfigured` to the apps, because the logged state may have been produced with other settings, or
+/// the earlier incarnation may have ended before notifying the apps.
 pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
     let hive = Hive(hive.clone());
     hive.inner().platform.clone().spawn(Box::pin(async move {
@@ -236,7 +235,7 @@ pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, g
 }
 
 async fn settled(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
-    // this holds back concurrent changes, which must follow these settings in the log
+    // holds back concurrent changes, which must follow these settings in the log
     let _one_at_a_time = hive.reconfiguring.lock().await;
     hive.log_settings(new).await;
 

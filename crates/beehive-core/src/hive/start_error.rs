@@ -11,14 +11,14 @@ pub enum StartError {
     SameName {
         /// The name.
         app: &'static str,
-        /// The source positions of both declarations.
+        /// Where the source declares each of them.
         places: [&'static str; 2],
     },
     /// Two message types have the same name.
     SameMessageName {
         /// The name.
         message: &'static str,
-        /// The source positions of both declarations.
+        /// Where the source declares each of them.
         places: [&'static str; 2],
     },
     /// The names of two message types have the same number in a log (see
@@ -35,7 +35,7 @@ pub enum StartError {
         app: &'static str,
         /// The name of the message.
         message: &'static str,
-        /// The source position of the declaration.
+        /// Where the source declares it.
         place: &'static str,
     },
     /// The configuration has a table for an app that the hive does not have.
@@ -66,11 +66,11 @@ pub enum StartError {
     },
     /// An app rejected its settings.
     Settings(ConfigError),
-    /// `start` was called outside of a tokio runtime, and no platform was set.
+    /// `start` was called outside a tokio runtime, and no platform was set.
     NoRuntime,
     /// The hive's own runtime could not be created.
     Runtime {
-        /// The error of the operating system.
+        /// The operating system's error.
         why: String,
     },
     /// The log does not fit these apps.

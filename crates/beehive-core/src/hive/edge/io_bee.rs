@@ -1,10 +1,10 @@
 //! IO bees: supervised tasks that own sockets, timers and other external resources. An IO bee never
 //! migrates.
 //!
-//! An IO bee needs credits to emit batches. Each message from outside holds a credit until everything that it
-//! caused is done. An IO bee that is faster than the hive therefore has to wait or to shed load, and memory
-//! use stays bounded. Messages that apps send to the IO bee's address, and answers to messages that the IO
-//! bee has emitted, arrive as [`Mail`].
+//! An IO bee needs credits to emit batches. Each message from outside holds a credit until everything caused
+//! by that message is done. An IO bee that is faster than the hive must therefore wait or shed load, so
+//! memory use stays bounded. Messages sent to the IO bee's address, and answers to messages that it has
+//! emitted, arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane};
@@ -41,7 +41,7 @@ pub struct Io {
     inbox: Arc<Inbox>,
     credits: Arc<Credits>,
     out: Outputs,
-    /// Whether `try_flush` has kept the batch. The next call that waits then flushes it.
+    /// Whether `try_flush` has kept the batch, to be flushed by the next call that waits.
     is_kept: bool,
     /// Messages that cannot be delivered yet.
     queue: SenderQueue,
@@ -49,11 +49,11 @@ pub struct Io {
     lane: Option<Arc<OutsideLane>>,
     /// The next sequence number on the lane.
     numbers: Numbers,
-    /// Seed of the random numbers that handlers of this IO bee's messages see.
+    /// Seed of the random numbers for the handlers of this IO bee's messages.
     chance: u64,
     /// Number of the causal chain that the next message begins.
     chain: u64,
-    /// The place (worker or runner) at which this IO bee's messages are handled.
+    /// Where this IO bee's messages are handled (worker or runner).
     place: Place,
 }
 
@@ -83,25 +83,24 @@ impl Io {
         }
     }
 
-    /// From now on, the bees that get this IO bee's messages run on the worker of the IO bee's own task, as
+    /// From now on, bees receiving this IO bee's messages run on the same worker as the IO bee's own task, as
     /// soon as that task yields.
     ///
-    /// This gives the lowest latency for an IO bee whose messages mostly go to one bee, such as the
-    /// connection of a switch, because no other thread has to be woken. By default, the hive's runners run
-    /// the bees, on any core. In both cases, the task itself runs no handler, so a slow handler does not
-    /// delay the task.
+    /// This gives the lowest latency for an IO bee whose messages mostly go to one bee, such as a switch
+    /// connection, because no other thread has to be woken. By default, the hive's runners run the bees, on
+    /// any core. In both cases, the task itself runs no handlers, so a slow handler does not delay it.
     pub fn run_here(&mut self) {
         self.place = Place::Worker
     }
 
-    /// Continues lane `lane`, which only this sender may use. If the sender resends messages under their
-    /// old numbers after a crash, they are nevertheless handled only once. The sender must not resend
-    /// numbers below `next_seq`. Without a journal, this has no effect.
+    /// Continues lane `lane`, which only this sender may use. If the sender resends messages under their old
+    /// numbers after a crash, they are still handled only once. The sender must not resend numbers below
+    /// `next_seq`. Without a journal, this has no effect.
     ///
     /// Each flush numbers its messages type by type, in the order in which the batch first uses the types,
     /// and within a type in the order of emission. The messages of an IO bee that emits only one type are
-    /// therefore numbered in the order of emission. The outputs of a stateless handler are identified by
-    /// the message that it handled, so they must be a function of that message alone.
+    /// therefore numbered in the order of emission. A stateless handler's outputs are identified by the
+    /// message that it handled, so they must be a function of that message alone.
     ///
     /// The log remembers the lane until [`Io::retire`] is called. Only the lower 62 bits of `lane` are
     /// used.
@@ -119,16 +118,16 @@ impl Io {
         self.lane = Some(lane)
     }
 
-    /// Declares that this IO bee's lane will never be used again so that the hive and the log can forget it.
-    /// Ends the IO bee, and drops the messages that were not flushed.
+    /// Declares that this IO bee's lane will never be used again, so that the hive and the log can forget it.
+    /// Ends the IO bee and drops unflushed messages.
     pub fn retire(self) {
         if let (Some(logs), Some(lane)) = (&self.hive.inner().logs, &self.lane) {
             logs.lanes.end(lane)
         }
     }
 
-    /// Returns the lane's low-water mark. All messages with lower numbers are done, so a sender that wants
-    /// to resume after a crash need not remember them. Returns zero without a journal.
+    /// Returns the lane's low-water mark. All messages with lower numbers are done, so a sender that may
+    /// resume after a crash need not remember them. Returns zero without a journal.
     pub fn floor(&self) -> u64 {
         self.lane.as_ref().map_or(0, |lane| lane.floor().0)
     }
@@ -171,7 +170,7 @@ impl Io {
         self.out.len()
     }
 
-    /// Returns the number of free credits: how many messages can be flushed now without waiting for
+    /// Returns the number of free credits, that is, how many messages can be flushed now without waiting for
     /// credits.
     pub fn credits(&self) -> u32 {
         self.credits.free()
@@ -184,18 +183,17 @@ impl Io {
         async move { credits.available(wanted).await }
     }
 
-    /// Waits for credits, and then flushes the batch, in order. A batch that is larger than the credit
-    /// limit takes all credits. With a journal, this also waits while the lane's oldest uncommitted message
-    /// is [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
+    /// Waits for credits, and then flushes the batch, in order. A batch larger than the credit limit takes
+    /// all credits. With a journal, this also waits while the lane's oldest uncommitted message is
+    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
     ///
-    /// During the wait, unread mail gives up the credits that it holds, so an IO bee that never reads its
-    /// mail cannot block itself. Unread mail beyond
-    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and counted in
-    /// [`Status::mail_shed`](crate::Status::mail_shed).
+    /// During the wait, unread mail gives up its credits, so an IO bee that never reads its mail cannot block
+    /// itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and
+    /// counted in [`Status::mail_shed`](crate::Status::mail_shed).
     ///
     /// If the hive has stopped, this drops the batch without waiting.
     ///
-    /// Cancel-safe: messages that were not flushed stay in the batch.
+    /// Cancel-safe: unflushed messages stay in the batch.
     pub async fn flush(&mut self) {
         let wanted = self.wanted();
         if wanted > 0 {
@@ -203,7 +201,7 @@ impl Io {
                 let ended = self.hive.inner().ended.notified();
                 if self.hive.inner().is_over() {
                     self.out.discard();
-                    // this yields so that a caller that flushes in a loop does not starve other tasks
+                    // yields, so that a caller that flushes in a loop does not starve other tasks
                     return tokio::task::yield_now().await;
                 }
 
@@ -224,8 +222,8 @@ impl Io {
     /// are free.
     ///
     /// The credits of a message return shortly after its answer has arrived, so this may return [`Busy`]
-    /// although all answers have arrived. An IO bee that then waits for mail does not hang, because the
-    /// wait flushes the batch once the credits are free.
+    /// although all answers have arrived. An IO bee that then waits for mail does not hang, because the batch
+    /// is flushed during the wait, once the credits are free.
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.wanted();
         if wanted > 0 {
@@ -244,8 +242,8 @@ impl Io {
         self.out.len().min(self.credits.limit())
     }
 
-    /// Returns a future that waits until the lane may have room for the batch and enough credits may be
-    /// free. Cancel-safe.
+    /// Returns a future that waits until the lane may have room for the batch and enough credits may be free.
+    /// Cancel-safe.
     fn room(&self) -> impl Future<Output = ()> + Send + use<'_> {
         let (lane, next, count) = (self.lane.as_deref(), self.numbers.seq(), self.out.len() as u64);
         let (credits, wanted) = (&*self.credits, self.wanted());
@@ -305,8 +303,8 @@ impl Io {
         })
     }
 
-    /// Flushes the batch without taking credits. For rare messages that must not wait behind packets (for
-    /// example, that a port went down or a switch has left).
+    /// Flushes the batch without taking credits. For rare messages that must not wait behind packets, such as
+    /// that a port has gone down or a switch has left.
     pub fn flush_control(&mut self) {
         self.route(None)
     }
@@ -321,12 +319,11 @@ impl Io {
         self.inbox.append_to(into)
     }
 
-    /// Returns the number of messages to this IO bee that were dropped since the last call because
-    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. If the result is
-    /// not zero, the IO bee should ask its senders for their current state. Dropped answers are not
-    /// counted.
+    /// Returns the number of messages to this IO bee dropped since the last call because
+    /// [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) messages were unread. If the result is not
+    /// zero, the IO bee should ask its senders for their current state. Dropped answers are not counted.
     pub fn take_lost(&mut self) -> u64 {
-        // IO bees call this after every read of their mail, so the usual case is a single load. Relaxed
+        // IO bees call this after every read of their mail, so the common case is a single load. Relaxed
         // ordering suffices, because the count guards no other data
         match self.inbox.lost.load(Ordering::Relaxed) {
             0 => 0,
@@ -334,7 +331,7 @@ impl Io {
         }
     }
 
-    /// Waits for mail and returns it. While waiting, flushes a batch that [`Io::try_flush`] has kept.
+    /// Waits for mail and returns it. While waiting, flushes any batch kept by [`Io::try_flush`].
     /// Cancel-safe.
     pub async fn receive(&mut self) -> Mail {
         loop {
@@ -345,7 +342,7 @@ impl Io {
         }
     }
 
-    /// Waits until there may be mail. While waiting, flushes a batch that [`Io::try_flush`] has kept.
+    /// Waits until there may be mail. While waiting, flushes any batch kept by [`Io::try_flush`].
     /// Cancel-safe.
     pub async fn arrived(&mut self) {
         while self.inbox.is_empty() {

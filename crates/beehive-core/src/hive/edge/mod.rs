@@ -1,9 +1,9 @@
-//! The edge of a hive: what code outside of handlers uses, namely IO bees, requests and reads of views.
+//! The edge of a hive: what code outside handlers uses, namely IO bees, requests and reads of views.
 //!
-//! Input: batches that IO bees flush, and single messages and requests from other tasks. They take credits
-//! (`admission`), and the calling task routes them (`dispatch`, `route`). Output: mail, that is, messages
-//! and answers in the inbox of an IO bee (`message/inbox.rs`); answers to requests; and read access to
-//! committed dictionaries.
+//! Input: batches flushed by IO bees, and single messages and requests from other tasks. They take credits
+//! (`admission`), and the calling task routes them (`dispatch`, `route`). Output: mail, that is, messages and
+//! answers in an IO bee's inbox (`message/inbox.rs`); answers to requests; and read access to committed
+//! dictionaries.
 //!
 //! ```text
 //!  socket ─► IO bee ─► emit .. flush ─► credits ─► route ─► bees
@@ -11,12 +11,12 @@
 //!               └── inbox ◄── messages and answers ──────────┘
 //! ```
 //!
-//! Locks: each pending request and each inbox has its own mutex. No thread holds one of them while it
-//! routes or handles messages.
+//! Locks: each pending request and each inbox has its own mutex. No thread holds one of them while routing or
+//! handling messages.
 //!
-//! Shutdown: `Io::stopping` completes first so that IO bees can finish their work. Once the hive is over, the
-//! tasks of the remaining IO bees are dropped, pending flushes discard their batches, and pending requests
-//! end with `Unavailable`.
+//! Shutdown: `Io::stopping` completes first, so that IO bees can finish their work. Once the hive is over,
+//! the tasks of the remaining IO bees are dropped, pending flushes discard their batches, and pending
+//! requests end with `Unavailable`.
 
 pub(crate) mod io_bee;
 pub(crate) mod read;

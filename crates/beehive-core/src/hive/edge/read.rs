@@ -1,4 +1,4 @@
-//! Reads of an app's views from outside of its handlers, for example by HTTP servers and tools.
+//! Reads of an app's views from outside its handlers, for example by HTTP servers and tools.
 
 use crate::app::Handlers;
 use crate::hive::bee::app::AppRuntime;
@@ -43,8 +43,8 @@ impl Hive {
     ///
     /// A dictionary has a view if some handler of the app reads it through `.shared()`, or if its field is
     /// marked `#[shared]`. The view contains everything that was committed on this hive before the call. If
-    /// readers still hold old versions, it may be older; `#[shared(max_age = "..")]` bounds its age in that
-    /// case. In a cluster, the view also contains what other hives have reported.
+    /// readers still hold old versions, the view may be older; `#[shared(max_age = "..")]` bounds its age in
+    /// that case. In a cluster, the view also contains what other hives have reported.
     ///
     /// ```
     /// # extern crate beehive_core as beehive;
@@ -114,7 +114,7 @@ impl Hive {
 }
 
 impl HiveInner {
-    /// Makes everything that was committed visible in the views of all apps.
+    /// Makes everything committed so far visible in the views of all apps.
     #[cfg(feature = "testing")]
     pub(crate) fn publish_views(&self) {
         let now = self.now();

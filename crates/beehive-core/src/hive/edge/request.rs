@@ -55,13 +55,13 @@ impl<M: Message> PendingRequest<M> {
 
         let outcome = match state.failed.take() {
             Some(error) => Err(error),
-            // if the answer type is `()`, no handler produces the answer: it only says that the message was
-            // handled and committed
+            // if the answer type is `()`, no handler produces the answer, which only says that the message
+            // was handled and committed
             None => match (Box::new(()) as Box<dyn Any>).downcast::<M::Reply>() {
                 Ok(unit) if state.seen > 0 => Ok(*unit),
                 // the maps of all handlers drop the message
                 Ok(_) => Err(RequestError::NoAnswer { message: M::NAME }),
-                // an answer chain ends the request by itself, so this message has only observers
+                // an answer chain would have ended the request by itself, so this message has only observers
                 Err(_) => Err(RequestError::NoApp { message: M::NAME }),
             },
         };
@@ -93,7 +93,7 @@ impl<M: Message> AnswerSink<M> for PendingRequest<M> {
         state.seen += 1;
         match result {
             Err(error) if state.failed.is_none() => state.failed = Some(error),
-            // dropping the error runs code of the app, which may panic
+            // dropping the error runs the app's code, which may panic
             result => drop(panics::harmless(|| drop(result))),
         }
         Self::settle(&mut state)
@@ -132,8 +132,8 @@ where
     receiver.blocking_recv().ok()
 }
 
-/// Panics if this thread must not be blocked. Callers call this first, before a panic could leave anything
-/// half done.
+/// Panics if this thread must not be blocked. Callers do this first, while a panic cannot leave anything half
+/// done.
 pub(crate) fn may_block() {
     // the value has already been sent, so this does not block, but tokio still checks whether the thread may
     // block
@@ -142,12 +142,12 @@ pub(crate) fn may_block() {
     let _ = receiver.blocking_recv();
 }
 
-/// A request. It is sent when the future is first polled. The future returns the answer `R`, or the error
-/// `E` of the handler.
+/// A request, sent when the future is first polled. The future returns the answer `R`, or the handler's error
+/// `E`.
 ///
-/// This is a named type rather than the future of an `async fn`, because it gives better compiler errors. If
-/// the argument is not a message, the compiler reports that once, at the call. With an `async fn`, it would
-/// report it again where the future is created and where it is awaited.
+/// This is a named type rather than the future of an `async fn`, because a named type gives better compiler
+/// errors. If the argument is not a message, the compiler reports that once, at the call. With an `async fn`,
+/// it would report it again where the future is created and where it is awaited.
 #[must_use = "a request is sent only when it is awaited"]
 pub struct Asked<'a, R, E = Error>(Pin<Box<dyn Future<Output = Result<R, RequestError<E>>> + Send + 'a>>);
 
@@ -173,8 +173,8 @@ impl Hive {
         self.request_within(REQUEST_LIMIT, message)
     }
 
-    /// Like [`Hive::request`], for threads that run no tasks: threads that the program has started itself,
-    /// and threads of `tokio::task::spawn_blocking`.
+    /// Like [`Hive::request`], for threads that run no tasks: threads started by the program itself, and
+    /// threads of `tokio::task::spawn_blocking`.
     ///
     /// # Panics
     ///

@@ -71,19 +71,18 @@ impl Drop for Named {
 
 impl Hive {
     /// Returns the address of the IO bee that [`Hive::spawn_io`] or [`Builder::io`](crate::Builder::io)
-    /// started under this name. This is the address of the run that began last, or `None` if that run has
-    /// ended. Handlers must not depend on the hive that they run on, so they get addresses in messages
-    /// instead.
+    /// started under this name. This is the address of the most recent run, or `None` if that run has ended.
+    /// Handlers must not depend on which hive they run on, so they get addresses in messages instead.
     pub fn find_io(&self, name: &str) -> Option<Address> {
         let id = self.inner().io.find(name)?;
         Some(Address::Io(self.id(), id))
     }
 
-    /// Runs the IO bee that `make` creates. After a failure, calls `make` again, according to `restart`. A
+    /// Runs the IO bee created by `make`. After a failure, calls `make` again, as `restart` specifies. A
     /// panic of the IO bee affects nothing else.
     ///
-    /// When the hive stops, the IO bee has the grace period of [`Hive::stop`] to notice [`Io::stopping`]
-    /// and return. After that, the hive drops it at its next await point.
+    /// When the hive stops, the IO bee has the grace period of [`Hive::stop`] to notice [`Io::stopping`] and
+    /// return. After that, the IO bee is dropped at its next await point.
     pub fn spawn_io<F, Fut>(&self, name: impl Into<String>, restart: Restart, make: F)
     where
         F: Fn(Io) -> Fut + Send + 'static,
@@ -139,7 +138,7 @@ impl Hive {
             }
 
             let inner = hive.inner();
-            // `stop` may already have set the count to zero, when it gave up on the remaining tasks
+            // `stop` may already have set the count to zero when it gave up on the remaining tasks
             let _ = inner.tasks.fetch_update(Ordering::AcqRel, Ordering::Acquire, |t| t.checked_sub(1));
             inner.tasks_done.notify_waiters();
         };

@@ -19,15 +19,15 @@ use std::sync::Arc;
 /// The origin of a batch. All messages of a batch share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// The hive where the first message of the causal chain came in from outside.
+    /// The hive where the first message of the causal chain entered from outside.
     pub(crate) origin: HiveId,
     /// The sender.
     pub(crate) sender: Address,
-    /// The bee that sent the batch, if a bee did. It belongs to the app in `sender`. For the traffic
-    /// counters.
+    /// The bee that sent the batch, if a bee did, for the traffic counters. The bee belongs to the app in
+    /// `sender`.
     pub(crate) bee: Option<BeeId>,
-    /// The handler that sent the batch, if a handler did. It belongs to the app in `sender`. For dead
-    /// letters.
+    /// The handler that sent the batch, if a handler did, for dead letters. The handler belongs to the app in
+    /// `sender`.
     pub(crate) handler: Option<u16>,
     /// Number of messages between the first message of the causal chain and this one.
     pub(crate) hops: u16,
@@ -39,12 +39,12 @@ pub(crate) struct Source {
     pub(crate) chance: u64,
 }
 
-/// The causal chain of messages, identified by the message from outside that began it.
+/// The causal chain of messages, identified by the outside message that began it.
 ///
-/// Each message of a batch from outside begins its own chain. All messages that one run of transactions
-/// emits continue the chain of the run's first message: keeping the chains apart would slow down every
-/// message. While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run has
-/// only one message, so the chain is exact.
+/// Each message of a batch from outside begins its own chain. All messages emitted by one run of transactions
+/// continue the chain of the run's first message, because keeping the chains apart would slow down every
+/// message. While tracing is on (see [`trace::is_on`](crate::hive::message::trace::is_on)), each run has only
+/// one message, so the chain is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chain {
     first: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Returns the chains of a batch from outside: one chain for each message, numbered from `first` on.
+    /// Returns the chains of a batch from outside: one chain for each message, numbered from `first`.
     pub(crate) fn begun(first: u64) -> Chain {
         Chain { first, each: true }
     }
@@ -69,7 +69,7 @@ impl Chain {
         self.first.wrapping_add(if self.each { index as u64 } else { 0 })
     }
 
-    /// Returns the chain of the messages that message `index` causes.
+    /// Returns the causal chain for messages caused by message `index`.
     #[inline(always)]
     pub(crate) fn after(self, index: u32) -> Chain {
         Chain::of(self.number(index))
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Returns the origin of a message that a log contains.
+    /// Returns the origin of a logged message.
     pub(crate) fn again(emit: &Emit) -> Source {
         Source {
             origin: emit.origin,
@@ -135,8 +135,8 @@ pub(crate) fn chain_from(chance: u64) -> u64 {
 pub(crate) struct Batch<M: Message> {
     /// The messages. Empty if the batch only refers to a message of another batch (`passed`).
     pub(crate) messages: Vec<M>,
-    /// For a message that an app has passed on under a new sequence number: the batch that contains the
-    /// message, and its index there.
+    /// For a message passed on by an app under a new sequence number: the batch that contains the message,
+    /// and its index there.
     pub(crate) passed: Option<(Arc<Batch<M>>, u32)>,
     pub(crate) source: Source,
     pub(crate) sink: Option<Arc<dyn AnswerSink<M>>>,
@@ -145,9 +145,9 @@ pub(crate) struct Batch<M: Message> {
     pub(crate) admitted: Option<Arc<Admitted>>,
 }
 
-/// If the drop of a message panics, the panic must not unwind into the code that happens to hold the last
-/// reference to the batch: a bee, a router, or the task that emitted the batch. This logs the panic and
-/// still drops the other messages.
+/// If dropping a message panics, the panic must not unwind into the code that happens to hold the last
+/// reference to the batch: a bee, a router, or the task that emitted the batch. This logs the panic and still
+/// drops the other messages.
 impl<M: Message> Drop for Batch<M> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<M>() {
@@ -171,9 +171,9 @@ impl<M: Message> Batch<M> {
         }
     }
 
-    /// Returns a batch that contains only message `index`, under another sequence number. The requester
-    /// stays the same. The message no longer counts as one from outside, because the handler that passes it
-    /// on has consumed it under its original number.
+    /// Returns a batch that contains only message `index`, under another sequence number. The requester stays
+    /// the same. The message no longer counts as coming from outside, because the handler that passes it on
+    /// has consumed it under its original number.
     pub(crate) fn pass_on(self: &Arc<Self>, index: u32, numbers: Numbers) -> Arc<Batch<M>> {
         let passed = match &self.passed {
             Some((batch, at)) => (batch.clone(), at.saturating_add(index)),
@@ -205,7 +205,7 @@ pub(crate) trait AnyBatch: Any + Send + Sync {
     fn numbers(&self) -> Numbers {
         Numbers::NONE
     }
-    /// If the messages are visits of a sweep that a log contains, returns that sweep.
+    /// If the messages are visits of a logged sweep, returns that sweep.
     fn sweep(&self) -> Option<MessageId> {
         None
     }
@@ -239,7 +239,7 @@ impl<M: Message> AnyBatch for Batch<M> {
     }
 }
 
-/// Type-erased messages that are being sent, so rarely executed code is compiled only once.
+/// Type-erased messages being sent, so that rarely executed code is compiled only once.
 pub(crate) trait Messages: AnyBatch {
     fn source(&self) -> &Source;
     fn admitted(&self) -> Option<&Arc<Admitted>>;
@@ -278,7 +278,7 @@ pub(crate) fn batch_of<M: Message>(batch: Arc<dyn Any + Send + Sync>) -> Option<
     batch.downcast().ok()
 }
 
-/// The answer to one message.
+/// One message's answer.
 pub(crate) type Answered<M> = Result<<M as Message>::Reply, RequestError<<M as Message>::Error>>;
 
 /// The outcome of a handler that cannot answer.
@@ -287,12 +287,12 @@ pub(crate) type Observed<M> = Result<(), RequestError<<M as Message>::Error>>;
 /// The answers of one run. Most runs are short.
 pub(crate) type AnswerRun<M> = SmallVec<[Answered<M>; 1]>;
 
-/// A receiver of the answers to a batch.
+/// The receiver of a batch's answers.
 pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     /// Sets the number of handlers that will report on message `index`. `None` if no app handles the type; zero
     /// if the maps of all its handlers drop the message.
     fn expect(&self, batch: &Batch<M>, index: u32, handlers: Option<u32>);
-    /// Takes the answers of a handler. Contains none for the messages that the handler passed on.
+    /// Takes a handler's answers, which do not include messages that the handler passed on.
     fn answers(&self, answers: AnswerRun<M>, cause: &Option<Arc<Cause>>);
     /// Takes the outcome of a handler that cannot answer, once its transaction has committed or failed.
     fn observed(&self, batch: &Batch<M>, index: u32, result: Observed<M>);
@@ -303,7 +303,7 @@ pub(crate) trait AnswerSink<M: Message>: Send + Sync {
     fn counts(&self) -> bool;
 }
 
-/// A shared reference to one message of a batch. A comparison with a message compares the contents.
+/// A shared reference to one message of a batch. Comparing it with a message compares the contents.
 pub struct Shared<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,

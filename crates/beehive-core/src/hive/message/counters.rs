@@ -16,9 +16,9 @@ pub(crate) struct HandlerCounters {
     pub(crate) waited: AtomicU64,
     /// Number of messages that took longer than `Builder::stuck_after`.
     pub(crate) stuck: AtomicU64,
-    /// Whether the hive has found a message that the map drops but that the handler would act on.
+    /// Whether the hive has found a message that the map drops but the handler would act on.
     drops_wrongly: AtomicBool,
-    /// Number of the last dropped message that was verified, counted from 1.
+    /// Number of the last verified dropped message, counted from 1.
     pub(crate) verified: AtomicU64,
     /// The time at which the handler last held a thread, in nanoseconds; zero if it never has.
     held_at: AtomicU64,
@@ -28,7 +28,7 @@ pub(crate) struct HandlerCounters {
 const HELD_LATELY: Duration = Duration::from_secs(1);
 
 impl HandlerCounters {
-    /// Records that the handler holds a thread.
+    /// Records that the handler is holding a thread.
     pub(crate) fn hold(&self, now: Time) {
         self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
     }

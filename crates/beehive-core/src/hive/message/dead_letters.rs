@@ -42,8 +42,8 @@ pub struct DeadLetter {
 /// The origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The causal chain: the number of the message from outside that began it, as in the `tracing` spans.
-    /// If the message was part of a run of several messages, this is the chain of the first one.
+    /// The causal chain: the number of the message from outside that began it, as in the `tracing` spans. If
+    /// the message was part of a run of several messages, the chain is that of the first one.
     pub chain: u64,
     /// Number of messages between the first message of the causal chain and this one.
     pub hops: u16,
@@ -135,13 +135,13 @@ pub(crate) struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// Assigns a number to a dead letter and keeps it. Evicts the oldest letters if there are too many or
-    /// they take too much memory.
+    /// Numbers a dead letter and keeps it. Evicts the oldest letters if there are too many or if they take
+    /// too much memory.
     pub(crate) fn add(&self, mut letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         letter.number = before + 1;
-        // logs the first ten letters, then one in a thousand, so a handler that fails on every message does
-        // not fill the disk
+        // logs the first ten letters, then one in a thousand, so that a handler that fails on every message
+        // does not fill the disk
         if before < 10 || before.is_multiple_of(1000) {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,
                 total = before + 1, "a message could not be handled; it is kept as a dead letter");
@@ -181,17 +181,17 @@ impl DeadLetters {
         cleared.kept.len()
     }
 
-    /// Returns the number of letters that are kept.
+    /// Returns the number of letters kept.
     pub(crate) fn kept(&self) -> usize {
         self.letters.lock().kept.len()
     }
 
-    /// Returns the number of letters that were added since the start.
+    /// Returns the number of letters added since the hive started.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of letters that were evicted.
+    /// Returns the number of letters evicted.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

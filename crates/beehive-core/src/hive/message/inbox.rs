@@ -1,4 +1,4 @@
-//! The inboxes of IO bees. They contain the messages and answers that the IO bees have not yet read.
+//! The inboxes of IO bees, with the messages and answers that the IO bees have not yet read.
 
 use crate::failure::RequestError;
 use crate::hash::HashMap;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 /// Mail for an IO bee: messages sent to its address, or answers to messages that it emitted.
 pub struct Mail {
     content: Content,
-    /// The work in flight that this mail belongs to. The mail holds it until the mail is dropped or gives
+    /// The work in flight to which this mail belongs. It stays in flight until the mail is dropped or gives
     /// up its credits.
     cause: Option<Arc<Cause>>,
 }
@@ -32,8 +32,8 @@ enum Content {
     Answers(Box<dyn Any + Send>, usize),
 }
 
-/// Answers to messages of type `M`. The answers of one bee are in the order in which it handled the
-/// messages. Messages without an answer are left out.
+/// Answers to messages of type `M`. One bee's answers are in the order in which it handled the messages.
+/// Unanswered messages are left out.
 pub struct Answers<M: Message>(Vec<Answered<M>>);
 
 impl<M: Message> IntoIterator for Answers<M> {
@@ -87,9 +87,8 @@ impl Mail {
 
 /// The unread mail of one IO bee.
 ///
-/// Mail holds the credits of the work that caused it, so these credits bound the unread mail while the
-/// owner reads its inbox. [`limits::MAIL_UNREAD_MAX`] bounds all unread mail, including mail without
-/// credits.
+/// Mail holds the credits of the work that caused it, so these credits bound the unread mail as long as the
+/// owner reads its inbox. [`limits::MAIL_UNREAD_MAX`] bounds all unread mail, including mail without credits.
 pub(crate) struct Inbox {
     unread: Mutex<Unread>,
     pub(in crate::hive) arrived: Arc<Notify>,
@@ -99,8 +98,8 @@ pub(crate) struct Inbox {
     pub(in crate::hive) lost: AtomicU64,
 }
 
-/// Number of messages and answers that were dropped because an IO bee did not read its inbox. Counts those
-/// of all IO bees of a hive.
+/// Number of messages and answers dropped because an IO bee did not read its inbox, summed over all of a
+/// hive's IO bees.
 #[derive(Default)]
 pub(crate) struct Shed(AtomicU64);
 
@@ -109,7 +108,7 @@ impl Shed {
     #[cold]
     fn add(&self, count: usize) {
         let before = self.0.fetch_add(count as u64, Ordering::Relaxed);
-        // one line for each doubling, so a flood of mail does not flood the log
+        // one line for each doubling, so that a flood of mail does not flood the log
         if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
             tracing::warn!(
                 shed = before + count as u64,
@@ -134,7 +133,7 @@ struct Unread {
 
 impl Unread {
     /// Adds `count` to the number of messages and answers if there is room for them. Returns whether there
-    /// was.
+    /// was room.
     #[inline]
     fn admit(&mut self, count: usize) -> bool {
         let room = count <= self.room();
@@ -175,7 +174,7 @@ impl Inbox {
         self.unread.lock().mail.is_empty()
     }
 
-    /// Adds as many of the messages as there is room for, from the first one on, and drops the rest.
+    /// Adds as many messages as there is room for, starting with the first, and drops the rest.
     fn put(&self, batch: Arc<dyn AnyBatch>, mut range: Range<u32>, cause: Option<Arc<Cause>>) {
         let mut unread = self.unread.lock();
         let lost = range.len().saturating_sub(unread.room());
@@ -196,7 +195,7 @@ impl Inbox {
     fn push(&self, mut unread: MutexGuard<'_, Unread>, mail: Mail) {
         unread.mail.push_back(mail);
         // also wakes the owner for the first mail that still holds credits, because the owner may be in a
-        // flush that waits for these credits
+        // flush waiting for these credits
         let first = unread.mail.len() == unread.released + 1;
         drop(unread);
         if first {
@@ -212,7 +211,7 @@ impl Inbox {
         causes.extend(mail.iter_mut().skip(*released).filter_map(|one| one.cause.take()));
         *released = mail.len();
         drop(unread);
-        // this is outside the lock, because it wakes other tasks
+        // outside the lock, because this wakes other tasks
         drop(causes)
     }
 }
@@ -250,7 +249,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
     }
 }
 
-/// The inboxes of a hive's IO bees, by id.
+/// The inboxes of a hive's IO bees, by IO bee id.
 #[derive(Default)]
 pub(crate) struct IoBees {
     next: AtomicU64,
@@ -261,7 +260,7 @@ pub(crate) struct IoBees {
 }
 
 impl IoBees {
-    /// Creates an empty table that assigns ids above `first`. `first` must differ between incarnations so
+    /// Creates an empty table that assigns ids above `first`. `first` must differ between incarnations, so
     /// that an address in a log does not lead to an unrelated IO bee.
     pub(crate) fn numbered_from(first: u64) -> IoBees {
         IoBees { next: AtomicU64::new(first), ..IoBees::default() }
@@ -283,7 +282,7 @@ impl IoBees {
         self.inboxes.write().remove(&id);
     }
 
-    /// Returns the IO bee that was last started under a name, if it is still running.
+    /// Returns the IO bee most recently started under a name, if it is still running.
     pub(crate) fn find(&self, name: &str) -> Option<u64> {
         self.names.read().get(name).copied()
     }

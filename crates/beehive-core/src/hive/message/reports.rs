@@ -21,27 +21,26 @@ pub struct Status {
     pub credits_free: u32,
     /// Number of timers that have not yet fired.
     pub timers: usize,
-    /// Number of ticks that were skipped because the previous tick was still in flight.
+    /// Number of ticks skipped because the previous tick was still in flight.
     pub ticks_collapsed: u64,
-    /// Number of messages and answers that were dropped since the start because an IO bee did not read its
-    /// inbox.
+    /// Number of messages and answers dropped since the start because an IO bee did not read its inbox.
     pub mail_shed: u64,
     /// Number of dead letters since the start.
     pub dead_letters: u64,
-    /// Number of dead letters that are currently kept and can be listed.
+    /// Number of dead letters currently kept, which can be listed.
     pub dead_letters_kept: usize,
-    /// Number of dead letters that were evicted to make room for newer ones.
+    /// Number of dead letters evicted to make room for newer ones.
     pub dead_letters_dropped: u64,
     /// Total size of the dedup tables of all bees that are currently idle: the number of lanes, of runs of
     /// sequence numbers above their floors, and of message parts.
     pub remembered: usize,
-    /// Number of times that output was dropped because a causal chain exceeded the hop limit or a log
+    /// Number of times that outputs were dropped because a causal chain exceeded the hop limit or a log
     /// record would have been too large.
     pub cycles: u64,
-    /// Number of times that the watchdog moved bees that waited behind a handler that held its thread to
-    /// other threads.
+    /// Number of times that the watchdog moved bees to other threads because they were waiting behind a
+    /// handler that held its thread.
     pub relieved: u64,
-    /// The messages whose handlers are currently running for too long.
+    /// The messages whose handlers have been running for too long.
     pub stuck: Vec<StuckStatus>,
 }
 
@@ -60,15 +59,15 @@ pub struct AppStatus {
     pub bees: usize,
     /// Number of bees created so far.
     pub bees_created: u64,
-    /// Number of bees that were merged into another bee.
+    /// Number of bees merged into another bee.
     pub bees_merged: u64,
-    /// Number of bees that were retired because all their cells were empty.
+    /// Number of bees retired because all their cells were empty.
     pub bees_retired: u64,
     /// The handlers, in the order in which the source defines them.
     pub handlers: Vec<HandlerStatus>,
     /// State of the app's views; `None` if nothing reads them.
     pub views: Option<ViewStatus>,
-    /// The currently idle bees that handled the most messages.
+    /// The currently idle bees that have handled the most messages.
     pub busiest: Vec<BeeStatus>,
 }
 
@@ -85,7 +84,7 @@ pub struct HandlerStatus {
     pub kind: &'static str,
     /// The cells that the handler may touch, in source notation.
     pub cells: &'static str,
-    /// Number of messages that were handled, including failures.
+    /// Number of messages handled, including failures.
     pub messages: u64,
     /// Number of messages that the map dropped.
     pub dropped: u64,
@@ -95,14 +94,14 @@ pub struct HandlerStatus {
     pub panics: u64,
     /// Number of messages that the handler answered.
     pub answered: u64,
-    /// Number of runs of messages that were blocked until a single bee owned their cells. A high number
-    /// indicates that the handler causes merges of bees.
+    /// Number of message runs blocked until a single bee owned their cells. A high number indicates that the
+    /// handler causes merges of bees.
     pub waited: u64,
     /// Number of messages that took longer than [`Builder::stuck_after`](crate::Builder::stuck_after).
     pub stuck: u64,
 }
 
-/// A message whose handler runs for too long. It occupies a thread and blocks the cells of its bee.
+/// A message whose handler has been running for too long. It occupies a thread and blocks its bee's cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StuckStatus {
     /// The app.
@@ -113,12 +112,11 @@ pub struct StuckStatus {
     pub message: &'static str,
     /// The first mapped cell, in hexadecimal; `None` if the message has no cells.
     pub cell: Option<String>,
-    /// The causal chain of the message, in hexadecimal. If the message is part of a run of several
-    /// messages, this is the chain of the first one.
+    /// The causal chain of the message, in hexadecimal. If the message is part of a run of several messages,
+    /// the chain is that of the first one.
     pub chain: String,
-    /// The message as JSON, possibly truncated. Empty if this is the first message with which the handler
-    /// has held a thread, because the hive records the messages of a handler only after it has held a
-    /// thread once.
+    /// The message as JSON, possibly truncated. Empty if the handler had never held a thread before, because
+    /// the hive records a handler's messages only after the handler has held a thread once.
     pub words: String,
     /// Milliseconds since the watchdog first saw the message.
     pub milliseconds: u64,
@@ -135,10 +133,9 @@ pub struct BeeStatus {
     pub waiting: usize,
     /// Number of cells that the bee owns.
     pub cells: usize,
-    /// Average duration of a message in nanoseconds, over all runs that were timed; `None` if no run was
-    /// timed.
+    /// Average duration of a message in nanoseconds, over all timed runs; `None` if no run was timed.
     pub nanoseconds_per_message: Option<u64>,
-    /// Size of the encoded state in bytes, if the caller asked for it.
+    /// Size of the encoded state in bytes, if requested.
     pub state_bytes: Option<u64>,
     /// The senders of the bee's messages.
     pub from: Vec<PeerStatus>,
@@ -157,7 +154,7 @@ pub struct PeerStatus {
     pub messages: u64,
 }
 
-/// How many messages of one type a handler has emitted.
+/// The number of messages of one type emitted by one handler.
 #[derive(Clone, Debug, Serialize)]
 pub struct EmitStatus {
     /// The app.

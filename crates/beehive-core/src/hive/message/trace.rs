@@ -1,9 +1,8 @@
-//! Trace events for single messages: that a message was emitted, that it was delivered to an IO bee, and
-//! that it was answered.
+//! Trace events for single messages: emitted, delivered to an IO bee, answered.
 //!
-//! Each event carries `chain`, the number of the message from outside that caused it. While tracing is on,
-//! each message is a run of its own, so this number is exact. While tracing is off, a run contains many
-//! messages and checks only once whether tracing is on.
+//! Each event carries `chain`, the number of the outside message that caused it. While tracing is on, each
+//! message is a run of its own, so this number is exact. While tracing is off, a run contains many messages,
+//! and whether tracing is on is checked only once per run.
 
 use crate::hive::message::batch::{Chain, Source};
 use std::ops::Range;
@@ -18,7 +17,7 @@ pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::TRACE)
 }
 
-/// Traces messages that are about to be routed.
+/// Traces messages about to be routed.
 #[cold]
 pub(crate) fn emitted(kind: &'static str, source: &Source, range: Range<u32>) {
     for index in range {

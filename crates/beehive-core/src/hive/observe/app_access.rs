@@ -1,4 +1,4 @@
-//! Implements `AppAccess`: operations on an app whose type the caller does not know. For the `testing`
+//! Implements `AppAccess`: operations on an app, for callers that do not know its type. For the `testing`
 //! feature.
 
 use crate::app::Handlers;
@@ -101,7 +101,7 @@ impl<A: Handlers> AppAccess for AppRuntime<A> {
                 let state = again(&self, &mut body.app);
                 let failed = state.map(|state| body.app = state).err();
 
-                // this thaws the bee even after a failure; the bee then continues with its old state
+                // thaws the bee even after a failure; the bee then continues with its old state
                 Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
                 if let Some(error) = failed {
                     return Err(error);

@@ -10,7 +10,7 @@ use crate::state::DecodeError;
 use std::sync::Arc;
 
 impl Hive {
-    /// Returns all dead letters that are kept, oldest first. There are at most
+    /// Returns all dead letters kept, oldest first, at most
     /// [`limits::DEAD_LETTERS_MAX`](crate::limits::DEAD_LETTERS_MAX).
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.inner().dead_letters.list()
@@ -23,7 +23,7 @@ impl Hive {
     /// message gets a new place in the order of messages. Its answer is dropped, because the requester has
     /// already received the error. The call waits for a credit.
     ///
-    /// Cancel-safe: if the future is dropped, either the letter is still kept or the message was sent.
+    /// Cancel-safe: if the future is dropped, either the letter is still kept or its message has been sent.
     pub async fn resend_dead_letter(&self, number: u64) -> Result<(), ResendError> {
         let inner = self.inner();
         let letter = inner.dead_letters.find(number).ok_or(ResendError::Unknown { number })?;
@@ -40,7 +40,7 @@ impl Hive {
         }
 
         let held = Held::new(&inner.credits, 1, &inner.in_flight);
-        // another call may have taken the letter in the meantime
+        // another call may have taken the letter meanwhile
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
         tracing::info!(number, app = letter.app, message = letter.message, "resending a dead letter");
         inner.send_letter(letter, held).map_err(ResendError::Unreadable)
@@ -58,7 +58,7 @@ impl Hive {
 }
 
 impl HiveInner {
-    /// Sends the message of a dead letter to the app and handler that it was meant for.
+    /// Sends a dead letter's message to the app and handler for which it was meant.
     fn send_letter(self: &Arc<Self>, letter: DeadLetter, held: Arc<Held>) -> Result<(), DecodeError> {
         let DeadLetter { bytes, way, cause, .. } = letter;
         let bytes = bytes.unwrap_or_default();

@@ -24,7 +24,7 @@ fn bytes_of(cell: &CellImage) -> u64 {
     (cell.key.len() + rows.sum::<usize>()) as u64
 }
 
-/// Maximum number of bees that the status of an app lists.
+/// Maximum number of bees listed in an app's status.
 const BUSIEST: usize = 8;
 
 impl<A: Handlers> AnyApp for AppRuntime<A> {

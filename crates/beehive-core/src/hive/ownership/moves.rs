@@ -1,9 +1,10 @@
 //! Moves a bee from one log of its app to another. `beehive-protocol/src/moves.rs` lists the records of a move, and
 //! what a restart does after a crash between two of them.
 //!
-//! The bee remains the same object with the same mailbox, so senders notice only a pause. During the move the bee is
-//! frozen, and none of its records are in flight. Meanwhile, receivers handle and acknowledge the messages that the bee
-//! has sent. An acknowledgment that comes too late for the old log goes to the new log (`admission/bee_lanes.rs`).
+//! The bee remains the same object with the same mailbox, so senders notice only a pause. During the move, the bee is
+//! frozen and none of its records are in flight. Meanwhile, receivers handle and acknowledge messages that the bee has
+//! already sent. An acknowledgment that arrives too late for the old log goes to the new one
+//! (`admission/bee_lanes.rs`).
 
 use crate::app::App;
 use crate::cell::BeeId;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl<A: App> AppRuntime<A> {
-    /// Moves a frozen bee, whose body the caller has taken. Returns whether the bee is in the log `to` afterwards.
+    /// Moves a frozen bee, whose body the caller has taken. Returns whether the bee ends up in the log `to`.
     pub(crate) async fn transfer(
         self: &Arc<Self>,
         bee: &Arc<Bee<A>>,
@@ -116,7 +117,7 @@ fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
     let size = |cell: &CellImage| {
         cell.key.len() + cell.rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
     };
-    // in each part, all rows of a cell are in one image
+    // each part has only one image per cell
     let unite = |part: Vec<CellImage>| {
         let mut cells: Vec<CellImage> = Vec::new();
         for row in part {
@@ -137,8 +138,8 @@ fn outbox_parts(outbox: &[Arc<Emit>]) -> impl Iterator<Item = StagePart> {
         .map(|part| StagePart::Outbox(Emits(part)))
 }
 
-/// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. An item that is larger is alone in
-/// its part.
+/// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. A larger item gets a part of its
+/// own.
 fn parts<T>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut all, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
     for item in items {

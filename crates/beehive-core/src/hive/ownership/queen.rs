@@ -1,7 +1,7 @@
-//! The queen of an app: finds or creates the owner of cells, merges bees, and retires idle ones.
+//! An app's queen: finds or creates the owners of cells, merges bees, and retires idle ones.
 //!
-//! Each app has at most one proposal of claims in flight. Misses that arrive meanwhile are batched into the next
-//! proposal, up to a limit. `Fused` and `Release` proposals do not wait for it.
+//! Each app has at most one proposal of claims in flight. Misses arriving meanwhile are batched into the next proposal,
+//! up to a limit. `Fused` and `Release` proposals do not wait for it.
 
 use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
@@ -26,7 +26,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Delay before the queen asks the registry again after it was unavailable.
+/// Delay before the queen retries an unavailable registry.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// The owner of a set of cells, or the fact that there is none yet.
@@ -77,8 +77,8 @@ impl<A: App> AppRuntime<A> {
         rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
     }
 
-    /// Returns the owner of each set of cells, after claiming all sets in one proposal. If another proposal
-    /// is in flight, nothing is proposed: the messages wait in their sender's queue, which asks again.
+    /// Returns the owner of each set of cells, after claiming all sets in one proposal. If another proposal is in
+    /// flight, proposes nothing: the messages wait in their sender's queue, which asks again.
     pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner<A>> {
         let mut queen = self.queen.lock();
         let not_yet = |sets: &[CellSet]| sets.iter().map(|_| Owner::NotYet).collect();
@@ -102,8 +102,8 @@ impl<A: App> AppRuntime<A> {
         }
     }
 
-    /// Asks the registry about sets of cells, in one proposal with other callers' sets. Completes when the
-    /// decision is executed, or when the registry is unavailable.
+    /// Asks the registry about sets of cells, in one proposal together with other callers' sets. Completes when the
+    /// decision has been executed, or when the registry is unavailable.
     pub(crate) fn decide(
         self: &Arc<Self>,
         sets: Vec<CellSet>,
@@ -123,9 +123,9 @@ impl<A: App> AppRuntime<A> {
         self.registry.propose(sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect())
     }
 
-    /// Makes one proposal after the other until no request is left. Each proposal contains the requests
-    /// that arrived during the previous one. A decision is executed even if its caller no longer waits,
-    /// because the registry may have created a bee.
+    /// Makes one proposal after another until no request is left. Each proposal contains the requests that arrived
+    /// during the previous one. A decision is carried out even if its caller is no longer waiting, because the registry
+    /// may have created a bee.
     async fn answer(self: Arc<Self>, first: Option<(Vec<CellSet>, Proposed)>) {
         let mut asked: Vec<OwnerRequest> = Vec::new();
         let mut in_flight = first;
@@ -152,7 +152,7 @@ impl<A: App> AppRuntime<A> {
                     Some((root, from)) => Standing::Merging { root: *root, from: from.clone() },
                     None => Standing::Undecided,
                 };
-                // sending fails if the caller no longer waits. The decision has been executed nevertheless
+                // sending fails if the caller is no longer waiting, but the decision has been carried out anyway
                 let _ = answer.send(failed.map_or_else(|| Ok(sets.iter().map(standing).collect()), Err));
             }
             {
@@ -204,7 +204,7 @@ impl<A: App> AppRuntime<A> {
         }
         for cell in cells {
             if !self.routes.leads_to(*cell, bee) {
-                // the cell had no owner, and the registry gave it to the owner of the other cells
+                // the cell had no owner, so the registry gave it to the owner of the other cells
                 if !bee.own(*cell) {
                     return (Owner::NotYet, None);
                 }
@@ -218,8 +218,8 @@ impl<A: App> AppRuntime<A> {
         self.queen.lock().bees.get(id).cloned()
     }
 
-    /// Merges `from` into `into` if both still exist. Freezes both in the order of their ids so that two
-    /// concurrent merges cannot deadlock, and then unites state, cells and queued messages.
+    /// Merges `from` into `into` if both still exist. Freezes both in order of their ids, so that two concurrent merges
+    /// cannot deadlock, and then unites their state, cells and queued messages.
     async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
         let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
         let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
@@ -235,8 +235,8 @@ impl<A: App> AppRuntime<A> {
                 target.thaw(body, turn)
             });
         }
-        // `into` takes over the cells of `from`. Messages that it emits afterwards must not overtake messages that
-        // `from` emitted before
+        // `into` takes over the cells of `from`. Messages that `into` emits from now on must not overtake messages that
+        // `from` emitted earlier
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
@@ -280,8 +280,8 @@ impl<A: App> AppRuntime<A> {
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
     }
 
-    /// Moves a frozen bee that is about to merge into another bee to the log of that bee. Returns whether it is in that
-    /// log afterwards.
+    /// Moves a frozen bee to the log of the bee into which it is about to merge. Returns whether it ends up in that
+    /// log.
     async fn into_one_log(
         self: &Arc<Self>,
         source: &Arc<Bee<A>>,
@@ -293,7 +293,7 @@ impl<A: App> AppRuntime<A> {
         if !self.transfer(source, gone, &to, hive).await {
             return false;
         }
-        // the bee is about to end. A restart that found only the copy in a log that the bee has left would thaw that
+        // the bee is about to end. If a restart found only a copy, in a log that the bee has left, it would thaw that
         // copy
         while gone.pending.as_ref().is_some_and(|pending| pending.not_dropped() > 0) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
@@ -302,7 +302,7 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
-    /// that no longer exists, and senders of messages to its cells ask again.
+    /// that no longer exists, and senders to its cells keep asking.
     fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
         let mut proposed = self.registry.propose(vec![Proposal::Release { bee }]);
         if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
@@ -335,7 +335,7 @@ impl<A: App> AppRuntime<A> {
                         // this must happen before the log forgets the bee
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that bee does
-                        // not know which messages this one has handled. Nothing waits until the record is committed
+                        // not know which messages this one has handled. Nobody waits for the record to commit
                         drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }));
                         link.lanes.bees.end(bee.lane())
                     }

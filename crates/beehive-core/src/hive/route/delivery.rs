@@ -1,5 +1,5 @@
-//! The last step of routing: it puts messages into the mailbox of the bee that owns their cells, or into
-//! the sender's queue.
+//! The last step of routing: puts messages into the mailbox of the bee that owns their cells, or into the
+//! sender's queue.
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Pushes a run of messages into the mailbox of the bee that owns all their cells, or blocks the run in the
 /// sender's queue. Returns whether the run is blocked.
 ///
-/// If the cells have no owner, this calls `missing`, which returns the sets of cells to claim, starting
-/// with the delivery's own set, or `None` if the set was already claimed. It is called at most once.
+/// If the cells have no owner, this calls `missing` (at most once), which returns the sets of cells to claim,
+/// starting with the delivery's own set, or `None` if that set was already claimed.
 pub(crate) fn deliver<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     delivery: Delivery<A>,
@@ -24,9 +24,9 @@ pub(crate) fn deliver<A: Handlers>(
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
     if !cx.queue.blocks(app.index, &delivery.cells) {
-        // another thread may retire the bee between this thread's look-up and its push. The push then
-        // returns the delivery, and the next round finds or claims another owner. After three rounds, the
-        // delivery goes into the sender's queue
+        // another thread may retire the bee between this thread's lookup and its push. The push then returns
+        // the delivery, and the next round finds or claims another owner. After three rounds, the delivery
+        // goes into the sender's queue
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),

@@ -100,8 +100,8 @@ impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
     }
 }
 
-/// A function that ends messages of one type with an error because the app has reached its cell limit. It
-/// is called only for messages that a log contains.
+/// A function that ends messages of one type with an error because the app has reached its cell limit. Called
+/// only for logged messages.
 type Refuse<A> = fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
 
 fn refuse<A: Handlers + Handles<M>, M: Message>(
@@ -116,7 +116,7 @@ fn refuse<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Returns the error of a message for which the app would exceed its cell limit.
+/// Returns the error for a message that would make the app exceed its cell limit.
 #[cold]
 fn cells_used_up<A: App>() -> Error {
     let max = A::OPTIONS.cells.unwrap_or_default();
@@ -124,14 +124,13 @@ fn cells_used_up<A: App>() -> Error {
     Error::of(ErrorKind::Limit, text)
 }
 
-/// Checks whether a log contains the messages. If so, a record has to mark them as consumed.
+/// Checks whether the messages are logged. If so, a record must mark them as consumed.
 fn is_remembered(batch: &dyn Messages) -> bool {
     batch.admitted().is_none() && batch.source().numbers.lane != LaneId::NONE
 }
 
-/// Maps the messages of `range` one by one, and hands over each run of adjacent messages with the same
-/// outcome and the same cells. `position` is the position of the app in the answer chain, or `None` if the
-/// app is not in it.
+/// Maps the messages in `range` one by one, and hands over each run of adjacent messages with the same
+/// outcome and cells. `position` is the app's position in the answer chain, if it is in the chain.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,
@@ -162,8 +161,7 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     handing.over(&run, range.end, cx);
 }
 
-/// Functions that are compiled for each message type. The code that calls them is compiled only once per
-/// app.
+/// Functions compiled for each message type. The code that calls them is compiled only once per app.
 struct Code<A: Handlers> {
     /// Runs a delivery in its bee.
     run: RunDelivery<A>,
@@ -171,7 +169,7 @@ struct Code<A: Handlers> {
     refuse: Refuse<A>,
 }
 
-/// Adjacent messages of a batch with the same outcome and the same cells.
+/// Adjacent messages of a batch with the same outcome and cells.
 struct Neighbors {
     outcome: Outcome,
     /// The cells that the map derived.
@@ -180,11 +178,11 @@ struct Neighbors {
     first: u32,
 }
 
-/// Messages that are being routed to an app.
+/// Messages being routed to an app.
 struct OnItsWay<'a, A: Handlers, M: Message> {
     app: &'a Arc<AppRuntime<A>>,
     batch: &'a Arc<Batch<M>>,
-    /// The position of the app in the answer chain; `None` if the app is not in it.
+    /// The app's position in the answer chain; `None` if it is not in the chain.
     position: Option<u16>,
 }
 
@@ -248,8 +246,8 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 
         let mut done = Some(done);
         match made_of {
-            // a record postpones the message from outside. It also contains the messages that the handler
-            // has emitted
+            // a record postpones the message from outside. It also contains the messages emitted by the
+            // handler
             Some(message_id) if app.link.is_some() && done.as_ref().is_some_and(Executed::postpones) => {
                 let by = (message_id, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
@@ -312,7 +310,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
     let is_stateless = run.outcome == Outcome::Stateless;
     let leaves = match cx.turn.stateless {
         Stateless::Here => false,
-        // messages to cells must not overtake work that the sender has left to other threads either
+        // messages to cells must not overtake work that the sender has left to other threads
         Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
     };
@@ -320,10 +318,10 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
         return routed::leave(way, range, cx);
     }
     // This thread must read `has_deferred` before `must_defer`. Work that the sender has left to another
-    // thread may nest too deeply there. The other thread then first opens the queue for deep stacks, and
-    // only afterwards marks the app's queue as done. If this thread sees the app's queue done, it therefore
-    // also sees the queue for deep stacks open. With the two reads in the opposite order, both changes
-    // could happen between them, and this message would overtake the deferred work.
+    // thread may nest too deeply there. That thread then opens the queue for deep stacks before it marks the
+    // app's queue as done. Therefore, if this thread sees the app's queue done, it also sees the queue for
+    // deep stacks open. With the reads in the opposite order, both changes could happen between them, and
+    // this message would overtake the deferred work.
     if cx.must_defer() {
         return routed::defer(way, range, cx);
     }
@@ -371,10 +369,10 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
     }
 }
 
-/// Holds a delivery until the record that contains it is committed.
+/// Holds a delivery until the record containing it is committed.
 ///
 /// The delivery does not count as open before that. If the record is refused, its held effects are dropped,
-/// and the run is executed again and holds new effects.
+/// and the run is executed again, producing new effects.
 fn hold<A: Handlers>(
     app: &Arc<AppRuntime<A>>,
     way: &dyn Routed,

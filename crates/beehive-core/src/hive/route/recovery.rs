@@ -1,5 +1,5 @@
-//! Recovery of a hive from its logs: restores the senders' queues, resends messages that were not handled,
-//! and resumes unfinished sweeps.
+//! Recovers a hive from its logs: restores the senders' queues, resends unhandled messages, and resumes
+//! unfinished sweeps.
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{Acked, Emit, Journal, LaneId, LogState, MessageId, Record, Waiting};
@@ -17,13 +17,13 @@ use std::sync::Arc;
 pub(crate) struct SenderQueues(HashMap<LaneId, SenderQueue>);
 
 impl SenderQueues {
-    /// Returns the queue of a lane. Creates it if necessary.
+    /// Returns a lane's queue, creating it if necessary.
     pub(crate) fn of(&mut self, lane: LaneId) -> SenderQueue {
         self.0.entry(lane).or_insert_with(SenderQueue::shared).clone()
     }
 
-    /// Returns the queue of a bee. From now on, the lanes of bees that merged into this bee (`heir_of`)
-    /// share the queue.
+    /// Returns a bee's queue. From now on, the lanes of bees that merged into this bee (`heir_of`) share the
+    /// queue.
     pub(crate) fn of_bee(&mut self, lane: LaneId, heir_of: &BTreeSet<LaneId>) -> SenderQueue {
         let own = self.of(lane);
 
@@ -46,13 +46,12 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
 }
 
 /// Resends the messages in all logs that were emitted but not handled, and resumes the unfinished sweeps.
-/// It takes the messages and sweeps of each log in the order in which they were emitted.
+/// Takes each log's messages and sweeps in order of emission.
 ///
-/// No bee runs before all of these messages are routed. Otherwise a bee that handles an early one could
+/// No bee runs before all of these messages have been routed. Otherwise a bee handling an early one could
 /// send a new message to a bee that has not yet received what the same sender sent it before the crash.
 ///
-/// # Errors
-/// Returns an error if a message in the log cannot be decoded.
+/// # Errors Returns an error if a logged message cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
     logs: &[(Arc<dyn Journal>, LogState)],

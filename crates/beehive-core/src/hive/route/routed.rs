@@ -1,6 +1,7 @@
 //! The rare steps of routing: handing messages to another thread, deferring, logging and refusing them.
 //!
-//! These steps do not depend on the message type. They take a `dyn Routed`, so they are compiled only once.
+//! These steps do not depend on the message type. They take a `dyn Routed`, so that they are compiled only
+//! once.
 
 use crate::app::Handlers;
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
@@ -26,7 +27,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A batch of messages that is being routed to a handler.
+/// A batch of messages being routed to a handler.
 pub(crate) trait Routed {
     /// Returns the handler.
     fn handler(&self) -> Handler<'_>;
@@ -34,17 +35,17 @@ pub(crate) trait Routed {
     fn batch(&self) -> &dyn Messages;
     /// Returns the batch as a shared pointer.
     fn share(&self) -> Arc<dyn Messages>;
-    /// Returns the position of the app in the answer chain, or `None` if the app is not in it.
+    /// Returns the app's position in the answer chain, or `None` if it is not in the chain.
     fn position(&self) -> Option<u16>;
     /// Returns the object that routes the messages when they are deferred.
     fn onward(&self) -> Arc<dyn Onward>;
     /// Maps message `index`, and leaves its cells in `mapper`. Returns `None` if the batch has no such
     /// message.
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
-    /// Checks whether a requester waits for a report about each of these messages.
+    /// Checks whether a requester is waiting for a report about each of these messages.
     fn is_counted(&self) -> bool;
-    /// Runs the handler for a message that the map drops, and undoes everything that the handler did.
-    /// Returns an error if the handler did anything.
+    /// Runs the handler for a message that the map drops, and undoes everything that the handler did. Returns
+    /// an error if it did anything.
     fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error>;
     /// Routes messages that the map drops to the next app of the answer chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
@@ -56,8 +57,8 @@ pub(crate) trait Routed {
 
 /// Hands messages to the threads that run bees, because the handler must not run on the sender's thread.
 ///
-/// With `Stateless::InOrder`, later messages of the sender to the same app take the same path. Otherwise
-/// they could overtake the messages that the handler emits while it handles these.
+/// With `Stateless::InOrder`, the sender's later messages to the same app take the same path. Otherwise they
+/// could overtake messages that the handler emits while handling these.
 pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (onward, batch, position) = (routed.onward(), routed.share(), routed.position());
     let app = routed.handler().app;
@@ -82,8 +83,8 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
     }
 }
 
-/// Defers the routing of messages until the stack has unwound, because the stack is too deep, or because
-/// earlier messages of the sender are deferred for that reason.
+/// Defers the routing of messages until the stack has unwound, because the stack is too deep or because
+/// earlier messages from the sender were deferred for that reason.
 ///
 /// Deferred messages keep their hop count, so the hop limit still ends a cycle of handlers.
 #[cold]
@@ -91,8 +92,8 @@ pub(crate) fn defer(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
     cx.defer(routed.handler().app, routed.onward(), routed.share(), range, routed.position())
 }
 
-/// Returns the messages that the map does not drop, in the form in which a log contains them. `at` is the
-/// time at which they are due, or `None` if they are due now.
+/// Returns the messages that the map does not drop, in the form used in a log. `at` is the time at which they
+/// are due; `None` means now.
 pub(crate) fn emits(
     routed: &dyn Routed,
     mut mapper: Mapper,
@@ -118,8 +119,8 @@ pub(crate) fn emits(
     emits
 }
 
-/// Drops messages that their map drops. First it verifies the map for one in every `verify_maps` of them.
-/// It verifies the map for all of them if the map was wrong before, or if a requester waits for reports
+/// Drops messages that their map drops, after verifying the map for one in every `verify_maps` of them.
+/// Verifies the map for all of them if the map was wrong before, or if a requester is waiting for reports
 /// about them, because the number of expected reports depends on which messages are dropped.
 pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
@@ -130,7 +131,7 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
     }
 
     let all = every == 1 || handler.counters.drops_wrongly() || routed.is_counted();
-    // a comparison, because nearly all messages get no further and a division takes longer
+    // compares rather than divides, which is faster, because nearly all messages get no further
     let mut due = handler.counters.verified.load(Ordering::Relaxed) + every;
     if !all && before + count < due {
         return routed.pass_on(range, cx);
@@ -143,7 +144,7 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
             continue;
         }
 
-        // Another worker that loaded the old number verifies one of its messages as well, which is harmless.
+        // Another worker that has loaded the old number also verifies one of its messages, which is harmless.
         due = number + every;
         handler.counters.verified.store(number, Ordering::Relaxed);
 
@@ -158,8 +159,8 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
     routed.pass_on(first..range.end, cx)
 }
 
-/// Ends messages with an error. If a log contains the messages (`remembered`), a record marks them as
-/// consumed so that they are not resent.
+/// Ends messages with an error. If the messages are logged (`remembered`), a record marks them as consumed,
+/// so that they are not resent.
 #[cold]
 pub(crate) fn refuse(
     routed: &dyn Routed,
@@ -182,11 +183,10 @@ pub(crate) fn refuse(
     }
 }
 
-/// How far ahead a batch has been searched for cells without an owner. The search allows one proposal to
+/// How far ahead a batch has been searched for cells without an owner. Searching ahead allows one proposal to
 /// claim many cells.
 pub(crate) struct Ahead {
-    /// The end of the messages that have been searched. Their cells, where they had no owner, have been
-    /// claimed.
+    /// The end of the searched messages. Those of their cells that had no owner have been claimed.
     claimed: u32,
     /// The end of the messages to route.
     end: u32,
@@ -242,8 +242,8 @@ impl Ahead {
                 && is_unowned(mapper.cells())
                 && known.insert(CellSet::from_slice(mapper.cells()))
             {
-                // cells beyond the app's limit are not claimed in advance; the hive refuses their message
-                // when it routes it
+                // cells beyond the app's limit are not claimed in advance; their message is refused when it
+                // is routed
                 let Some(fewer) = left.checked_sub(mapper.cells().len()) else { break };
                 left = fewer;
                 sets.push(CellSet::from_slice(mapper.cells()))
@@ -255,8 +255,8 @@ impl Ahead {
     }
 }
 
-/// Runs a stateless handler of a journaled app. If the sender is a journaled run, the effects of the
-/// handler become part of the sender's record. Otherwise they get a record of their own.
+/// Runs a journaled app's stateless handler. If the sender is a journaled run, the handler's effects become
+/// part of the sender's record. Otherwise they get a record of their own.
 pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (handler, batch) = (routed.handler(), routed.batch());
     match cx.held().map(|effects| effects.takes(range.len())) {
@@ -286,7 +286,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                     None,
                 ) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
-                    // `_begun` keeps the message in the crash marker until the run has ended
+                    // `_begun` keeps the message in the crash marker until the run ends
                     _begun => routed.run_now(index..index + 1, cx),
                 }
             }
@@ -295,8 +295,8 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
     }
 }
 
-/// Runs the stateless handler for messages that a log contains, for example because a timer sent them. For
-/// each message, a record marks it as consumed and contains the handler's effects.
+/// Runs the stateless handler for logged messages, for example those sent by a timer. Each message gets a
+/// record that marks it as consumed and contains the handler's effects.
 fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
@@ -314,8 +314,8 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     }
 }
 
-/// Ends a message that the quarantine has set aside, without running its handler. A record marks the
-/// message as consumed.
+/// Ends a message set aside by the quarantine, without running its handler. A record marks the message as
+/// consumed.
 #[cold]
 fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
     let handler = routed.handler();
@@ -325,10 +325,10 @@ fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>
     })
 }
 
-/// Calls `release`, which adds the effects of a stateless handler to its sender's record.
+/// Calls `release`, which adds a stateless handler's effects to its sender's record.
 ///
-/// `release` panics if, for example, a message cannot be encoded. This then rolls back the effects that
-/// `release` has added, and only the messages of that handler fail, not the sender's run.
+/// `release` panics if, for example, a message cannot be encoded. If so, the effects added by `release` are
+/// rolled back, and only that handler's messages fail, not the sender's run.
 pub(crate) fn release_held(
     routed: &dyn Routed,
     range: Range<u32>,
@@ -347,7 +347,7 @@ pub(crate) fn release_held(
 
     if range.len() > 1 {
         // any of these messages may have caused the panic. A stateless handler changes no state, so each
-        // message can be run again by itself
+        // message can be rerun by itself
         cx.turn.depth -= 1;
         range.for_each(|index| routed.run_now(index..index + 1, cx));
         return cx.turn.depth = depth;
@@ -358,8 +358,8 @@ pub(crate) fn release_held(
     routed.end_with(range.start, &error, cx)
 }
 
-/// Appends a record that marks message `message_id` as consumed by handler `handler`. `make` produces the
-/// effects, which take place when the record is committed.
+/// Appends a record that marks message `message_id` as consumed by `handler`. `make` produces the effects,
+/// which take place when the record is committed.
 pub(crate) fn consume_held(
     (message_id, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
     cx: &mut RouteContext,

@@ -38,8 +38,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     let run = Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now: body.now };
 
     let mut cx = RouteContext::new(&mut body.queue, turn);
-    // while messages are traced, each message is a run of its own, so its effects continue its own causal
-    // chain
+    // while tracing is on, each message is a run of its own, so its effects continue its own causal chain
     let step = if trace::is_on() { 1 } else { count };
     let end = first + count;
     let mut next = first;

@@ -1,8 +1,8 @@
-//! Verification of maps: checks that a handler would do nothing for a message that its map drops.
+//! Verifies maps: checks that a handler would do nothing for a message that its map drops.
 //!
-//! A dropped message never reaches its handler, so a faulty derivation of the map would lose the message
-//! silently. The hive therefore runs the handler for some of these messages, on an instance without state
-//! and under a guard that allows no cell, and undoes everything that the handler did.
+//! A dropped message never reaches its handler, so a wrongly derived map would silently lose the message. The
+//! hive therefore runs the handler for some of these messages, on an instance without state and under a guard
+//! that allows no cell, and undoes everything that the handler did.
 
 use crate::app::{Handlers, Handles};
 use crate::failure::Failed;
@@ -21,8 +21,7 @@ use std::sync::Arc;
 /// handler does anything (touches a cell, emits, answers, postpones, fails or panics), returns the error
 /// with which the message must end.
 ///
-/// Maps that are written by hand are not verified, because they may drop messages that the handler would
-/// act on.
+/// Handwritten maps are not verified, because they may drop messages on which the handler would act.
 #[cold]
 pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
@@ -63,7 +62,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
             unwanted(answer);
             answers.then_some("answers it")
         }
-        // the view was too old to be read, so this cannot tell what the handler would do
+        // the view was too old to be read, so what the handler would do is unknown
         Err(Failed::Platform(error)) if error.kind() == ErrorKind::Stale => None,
         Err(Failed::Platform(error)) => {
             roll_back(&mut *instance, ctx, mark);
@@ -82,8 +81,8 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     did.map(|did| Error::of(ErrorKind::Unmapped, text(did)))
 }
 
-/// Verifies a visit (message `index` of `batch`) that a sweep skips because the map drops it. If the map is
-/// wrong, the visit becomes a dead letter.
+/// Verifies a visit (message `index` of `batch`) that a sweep skips because the map drops the message. If the
+/// map is wrong, the visit becomes a dead letter.
 pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Batch<M>,
@@ -102,7 +101,7 @@ pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Logs an error for the first message that a map drops but that the handler would act on.
+/// Logs an error for the first message that a map drops but the handler would act on.
 #[cold]
 pub(crate) fn report(handler: &Handler, error: &Error) {
     if handler.counters.found_wrong_drop() {

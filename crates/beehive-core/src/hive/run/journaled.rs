@@ -1,5 +1,5 @@
-//! Runs of bees whose app is journaled. Each run becomes a part of a log entry, and its effects are held
-//! until the record is committed.
+//! Runs of journaled bees. Each run becomes part of a log entry, and its effects are held until the record is
+//! committed.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::CellSet;
@@ -27,8 +27,7 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// The parts of a record that transactions produce, except for the emitted messages, which are in
-/// [`Effects`].
+/// The parts of a record produced by transactions, except for the emitted messages, which are in [`Effects`].
 #[derive(Default)]
 pub(crate) struct Draft {
     /// The cells that sweeps have visited.
@@ -44,9 +43,9 @@ impl Draft {
     }
 }
 
-/// Type-erased transactions for messages of one type, so `run_all` is compiled only once per app.
+/// Type-erased transactions for messages of one type, so that `run_all` is compiled only once per app.
 trait Transactions<A: App> {
-    /// Runs the messages of `range`, and keeps the results.
+    /// Runs the messages in `range`, and keeps the results.
     fn execute(
         &mut self,
         range: Range<u32>,
@@ -91,8 +90,8 @@ impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M
     }
 }
 
-/// Runs those messages of a delivery that the bee has not yet consumed. Holds their effects until the
-/// record is committed.
+/// Runs the messages in a delivery that the bee has not yet consumed. Holds their effects until the record is
+/// committed.
 pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -106,7 +105,7 @@ pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
     run_all(transactions, messages, bee, body, delivery, turn)
 }
 
-/// The part of [`run_journaled`] that does not depend on the type of the messages.
+/// The part of [`run_journaled`] that does not depend on the message type.
 fn run_all<A: Handlers>(
     transactions: &mut dyn Transactions<A>,
     (handler, batch): (&Handler, &dyn Messages),
@@ -134,9 +133,9 @@ fn run_all<A: Handlers>(
     if new.is_empty() && pending.is_settled() {
         note_old(old, &mut RouteContext::new(&mut body.queue, turn));
         // all messages are duplicates, and the records that consumed the first copies are committed. While
-        // a record is still in flight, the duplicates go through an empty run below instead: the journal
-        // may still refuse the record that consumed the first copy, and a duplicate must not be reported as
-        // committed before that record
+        // such a record is still in flight, the duplicates go through an empty run below instead: the journal
+        // may still refuse it, and a duplicate must not be reported as committed before the record that
+        // consumed the first copy
         pending::acknowledge(pending.link(), &delivery, bee.app.index, turn.hive);
         return delivery.batch.committed(0);
     }
@@ -147,7 +146,8 @@ fn run_all<A: Handlers>(
     };
 
     let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
-        // with the effects of this run: if its record is refused, the duplicates arrive once more
+        // report the duplicates as part of this run's effects: if its record is refused, they will arrive
+        // again
         note_old(std::mem::take(&mut old), cx);
         let new = std::mem::take(&mut new);
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
@@ -205,17 +205,17 @@ fn run_all<A: Handlers>(
 
 /// Functions that produce the contents of a record.
 pub(crate) struct Steps<'a, A> {
-    /// Runs the transactions. The `Time` is what the handlers see as the current time.
+    /// Runs the transactions. The `Time` is the current time as the handlers see it.
     pub(crate) run: &'a mut dyn FnMut(&mut A, &mut Draft, Time, &mut RouteContext),
     /// Ends the messages with an error instead. Called after a rollback if the changes or outputs cannot be
     /// recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
-    /// Whether the log must remember the messages or visits of the delivery, because they may arrive again.
+    /// Whether the log must remember the delivery's messages or visits, because they may arrive again.
     pub(crate) may_repeat: bool,
 }
 
-/// Runs `steps`, and appends one record that contains the resulting changes and emitted messages. `inputs`
-/// are the messages of `delivery` that the record consumes.
+/// Runs `steps`, and appends one record of the resulting changes and emitted messages. `inputs` are the
+/// messages of `delivery` that the record consumes.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -241,8 +241,8 @@ pub(crate) fn record<A: App>(
 
     if turn.hive.is_over() {
         // No handler begins once the hive is over, so `execute` may have skipped the last messages of the
-        // run. A record would nevertheless mark them as consumed, and if their senders resent them, they
-        // would be taken for duplicates.
+        // run. A record would still mark them as consumed, and if their senders resent them, they would be
+        // taken for duplicates.
         turn.discard();
         turn.depth = depth;
         turn.cause = None;
@@ -256,8 +256,7 @@ pub(crate) fn record<A: App>(
         }
         Ok(()) => None,
         Err(panic) => {
-            // code of the app outside the handler has panicked, for example while a message was being
-            // encoded
+            // the app's code outside the handler has panicked, for example while encoding a message
             let why = panics::text(&*panic);
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             Some(Error::of(ErrorKind::Panicked, why))
@@ -290,8 +289,8 @@ pub(crate) fn record<A: App>(
         // if a message from a resumable lane is resent after a restart, it reaches this bee only if the log
         // knows that the bee owns the message's cells
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
-        // some messages are acknowledged as soon as this run is released, so an entry must already say that
-        // they are handled
+        // some messages are acknowledged as soon as this run is released, so an entry must by then say that
+        // they have been handled
         let is_acked = inputs.iter().any(|input| pending.link().acknowledges(input.lane));
         let unsaid = match steps.may_repeat {
             false => Some(Unsaid::Nothing),
@@ -333,10 +332,10 @@ pub(crate) fn record<A: App>(
             let executed = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
             pending.push(executed, turn.local(app.index))
         }
-        // the log client has refused the append, because one of the bee's uncommitted entries was refused.
-        // The thread that processed that refusal changed the client's version under the lock that `append`
-        // takes on this thread. The `reconcile` that follows every run on this thread therefore sees the
-        // new version, restores the committed state and queues the messages to be run again
+        // the log client has rejected this run, because the journal refused one of the bee's uncommitted
+        // entries. The thread that processed the refusal changed the client's version under the lock that
+        // `append` takes on this thread. The `reconcile` that follows every run on this thread therefore sees
+        // the new version, restores the committed state and queues the messages to be run again
         Err(refused) => {
             pending.forget(refused.inputs.get(..own_inputs).unwrap_or(&[]));
             pending.again.push_front(delivery)
@@ -348,8 +347,8 @@ pub(crate) fn record<A: App>(
 
 /// Ends a run that changed and sent nothing, without a log entry. Its reports are released when the entries
 /// before it are committed, because the run has read their changes. If the journal refuses one of those
-/// entries, the run is executed again. If the log must know that the run handled its messages (`unsaid`), a
-/// later entry says so.
+/// entries, the run is executed again. If the log must record that the run handled its messages (`unsaid`), a
+/// later entry does so.
 fn read<A: App>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -378,8 +377,8 @@ fn read<A: App>(
 
 const TOO_LARGE: &str = "the changes and messages of the transaction exceed `limits::RECORD_BYTES_MAX`";
 
-/// Queues the messages of a run (or the cells of a visit) to be executed one by one so that only those fail
-/// that cannot be recorded.
+/// Queues a run's messages (or a visit's cells) to be executed one by one, so that only those that cannot be
+/// recorded fail.
 fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {

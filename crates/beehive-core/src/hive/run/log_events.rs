@@ -12,14 +12,14 @@ pub(crate) fn attach(link: &Arc<Link>, hive: &Arc<HiveInner>) {
 }
 
 /// Receives the reports. Both references are weak: the journal may outlive the hive, and the link holds the journal, so
-/// a strong one would keep both in memory forever.
+/// a strong reference would keep both in memory forever.
 struct Events {
     link: Weak<Link>,
     hive: Weak<HiveInner>,
 }
 
 impl Events {
-    /// Applies a decision of the journal to the log client, and wakes the bees whose entries it concerns.
+    /// Applies a journal decision to the log client, and wakes the bees with affected entries.
     fn nudge(&self, decide: impl FnOnce(&Link) -> Vec<Arc<dyn Executing>>) {
         let (Some(hive), Some(link)) = (self.hive.upgrade(), self.link.upgrade()) else { return };
         let bees = decide(&link);

@@ -1,12 +1,12 @@
-//! Running, on the owner's side: transactions, and the log records that are made of them.
+//! Running, on the owner's side: transactions, and the log records made from them.
 //!
 //! Input: a bee's body and a delivery, or a stateless handler and its messages. Output: changes of state;
 //! effects, which take place at once or are held until the record of the run is committed; and, with a
 //! journal, the record itself. The journal later reports that the record was committed or refused
 //! (`log_events`).
 //!
-//! Locks: this room has none of its own. The thread that runs a bee holds the bee's body, so no other
-//! thread can touch it.
+//! Locks: this room has none of its own. The thread running a bee holds the bee's body, so no other thread
+//! can touch it.
 //!
 //! Shutdown: once the hive is over, no further transaction begins.
 

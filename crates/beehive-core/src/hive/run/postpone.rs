@@ -1,9 +1,9 @@
-//! Postponed messages. The handler gets a postponed message again at the time that it has chosen, and may
-//! answer it then.
+//! Postponed messages. The handler gets a postponed message again at a time of its choosing, and may answer
+//! it then.
 //!
-//! With a journal, the record of the transaction that postpones the message consumes it, and emits it again
-//! under a new sequence number. The sender is thus done with the message and need not wait, and the log
-//! contains the message until it is handled.
+//! With a journal, the record of the postponing transaction consumes the message and emits it again under a
+//! new sequence number. Thus the sender is done with the message and need not wait, and the log contains it
+//! until it is handled.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::AppId;
@@ -20,8 +20,8 @@ use crate::time::Time;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Schedules message `index` to be handled again at time `at`. `position` is the position of the app in the
-/// answer chain, or `None` if the app is not in it.
+/// Schedules message `index` to be handled again at time `at`. `position` is the app's position in the answer
+/// chain, if it is in the chain.
 ///
 /// # Errors
 /// Returns an error if the message cannot be encoded, or if its encoding cannot be decoded, because the log
@@ -39,7 +39,7 @@ pub(crate) fn postpone(
 
     let effects = match cx.held() {
         Some(effects) if handler.link.is_some() => effects,
-        // the state of this app is in memory only, but its handler runs as part of another app's record, so
+        // this app's state is in memory only, but its handler is running as part of another app's record, so
         // the postponement is an effect of that record
         Some(effects) => {
             let batch = batch.clone();
@@ -59,7 +59,7 @@ pub(crate) fn postpone(
         handler.emit_of(&**batch, index, message_id, position, None, &mut Payloads::default())
     }));
 
-    // a requester gets to see the text of an exceeded limit, but not the text of a panic
+    // requesters get to see the text of an exceeded limit, but not that of a panic
     let decoded = encoded.map_err(|panic| (ErrorKind::Panicked, panics::text(&*panic))).and_then(|emit| {
         let Some(emit) = emit else { return Ok(None) };
         let again = batch.again(&emit).map_err(|error| (ErrorKind::Limit, error.to_string()))?;

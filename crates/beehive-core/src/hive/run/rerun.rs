@@ -1,5 +1,4 @@
-//! Runs a message again, outside the hive but in the same way as a hive does, for a probe that compares the
-//! outcomes.
+//! Reruns a message outside the hive, in the same way as a hive does, for a probe that compares the outcomes.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::dispatch::handler::map;
@@ -19,7 +18,7 @@ impl Rerun {
     }
 }
 
-/// Decodes, maps and handles a message again. Fails if the map names other cells than the first time.
+/// Decodes, maps and handles a message again. Fails if the map names different cells than the first time.
 fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) -> Replayed {
     let Replay { state, ctx, cells, seed, whole } = replay;
     let state = state.downcast_mut::<A>().ok_or("the state belongs to another app")?;

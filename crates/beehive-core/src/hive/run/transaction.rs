@@ -41,9 +41,9 @@ pub(crate) struct Run<'a, A: App> {
     pub(crate) app: &'a Arc<AppRuntime<A>>,
     /// The bee that runs; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
-    /// The cells that the map named. Handlers may touch no other cells.
+    /// The cells named by the map. Handlers may touch no others.
     pub(crate) cells: &'a [CellId],
-    /// Position of the app in the answer chain; `None` if the app is not in it.
+    /// The app's position in the answer chain; `None` if it is not in the chain.
     pub(crate) position: Option<u16>,
     /// The time that the handlers see.
     pub(crate) now: Time,
@@ -58,7 +58,7 @@ pub(crate) struct Executed<M: Message> {
     passed: Vec<u32>,
     /// The results of a handler that cannot answer. Collected only if a requester counts them.
     observed: Vec<(u32, Observed<M>)>,
-    /// Messages that the handler has postponed, and the time at which it gets them again.
+    /// The postponed messages, and when the handler gets them again.
     postponed: Vec<(u32, Time)>,
     /// Random seed of the first message. The seeds of the messages that the run emits derive from it.
     chance: u64,
@@ -97,8 +97,8 @@ impl<M: Message> Executed<M> {
         !self.postponed.is_empty()
     }
 
-    /// Records an error as the result of a message. `position` is the position of the app in the answer
-    /// chain, or `None` if the app is not in it.
+    /// Records an error as a message's result. `position` is the app's position in the answer chain, if it is
+    /// in the chain.
     #[cold]
     pub(crate) fn end_with(&mut self, batch: &Batch<M>, index: u32, error: Error, position: Option<u16>) {
         self.chain = batch.source.chain.after(index);
@@ -113,8 +113,8 @@ impl<M: Message> Executed<M> {
 /// Error of a handler that postponed a tick.
 const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes by itself";
 
-/// Runs a handler for each message of `range`, in one transaction per message. If `redo` is `Some`, adds
-/// the changes of state to it, in the form in which a log record contains them.
+/// Runs a handler for each message in `range`, in one transaction per message. If `redo` is `Some`, adds the
+/// state changes to it, in the form used in log records.
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     state: &mut A,
@@ -134,8 +134,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let mut collected = collect(app, redo.is_none(), now, cx.turn);
 
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
-    // publishing the messages costs as much as a short handler, so this is done only if the handler has held
-    // a thread before
+    // publishes the messages only if the handler has held a thread before, because this costs as much as a
+    // short handler
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
 
@@ -156,7 +156,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
 
     let probe = hive.probe();
     let mut notes = Vec::new();
-    // this computes the seed again, because the handler has advanced the seed in `ctx`
+    // recomputes the seed, because the handler has advanced the one in `ctx`
     let transaction = |index| Transaction {
         handler: Handler::of::<A, M>(app),
         bee,
@@ -300,8 +300,8 @@ fn commit<A: Columns>(state: &mut A) {
     panics::to_the_end(|| state.commit())
 }
 
-/// Drops a value that is no longer needed. This may run code of the app. A panic of that code is caught, so
-/// the transaction stays committed.
+/// Drops a value that is no longer needed. This may run the app's code; its panics are caught, so the
+/// transaction stays committed.
 #[inline(always)]
 pub(crate) fn unwanted<T>(what: T) {
     if std::mem::needs_drop::<T>() {
@@ -322,7 +322,7 @@ fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Failed<E>> {
     }
 }
 
-/// Undoes the changes of state, the outputs and the postponement of a transaction.
+/// Undoes a transaction's state changes, outputs and postponement.
 #[cold]
 pub(crate) fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoint) {
     panics::to_the_end(|| state.rollback());
@@ -330,8 +330,8 @@ pub(crate) fn roll_back<A: Columns>(state: &mut A, ctx: &mut Ctx, mark: Savepoin
     ctx.postponed = None
 }
 
-/// The source of random seeds for the messages of a run. A message always gets the same seed, no matter
-/// when it runs.
+/// The source of random seeds for a run's messages. A message always gets the same seed, no matter when it
+/// runs.
 ///
 /// For a sweep, `Chances` contains the visited cell, and the seed depends on the cell. The index in the batch
 /// cannot be used, because it depends on how many cells the bee owns. If the whole swept dictionary is a
@@ -355,8 +355,8 @@ impl Chances {
     }
 }
 
-/// Begins to collect the changes of a run for the app's views. With a log, this collects nothing, because
-/// the views are updated when the record is committed.
+/// Starts collecting a run's changes for the app's views. With a log, collects nothing, because the views are
+/// updated when the record is committed.
 #[inline(always)]
 fn collect<'a, A: Published>(
     app: &'a AppRuntime<A>,
@@ -373,8 +373,8 @@ fn collect<'a, A: Published>(
     }
 }
 
-/// Adds the changes of a transaction to those for the views. This clones rows. If the app's `Clone` panics,
-/// the transaction fails.
+/// Adds a transaction's changes to those for the views. This clones rows; if the app's `Clone` panics, the
+/// transaction fails.
 fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
     panics::catch(AssertUnwindSafe(|| collected.note(state))).map_err(panicked)
 }
@@ -389,7 +389,7 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
 ) -> Result<Option<M::Reply>, Failed<M::Error>> {
     let result = panics::catch(AssertUnwindSafe(|| {
         let handled = state.handle(message, ctx).map_err(Failed::Handler);
-        // this is inside the `catch`, because eviction clones rows, and `Clone` is code of the app
+        // inside the `catch`, because eviction clones rows, and `Clone` is the app's code
         if A::LIMITED && handled.is_ok() {
             state.evict().map_err(|text| Failed::Platform(Error::of(ErrorKind::Limit, text)))?
         }
@@ -407,8 +407,8 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Like [`ended`], for a traced message. This is a separate function, so the code is not inlined twice into
-/// the loop.
+/// Like [`ended`], for a traced message. A separate function, so that the code is not inlined twice into the
+/// loop.
 #[cold]
 #[inline(never)]
 fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
@@ -420,8 +420,8 @@ fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
     ended(state, message, ctx, held)
 }
 
-/// Appends the changes of a transaction to `redo`. If a change cannot be encoded, the transaction fails,
-/// because the log has to contain every change.
+/// Appends a transaction's changes to `redo`. If a change cannot be encoded, the transaction fails, because
+/// the log must contain every change.
 fn written_down<A: Columns>(state: &mut A, redo: &mut Redo) -> Result<(), Error> {
     let before = redo.end();
     panics::catch(AssertUnwindSafe(|| state.redo(redo))).map_err(|panic| {
@@ -430,8 +430,8 @@ fn written_down<A: Columns>(state: &mut A, redo: &mut Redo) -> Result<(), Error>
     })
 }
 
-/// Checks that the log can hold a message that is to be handled again later. If it cannot, the transaction
-/// that postpones the message must fail now, because it could no longer be undone after its commit.
+/// Checks that the log can hold a postponed message. If not, the postponing transaction must fail now,
+/// because it could not be undone after its commit.
 #[cold]
 fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
     let again =
@@ -451,9 +451,9 @@ fn failure<T, E>(
     place: fn() -> String,
 ) -> Failed<E> {
     match (result, violation) {
-        // this applies even if the handler has caught the panic of the violation and continued
+        // applies even if the handler has caught the violation's panic and continued
         (result, Some(violation)) => {
-            // dropping an answer, an error or the payload of a panic may itself panic
+            // dropping an answer, an error or a panic payload may itself panic
             unwanted(result);
             Failed::Platform(Error::of(ErrorKind::Unmapped, format!("{violation}{}", place())))
         }
@@ -466,7 +466,7 @@ fn failure<T, E>(
     }
 }
 
-/// Converts the panic of a transaction into an error, and drops the payload of the panic.
+/// Converts a transaction's panic into an error, and drops the panic payload.
 #[cold]
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
     let error = match panic.downcast_ref::<Refusal>() {
@@ -478,9 +478,9 @@ fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
     error
 }
 
-/// Routes the outputs of a run, in order. If a stateless handler ran for a message from outside, `made_of`
-/// is that message, and the ids of the outputs derive from its id. `chance` and `chain` belong to the first
-/// message of the run.
+/// Routes a run's outputs in order. If a stateless handler ran for a message from outside, `made_of` is that
+/// message, and the output ids derive from its id. `chance` and `chain` belong to the first message of the
+/// run.
 fn hand_over<A: App>(
     run: &Run<A>,
     handler: usize,
@@ -502,7 +502,7 @@ fn hand_over<A: App>(
         numbers: Numbers::NONE,
         hops: from.hops + 1,
         chain,
-        // the messages of one batch differ in their index, which `chance_of` adds to the seed
+        // messages in the same batch differ in their index, which `chance_of` adds to the seed
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
     };
 
@@ -526,8 +526,8 @@ fn hand_over<A: App>(
     cx.turn.give_back(outputs)
 }
 
-/// Releases the results of a run: routes the outputs, in order, sends the answers, and passes messages on.
-/// If `cx` holds effects, it holds these results as well.
+/// Releases a run's results: routes the outputs in order, sends the answers, and passes messages on. If `cx`
+/// holds effects, these results are held as well.
 pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     batch: &Arc<Batch<M>>,
@@ -538,7 +538,7 @@ pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
 }
 
 /// Like [`release`], but if `made_of` is `Some`, a stateless handler ran for that message from outside, and
-/// the ids of the outputs derive from the id of the message.
+/// the output ids derive from its id.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     run: &Run<A>,
     made_of: Option<MessageId>,
@@ -566,8 +566,8 @@ fn postpone_all<M: Message>(
     done: &mut Executed<M>,
     cx: &mut RouteContext,
 ) {
-    // `Ctx::postpone` has counted these timers in the outputs. If the run emitted nothing, this count has
-    // not been reset yet
+    // `Ctx::postpone` has counted these timers in the outputs. If the run emitted nothing, that count has not
+    // been reset yet
     cx.turn.ctx().out.discard();
 
     let Some(onward) = cx.turn.hive.types.logged.onward(handler.app, handler.message_type) else { return };

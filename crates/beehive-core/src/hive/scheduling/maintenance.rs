@@ -1,13 +1,12 @@
-//! The periodic task that retires idle bees and ended lanes, and that writes pending acknowledgments to the
-//! logs.
+//! The periodic task that retires idle bees and ended lanes, and writes pending acknowledgments to the logs.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::route::recovery;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Every 100 ms until the hive stops: tries to retire idle bees, writes pending acknowledgments and
-/// messages that were consumed without any effect to the logs, and retires ended lanes.
+/// Every 100 ms until the hive stops: tries to retire idle bees, logs pending acknowledgments and messages
+/// consumed without effect, and retires ended lanes.
 pub(crate) async fn maintain(hive: Arc<HiveInner>) {
     const PERIOD: Duration = Duration::from_millis(100);
     while !hive.is_stopped() {

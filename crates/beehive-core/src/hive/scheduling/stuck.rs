@@ -7,7 +7,7 @@ use crate::limits;
 use std::time::{Duration, Instant};
 
 impl HiveInner {
-    /// Returns the messages that currently take too long, and for how long each of them has been running.
+    /// Returns the messages that are currently taking too long, and how long each of them has been running.
     pub(crate) fn stuck_messages(&self) -> Vec<StuckStatus> {
         #[expect(
             clippy::disallowed_methods,
@@ -21,16 +21,15 @@ impl HiveInner {
         self.stuck.lock().values().map(with_time).collect()
     }
 
-    /// Records that a handler holds its thread. From now on, its messages are recorded while they run, so
-    /// they can be reported.
+    /// Records that a handler is holding its thread. From now on, its messages are recorded while they run,
+    /// so that they can be reported.
     pub(crate) fn note_held(&self, what: u64) {
         if let Some(app) = self.apps.read().get((what >> 32) as usize) {
             app.note_held(what as u32 as usize, self.now(), false)
         }
     }
 
-    /// Logs the message that the thread of `slot` has been running since `since`, and adds it to the list
-    /// of stuck messages.
+    /// Logs the message that the thread of `slot` has been running since `since`, and lists it as stuck.
     #[expect(clippy::disallowed_methods, reason = "the watchdog measures the real time that handlers take")]
     pub(crate) fn note_stuck(&self, slot: usize, what: u64, since: Instant) {
         let shown = self.workers.shown(slot);
@@ -63,8 +62,8 @@ impl HiveInner {
         self.stuck.lock().insert(slot, (status, since));
     }
 
-    /// Logs that the handler of the reported message of `slot` has returned, and removes the message from
-    /// the list.
+    /// Logs that the handler of `slot`'s reported message has returned, and removes the message from the
+    /// list.
     #[expect(clippy::disallowed_methods, reason = "the watchdog measures the real time that handlers take")]
     pub(crate) fn note_unstuck(&self, slot: usize) {
         let Some((status, since)) = self.stuck.lock().remove(&slot) else { return };

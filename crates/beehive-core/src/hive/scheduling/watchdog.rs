@@ -1,11 +1,11 @@
-//! The watchdog: detects handlers that hold their thread, and moves the bees that wait behind them to
-//! overflow pools.
+//! The watchdog: detects handlers that hold their thread, and moves the bees waiting behind them to overflow
+//! pools.
 //!
-//! Every few milliseconds, the watchdog checks all slots. It moves the bees that wait behind a held thread
-//! to the overflow pool of their app. A pool has its own threads: up to a limit, a few more than the app's
-//! handlers hold. A runner that is held becomes a thread of the pool, and another runner replaces it. If an
-//! app holds all threads of its pool, its other bees have to wait for its own handlers. From then on, the
-//! bees of this app run only in its pool, and the runners stay available to other apps.
+//! Every few milliseconds, the watchdog checks all slots. It moves the bees waiting behind a held thread to
+//! their app's overflow pool. A pool has its own threads: up to a limit, a few more than the app's handlers
+//! are holding. A held runner becomes a thread of the pool, and another runner replaces it. If an app holds
+//! all of its pool's threads, its other bees have to wait for its own handlers. From then on, the app's bees
+//! run only in its pool, and the runners stay available to other apps.
 
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::workers::{Bees, known_slots};
@@ -17,29 +17,29 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(2);
 /// A run that takes longer than this holds its thread.
 ///
-/// The value is slightly above the time for which an operating system may preempt a thread, because
-/// preemption is no reason to move bees.
+/// Slightly more than the time for which an operating system may preempt a thread, because preemption is no
+/// reason to move bees.
 const HELD: Duration = Duration::from_millis(8);
 
-/// What the watchdog knows about the current run of a slot.
+/// What the watchdog knows about a slot's current run.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// Number of the run; odd while a handler runs.
+    /// Number of the run; odd while a handler is running.
     run: u64,
     /// When a check first saw this run.
     since: Instant,
-    /// Whether the watchdog has already found that this run holds its thread, and has acted on it.
+    /// Whether the watchdog has found that this run holds its thread and has acted on it.
     poked: bool,
     /// The index in the batch of the message that is being handled.
     at: u64,
     /// When a check first saw this message.
     at_since: Instant,
-    /// Whether this message was reported.
+    /// Whether this message has been reported.
     reported: bool,
 }
 
 impl Seen {
-    /// Starts to watch a run that a check sees for the first time, at `now`.
+    /// Starts watching a run first seen by a check at `now`.
     fn of(run: u64, at: u64, now: Instant) -> Seen {
         Seen { run, since: now, poked: false, at, at_since: now, reported: false }
     }
@@ -111,8 +111,8 @@ impl Watch {
                     hive.workers.overflow.adopt(app);
                     replaced = true
                 }
-                // the held worker may be the one that polls sockets and timers while the others sleep.
-                // Spawning a task wakes another worker, which takes over the polling
+                // the held worker may be the one polling sockets and timers while the others sleep. Spawning
+                // a task wakes another worker, which takes over the polling
                 hive.platform.spawn(Box::pin(std::future::ready(())))
             }
 
@@ -124,7 +124,7 @@ impl Watch {
         }
 
         if replaced {
-            // the queue may contain more bees of the same app, each of which might hold a runner for a
+            // the queue may contain more of the same app's bees, each of which might hold a runner for a
             // while
             waiting.append(&mut hive.workers.take_all_queued())
         }

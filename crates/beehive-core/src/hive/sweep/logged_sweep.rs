@@ -1,12 +1,12 @@
 //! Sweeps of journaled apps. A cursor in the log moves over the cells, one step at a time.
 //!
-//! A sweep starts in the record of its sender, and then advances in steps. The record of a step names the
-//! next cells and the new position of the cursor. When this record is committed, the sweep visits these
-//! cells. The record of a visit contains both the changes that the bee made and the cells that were
-//! visited. Even across a crash, the visit of each cell therefore takes effect exactly once.
+//! A sweep starts in its sender's record, and then advances in steps. A step's record names the next cells
+//! and the cursor's new position. When this record is committed, the sweep visits these cells. A visit's
+//! record contains both the bee's changes and the visited cells. Therefore each cell's visit takes effect
+//! exactly once, even across a crash.
 //!
-//! A running sweep is an entry of its sender's queue. A later message of the same sender to a cell waits
-//! behind it until the cursor has passed that cell.
+//! A running sweep is an entry in its sender's queue. The sender's later messages to a cell wait behind it
+//! until the cursor has passed that cell.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, Outcome};
@@ -54,18 +54,18 @@ pub(crate) struct OpenVisits {
     open: AtomicUsize,
     /// Notified when the number decreases.
     fewer: Arc<Notify>,
-    /// The log and the id of the sweep, and whether the cursor has passed the last cell. `None` unless an
-    /// earlier incarnation started the sweep.
+    /// The sweep's log and id, and whether the cursor has passed the last cell. `None` unless an earlier
+    /// incarnation started the sweep.
     resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
 }
 
 impl OpenVisits {
-    /// Adds the cells of a visit that is about to be sent.
+    /// Adds the cells of a visit about to be sent.
     fn begin(&self, cells: usize) {
         self.open.fetch_add(cells, Ordering::AcqRel);
     }
 
-    /// Removes the cells of a visit that is committed, or whose bee did not accept it.
+    /// Removes the cells of a visit that was committed or that its bee did not accept.
     pub(crate) fn over(&self, cells: usize) {
         let last = self.open.fetch_sub(cells, Ordering::SeqCst) == cells;
         deferred_wakes::all(&self.fewer);
@@ -79,9 +79,9 @@ impl OpenVisits {
     }
 
     /// Records that the cursor has passed the last cell. The sweep leaves the quarantine either here or in
-    /// [`OpenVisits::over`], which another thread may call at the same time. Each thread first writes its
-    /// own variable and then reads the other one. All four accesses are `SeqCst`, so they have one total
-    /// order, and it is impossible that both threads miss the other's write.
+    /// [`OpenVisits::over`], which another thread may call at the same time. Each thread first writes its own
+    /// variable and then reads the other one. All four accesses are `SeqCst`, so they have a single total
+    /// order, and the two threads cannot both miss each other's write.
     fn reached_all(&self) {
         if let Some((link, sweep, all)) = &self.resumed {
             all.store(true, Ordering::SeqCst);
@@ -109,15 +109,15 @@ struct Opening {
     record: Record,
     /// The batch from outside that is closed when the record is committed.
     admitted: Option<Arc<Admitted>>,
-    /// The message that the record consumes. It is acknowledged when the record is committed, if it may
-    /// arrive twice.
+    /// The message consumed by the record. If it may arrive twice, it is acknowledged when the record is
+    /// committed.
     consumed: MessageId,
-    /// The sequence number of the sweep, if it has its own.
+    /// The sweep's own sequence number, if it has one.
     reserved: Option<Reserved>,
 }
 
 /// Reserves a sequence number for a sweep on the lane of its app, if bees may move from one log to another.
-/// The visits are parts of this number, by which a bee of another log recognizes duplicates. The number of
+/// The visits are parts of this number, by which a bee in another log recognizes duplicates. The number of
 /// the message that begins the sweep cannot be used, because that message is acknowledged as soon as the
 /// sweep has begun.
 fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
@@ -126,7 +126,7 @@ fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
 
 impl Opening {
     /// Creates the opening of the sweep `emit`, which message `consumed` starts in the log `link`. Returns
-    /// `None` if the message was resent and has already started its sweep.
+    /// `None` if the message is a duplicate that has already started its sweep.
     fn of(
         link: &Link,
         consumed: MessageId,
@@ -163,8 +163,8 @@ struct Progress {
     opening: Option<Opening>,
     /// The first cell that the cursor has not passed; `None` if it has passed all cells.
     next: Option<CellId>,
-    /// Cells that had no owner when their visit was due. The next record removes them from the open cells
-    /// in the log.
+    /// Cells that had no owner when their visit was due. The next record removes them from the log's open
+    /// cells.
     gone: Vec<CellId>,
 }
 
@@ -178,13 +178,13 @@ struct Cursor<A: Handlers, M: Message> {
     open_visits: Arc<OpenVisits>,
     /// Runs a visit in its bee.
     run: RunDelivery<A>,
-    /// The cause of the visits; `None` for a sweep that is resumed after a crash.
+    /// The cause of the visits; `None` for a sweep resumed after a crash.
     cause: Option<Arc<Cause>>,
     progress: Mutex<Progress>,
 }
 
-/// Starts the sweep of message `index` of a batch, either at once or when the record that is being made is
-/// committed.
+/// Starts the sweep for message `index` of a batch, either immediately or when the record under construction
+/// is committed.
 pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &Arc<AppRuntime<A>>,
     (batch, index): (&Arc<Batch<M>>, u32),
@@ -211,8 +211,8 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 
     let reserved = number_of_its_own(&link, app.index);
     let runs_as = reserved.as_ref().map_or(sweep, |reserved| reserved.id);
-    // the record of the sender may go to another log and emit the sweep there; the sweep then starts only
-    // when its own log contains it
+    // the sender's record may go to another log and emit the sweep there; if so, the sweep starts only when
+    // its own log contains it
     let mut first = Some((emit.clone(), reserved));
     let later = if cx.is_held() && link.acknowledges(sweep.lane) { first.take() } else { None };
 
@@ -255,12 +255,11 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     }
 }
 
-/// Resumes an unfinished sweep that the log at position `log` contains. Visits its open cells again, and
-/// continues at its cursor. If this log contains the sweep only as an emitted message of its sender, first
-/// starts the sweep in the log of `app`, unless it has already been started there.
+/// Resumes an unfinished sweep from the log at position `log`. Visits its open cells again, and continues at
+/// its cursor. If this log contains the sweep only as a message emitted by its sender, first starts the sweep
+/// in `app`'s log, unless it has already been started there.
 ///
-/// # Errors
-/// Returns an error if the message of the sweep cannot be decoded.
+/// # Errors Returns an error if the sweep's message cannot be decoded.
 pub(crate) fn resume<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     handler: HandlerId,
@@ -320,11 +319,11 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
         cx.queue.block(Box::new(Waiting(self)), cx.turn.hive)
     }
 
-    /// Commits the start of the sweep, if that is still to be done. Otherwise commits the next step, and
+    /// Commits the start of the sweep if that has not been done yet. Otherwise commits the next step and
     /// sends its visits.
     ///
-    /// The cursor moves only after the visits are in the mailboxes. A later message of the same sender is
-    /// delivered only once the cursor has passed its cell, so it arrives after the visit of that cell.
+    /// The cursor moves only after the visits are in the mailboxes. The sender's later messages to a cell are
+    /// delivered only once the cursor has passed the cell, so they arrive after its visit.
     async fn step(self: Arc<Self>, hive: Arc<HiveInner>) {
         let opening = self.progress.lock().opening.take();
         if let Some(opening) = opening {
@@ -393,8 +392,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
                 self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {
-                    // another thread has merged or retired the bee since `find`, so this looks up its cells
-                    // again
+                    // another thread has merged or retired the bee since `find`, so looks up its cells again
                     self.open_visits.over(count);
                     self.visit.done();
                     left.extend(refused.cells);
@@ -406,7 +404,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
     }
 }
 
-/// A sweep that waits in its sender's queue until the cursor has passed all cells.
+/// A sweep waiting in its sender's queue until the cursor has passed all cells.
 struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
 
 impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
@@ -443,8 +441,8 @@ impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
     }
 }
 
-/// The sender's queue calls these methods to find owners for a blocked entry. A sweep does not wait for an
-/// owner, but for its own progress, so `unite` takes its next step.
+/// The sender's queue calls these methods to find owners for a blocked entry. A sweep waits not for an owner
+/// but for its own progress, so `unite` takes its next step.
 impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
     fn ask(self: Arc<Self>, _: Vec<CellSet>, _: &Arc<HiveInner>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
@@ -455,8 +453,8 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
     }
 }
 
-/// Runs the handler for each entry of the visited cells that the bee owns, in key order, and makes one
-/// record of all these runs.
+/// Runs the handler for each entry of the visited cells that the bee owns, in key order, and makes one record
+/// for all these runs.
 pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,
@@ -475,7 +473,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     };
 
     if is_numbered && cells.is_empty() && pending.is_settled() {
-        // this bee has already handled these visits, and the record that says so is committed
+        // this bee has already handled these visits, and a committed record says so
         acknowledge_delivery(pending.link(), &delivery, app.index, turn.hive);
         visit.done();
         return delivery.batch.committed(delivery.cells.len());
@@ -486,7 +484,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let logged = visited.as_ref().filter(|_| !is_numbered);
 
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
-        // the cells count as visited nevertheless
+        // the cells still count as visited
         draft.visits.extend(logged.cloned());
         hold_done(&visit, cx)
     };
@@ -495,7 +493,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         let batch = visits_of::<A, K, M>(bee, state, &cells, &visit, numbers);
         let count = batch.messages.len();
         if let Some(effects) = cx.held() {
-            // this reserves numbers for those messages that are routed to other bees
+            // reserves numbers for messages routed to other bees
             effects.numbers.take(count);
         }
         if visit.report.is_some()
@@ -533,7 +531,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.redo), cx);
                 release(run, &batch, done, cx)
             } else {
-                // the handler needs cells of other bees as well
+                // the handler also needs other bees' cells
                 route::<A, Each<K, M>>(app, &batch, one, None, cx)
             }
         }

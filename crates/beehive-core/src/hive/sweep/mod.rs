@@ -4,12 +4,12 @@
 //! sweeps from a log. Output: visits, one per bee and step, in the mailboxes of the bees; and, with a
 //! journal, the records that move a sweep's cursor.
 //!
-//! Locks: the progress of a logged sweep has a mutex. A thread may take it while it holds the lock of the
-//! sender's queue. No thread holds it while it commits a record or sends a visit.
+//! Locks: the progress of a logged sweep has a mutex. A thread may take it while holding the lock of the
+//! sender's queue. No thread holds it while committing a record or sending a visit.
 //!
-//! Shutdown: once the hive is stopping, timers start no further sweep and no further part of a sweep. The
-//! task that fires timers ends when the hive is over. If a logged sweep is not complete by then, the next
-//! incarnation resumes it.
+//! Shutdown: once the hive is stopping, timers start no further sweeps or parts of sweeps. The task that
+//! fires timers ends when the hive is over. If a logged sweep is not complete by then, the next incarnation
+//! resumes it.
 
 pub(crate) mod logged_sweep;
 pub(crate) mod ticks;

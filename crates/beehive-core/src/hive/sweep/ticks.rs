@@ -1,5 +1,5 @@
-//! Fires the timers of a hive: one task sleeps until the next timer is due. Also starts the ticks of
-//! `#[every]` handlers.
+//! Fires a hive's timers: one task sleeps until the next timer is due. Also starts the ticks of `#[every]`
+//! handlers.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::admission::credits::{Cause, Credits};
@@ -23,8 +23,7 @@ use std::time::Duration;
 /// Fires timers when they are due, until the hive is over.
 pub(crate) async fn run(hive: Arc<HiveInner>) {
     loop {
-        // these futures are created before the checks below, so a notification that comes after the checks
-        // is not lost
+        // creates these futures before the checks below, so that a notification after the checks is not lost
         let (sooner, ended) = (hive.timers.sooner.notified(), hive.ended.notified());
         if hive.is_over() {
             return;
@@ -55,8 +54,8 @@ fn source(hive: &HiveInner, now: Time) -> Source {
     Source::outside(hive.id, now.as_nanoseconds())
 }
 
-/// Starts timer `N` of an app, which ticks once per period. At most one tick is in flight. While it is,
-/// further ticks are skipped and counted as collapsed.
+/// Starts timer `N` of an app, which ticks once per period. At most one tick is in flight; meanwhile, further
+/// ticks are skipped and counted as collapsed.
 pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime<A>>,
@@ -106,7 +105,7 @@ pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const 
     hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
 
-/// Starts one sweep of a timer. If the previous sweep is not over, skips this sweep and counts it as
+/// Starts one of a timer's sweeps. If the previous sweep is not over, skips this sweep and counts it as
 /// collapsed.
 fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime<A>>,

@@ -1,5 +1,5 @@
-//! Sweeps of apps without a journal, and the code that they share with logged sweeps. A sweep is a message
-//! to every cell of a dictionary, with one transaction per cell.
+//! Sweeps of apps without a journal, and the code shared with logged sweeps. A sweep is a message to every
+//! cell of a dictionary, with one transaction per cell.
 //!
 //! A sweep walks the routing table shard by shard. For each shard, it sends each bee one visit for all
 //! cells that the bee owns in that shard. A cell never changes its shard, so it is visited exactly once,
@@ -102,7 +102,7 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         if self.app.link.is_none()
             && let Some(effects) = cx.held()
         {
-            // no record contains what happens in an app whose state is in memory only
+            // nothing that happens in an app whose state is in memory only is recorded
             let (receiver, batch) = (Self::of(&self.app, self.run), batch.clone());
             return effects.hold(move |cx| receiver.route(&batch, range, None, cx));
         }
@@ -141,8 +141,8 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
     }
 }
 
-/// Returns a message that starts a sweep, in the form in which a log contains it. `at` is the time at which
-/// the message is due, or `None` if it is due now.
+/// Returns a message that starts a sweep, in the form used in a log. `at` is the time at which the message is
+/// due; `None` means now.
 pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     app: &AppRuntime<A>,
     batch: &dyn Messages,
@@ -157,19 +157,18 @@ pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     Some(Emit { message_type: const { LoggedName::of_sweep::<A, K, M>().number() }, ..emit })
 }
 
-/// The data that all visits of a sweep share: the message, and the counters of the visits that are not yet
-/// done.
+/// The data shared by all visits of a sweep: the message, and the counters of visits not yet done.
 pub(crate) struct Visit<M: Message> {
     pub(crate) message: Shared<M>,
     pub(crate) source: Source,
-    /// Reports to the sender when all cells are done; `None` if the sender does not wait for this.
+    /// Reports to the sender when all cells are done; `None` if the sender is not waiting for this.
     pub(crate) report: Option<Arc<Report<M>>>,
-    /// The id of the sweep and its uncommitted visits; `None` if no log contains the sweep.
+    /// The sweep's id and its uncommitted visits; `None` for an unlogged sweep.
     pub(crate) open_visits: Option<(MessageId, Arc<OpenVisits>)>,
 }
 
 impl<M: Message> Visit<M> {
-    /// Creates the visit of a sweep that no log contains.
+    /// Creates the visit of an unlogged sweep.
     pub(crate) fn of(batch: &Arc<Batch<M>>, index: u32) -> Option<Arc<Visit<M>>> {
         Self::new(batch, index, None).map(Arc::new)
     }
@@ -189,9 +188,9 @@ impl<M: Message> Visit<M> {
                 failed: Mutex::new(None),
             })
         });
-        // each sweep gets its own seed, because two sweeps of one batch must not see the same random
-        // numbers at a cell. The seed derives from that of the batch, so a sweep that is resumed after a
-        // crash sees the same numbers as before
+        // each sweep gets its own seed, because two sweeps from one batch must not see the same random
+        // numbers at a cell. The seed derives from the batch's seed, so a sweep resumed after a crash sees
+        // the same numbers as before
         let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
         Some(Visit { message, source, report, open_visits })
     }
@@ -225,15 +224,15 @@ impl<M: Message> AnyBatch for Visit<M> {
 pub(crate) struct Report<M: Message> {
     batch: Arc<Batch<M>>,
     index: u32,
-    /// Number of visits and messages to cells that are not yet done, plus one for the sweep itself until
-    /// all visits have been sent.
+    /// Number of unfinished visits and messages to cells, plus one for the sweep itself until all visits have
+    /// been sent.
     open: AtomicUsize,
     /// The first error that occurred at any cell.
     failed: Mutex<Option<RequestError<M::Error>>>,
 }
 
 impl<M: Message> Report<M> {
-    /// Adds visits or messages that are not yet done.
+    /// Adds unfinished visits or messages.
     fn opened(&self, count: usize) {
         self.open.fetch_add(count, Ordering::AcqRel);
     }
@@ -285,14 +284,14 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
     }
 }
 
-/// Sends all visits at once, because a later message of the same sender must not overtake the sweep.
+/// Sends all visits at once, because the sender's later messages must not overtake the sweep.
 fn visit_all<A: Handlers, M: Message>(
     app: &Arc<AppRuntime<A>>,
     visit: &Arc<Visit<M>>,
     run: RunDelivery<A>,
     turn: &mut Turn,
 ) {
-    // the sweep itself counts as one visit, so the report is not made before all visits have been sent
+    // the sweep itself counts as one visit, so that the report is not made before all visits have been sent
     visit.expect(1);
     for shard in 0..Routes::<A>::SHARDS {
         visit_shard(app, shard, visit, run, turn)
@@ -383,8 +382,8 @@ fn send_visit<A: Handlers, M: Message>(
             position: None,
             cells: CellSet::from_slice(&[*cell]),
         };
-        // a cell without an owner is empty, so it needs no visit. If the present owner has ended as well,
-        // this looks up the cell again
+        // a cell without an owner is empty, so it needs no visit. If the present owner has ended too, looks
+        // up the cell again
         while let Some(bee) = app.routes.find(*cell) {
             match bee.push(one, turn) {
                 Ok(()) => {
@@ -400,10 +399,10 @@ fn send_visit<A: Handlers, M: Message>(
     visit.done()
 }
 
-/// How the sweep of a timer is spread over its period.
+/// How a timer's sweep is spread over its period.
 pub(crate) struct Pace {
-    /// One credit for each part of the cells. The sweep holds the credit of a part until the visits of that
-    /// part are done. The next sweep starts only when all credits are free.
+    /// One credit for each part of the cells. The sweep holds a part's credit until that part's visits are
+    /// done. The next sweep starts only when all credits are free.
     pub(crate) credits: Arc<Credits>,
     /// The time at which the sweep started.
     pub(crate) start: Time,
@@ -411,8 +410,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns the time at which the visits of a part of the cells are due. The parts are spread over half of
-    /// the period, so this sweep is over when the next one is due.
+    /// Returns the time at which a part's visits are due. The parts are spread over half of the period, so
+    /// that this sweep is over when the next one is due.
     pub(crate) fn due(&self, part: usize) -> Time {
         self.start + self.period.mul_f64(0.5 * part as f64 / SWEEP_PARTS as f64)
     }
@@ -487,7 +486,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             };
             run_delivery::<A, Each<K, M>>(bee, body, one, turn)
         } else {
-            // the handler needs cells of other bees as well
+            // the handler also needs other bees' cells
             turn.cause = delivery.cause.clone();
             let range = index..index + 1;
             route::<A, Each<K, M>>(app, &batch, range, None, &mut RouteContext::new(&mut body.queue, turn));
