@@ -42,7 +42,7 @@ impl AppOptions {
     pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None, in_memory: false };
 }
 
-/// Number of hives that keep a copy of an app's state. It is one, because there is no cluster yet.
+/// Number of hives that keep a copy of an app's state: one, because there is no cluster yet.
 pub(crate) const COPIES: u32 = 1;
 
 /// An app that handles messages of type `M`.
@@ -50,7 +50,7 @@ pub(crate) const COPIES: u32 = 1;
 pub trait Handles<M>: Sized {
     /// Index of the handler in [`Handlers::REPORT`].
     const HANDLER: usize;
-    /// Whether the handler can answer. The handlers that can answer form a chain, which a message passes in the
+    /// Whether the handler can answer. Handlers that can answer form a chain, through which a message passes in the
     /// order of the apps. All other handlers only observe.
     const ANSWERS: bool;
     /// Runs the derived map: adds the cells that `msg` touches to `mapper`.
@@ -69,9 +69,9 @@ pub trait Handles<M>: Sized {
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Handlers: App {
-    /// Bit mask of the dictionaries that some handler uses as a whole (`whole()`).
+    /// Bit mask of the dictionaries used as a whole (`whole()`) by at least one handler.
     const MONOLITHIC: u64;
-    /// Bit mask of the dictionaries that some handler reads views of (`shared()`).
+    /// Bit mask of the dictionaries whose views (`shared()`) are read by at least one handler.
     const SHARED: u64 = 0;
     /// Result of the derivation for each handler.
     const REPORT: &'static [HandlerReport];

@@ -15,8 +15,8 @@ use crate::time::Time;
 /// [`Error`](crate::Error). To choose another error type, begin the block with its result type:
 /// `attempt!(-> Result<(), No> { .. })`.
 ///
-/// A `return`, and a `break` or `continue` of a loop around the block, are rejected at compile time. The cells
-/// that the block may touch are part of the handler's map whether the block fails or not. Blocks may be nested.
+/// A `return`, and a `break` or `continue` of a loop around the block, are rejected at compile time. The cells that the
+/// block may touch are part of the handler's map whether or not the block fails. Blocks may be nested.
 ///
 /// ```
 /// # extern crate beehive_core as beehive;
@@ -53,10 +53,10 @@ use crate::time::Time;
 /// # assert_eq!(kit.look::<Shop, _>(|shop| shop.refused.get(&1).copied()), Some(1));
 /// ```
 ///
-/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. It can roll back what a block
-/// emits only if the method takes the context as a parameter, `ctx: &mut Ctx`. If a block fails after it has
-/// emitted through a hidden context, for example one in a field or behind a type alias, the handler panics, so
-/// the whole transaction is rolled back.
+/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. It can roll back what a block emits
+/// only if the method takes the context as a parameter (`ctx: &mut Ctx`). If a block fails after it has emitted through
+/// a hidden context, for example one in a field or behind a type alias, the handler panics, so the whole transaction is
+/// rolled back.
 #[macro_export]
 macro_rules! attempt {
     (@in $app:ident, $context:expr, $yields:ty, $($body:tt)*) => {{
@@ -78,7 +78,7 @@ macro_rules! attempt {
 const HIDDEN_CONTEXT: &str = "a failed `attempt!` cannot roll back what it emitted through a context that it does not know; \
     pass the context to the method around it as a parameter of type `&mut Ctx`";
 
-/// Calls `block`, which is a closure so that `?` inside the block returns from the block only.
+/// Calls `block`, which is a closure so that `?` inside the block returns only from the block.
 #[inline(always)]
 pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     block()
@@ -94,7 +94,7 @@ pub fn refused() -> crate::Result<()> {
 pub struct Attempt {
     columns: Vec<ColumnMark>,
     outputs: Option<(outputs::Savepoint, Option<Time>)>,
-    /// Number of effects that handlers on this thread had requested when the block began.
+    /// Number of effects requested by handlers on this thread when the block began.
     effects: u32,
 }
 

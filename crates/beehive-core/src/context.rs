@@ -1,5 +1,5 @@
-//! `Ctx`: the services of the platform that a handler may use. All effects of its methods are part of the
-//! handler's transaction.
+//! `Ctx`: the platform services available to a handler. All effects of its methods are part of the handler's
+//! transaction.
 
 use crate::cell::HiveId;
 use crate::hive::dispatch::outputs::Outputs;
@@ -12,12 +12,12 @@ use std::cell::Cell;
 use std::time::Duration;
 
 thread_local! {
-    /// Number of effects that handlers on this thread have requested; it wraps around.
+    /// Number of effects requested by handlers on this thread; it wraps around.
     static EFFECTS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Returns the number of effects that handlers on this thread have requested. An `attempt!` compares it with an
-/// earlier value to detect effects that it cannot roll back.
+/// Returns the number of effects requested by handlers on this thread. An `attempt!` compares this number with an
+/// earlier one to detect effects that it cannot roll back.
 pub(crate) fn effects() -> u32 {
     EFFECTS.get()
 }
@@ -36,7 +36,7 @@ pub struct Ctx {
     pub(crate) now: Time,
     pub(crate) origin: HiveId,
     pub(crate) sender: Address,
-    /// Seed of [`Ctx::rng`]: a function of the message, so a re-run draws the same numbers.
+    /// Seed of [`Ctx::rng`]: a function of the message, so that a re-run draws the same numbers.
     pub(crate) chance: u64,
     pub(crate) out: Outputs,
     /// Time at which the postponed message is handled again; `None` if the handler has not postponed it.
@@ -68,18 +68,18 @@ impl Ctx {
         self.out.after(self.now + delay, message)
     }
 
-    /// Postpones the message: the same handler handles it again after `delay`, and answers it then. The value
-    /// that the handler returns now is ignored, unless it is an error. An error is the answer, and the message is
-    /// not handled again.
+    /// Postpones the message: the same handler handles it again after `delay`, and answers it then. The value returned
+    /// now is ignored unless it is an error, in which case the error is the answer, and the message is not handled
+    /// again.
     ///
-    /// The current transaction commits, so its changes and the messages that it emitted are kept. A postponed
-    /// message does not delay later ones, so it loses its place in their order. If a requester waits for the
-    /// answer, its deadline does not change. With a journal, the log keeps the message until it has been handled
-    /// completely; after a crash the message is handled again at once, without the rest of the delay. A delay
-    /// below [`limits::POSTPONE_MIN`] is raised to that value.
+    /// The current transaction commits, so its changes and the messages that it emitted are kept. A postponed message
+    /// does not delay later ones, so it loses its place in the order. If a requester waits for the answer, its deadline
+    /// does not change. With a journal, the log keeps the message until it has been handled completely; after a crash,
+    /// the message is handled again immediately, without waiting for the rest of the delay. A delay below
+    /// [`limits::POSTPONE_MIN`] is raised to that value.
     ///
-    /// A tick (`#[every]`) cannot be postponed, because the next tick follows anyway. A handler that tries to
-    /// postpone one fails with an error.
+    /// A tick (`#[every]`) cannot be postponed, because the next tick comes anyway. A handler that tries to postpone
+    /// one fails with an error.
     ///
     /// If a handler calls this more than once, the last call counts.
     pub fn postpone(&mut self, delay: Duration) {

@@ -7,30 +7,29 @@ use std::time::Duration;
 /// Why a request has no answer. `E` is the error type of its message: `#[message(error = E)]`, by default
 /// [`Error`].
 ///
-/// No variant contains the text of a panic, so an error may be shown to clients. The text is in the log and
-/// in [`Hive::dead_letters`](crate::Hive::dead_letters).
+/// No variant contains the text of a panic, so errors may be shown to clients. The text is in the log and in
+/// [`Hive::dead_letters`](crate::Hive::dead_letters).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError<E = Error> {
     /// A handler returned this error. Its changes were rolled back.
     Handler(E),
-    /// No app answered the message, although at least one app can. Each of these apps either returned `None` or
-    /// dropped the message by its map. This usually means "not found". The changes that a handler made before it
-    /// returned `None` are kept.
+    /// No app answered the message, although at least one app can. Each of these apps either returned `None`, or its
+    /// map dropped the message. This usually means "not found". Changes made by a handler that returned `None` are
+    /// kept.
     NoAnswer {
         /// Name of the message.
         message: &'static str,
     },
-    /// The hive has no app that can answer the message. Usually a call of `Builder::app` is missing. Apps that
-    /// only observe the message may have run.
+    /// The hive has no app that can answer the message. Usually a call to `Builder::app` is missing. Apps that only
+    /// observe the message may have run.
     NoApp {
         /// Name of the message.
         message: &'static str,
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed twice while handling the message. The message is not run again, and is kept as a dead
-    /// letter.
+    /// The process crashed twice while handling the message. The message is not run again but kept as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`.
     /// Its changes were rolled back, and the message is kept as a dead letter.
@@ -38,8 +37,7 @@ pub enum RequestError<E = Error> {
     /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded. The text names the
     /// limit. If the handler ran, its changes were rolled back.
     Limit(Error),
-    /// A view that the handler read was too old. The changes of the handler were rolled back. A later retry may
-    /// succeed.
+    /// A view read by the handler was too old. The handler's changes were rolled back. A later retry may succeed.
     Stale(Error),
     /// Too many messages were in flight during the whole timeout. The message was not accepted and is not
     /// handled, so a retry is safe.
@@ -53,7 +51,7 @@ pub enum RequestError<E = Error> {
         /// The timeout.
         after: Duration,
     },
-    /// The hive has stopped. A message that it accepted before may or may not have been handled.
+    /// The hive has stopped. A previously accepted message may or may not have been handled.
     Unavailable,
 }
 
@@ -89,7 +87,7 @@ impl<E> RequestError<E> {
         }
     }
 
-    /// Converts the error that a handler returned, and leaves all other variants as they are.
+    /// Converts an error returned by a handler, and leaves all other variants as they are.
     pub fn map_handler<F>(self, convert: impl FnOnce(E) -> F) -> RequestError<F> {
         match self {
             RequestError::Handler(error) => RequestError::Handler(convert(error)),
@@ -147,9 +145,8 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
 }
 impl<E: MessageError> std::error::Error for RequestError<E> {}
 
-/// Prints the same as a derived impl. A derived impl would require `E: Debug`, so functions that are generic
-/// over the message could not use it. `NoApp` also prints a hint, because a `main` that returns an error prints
-/// it in this form.
+/// Prints the same as a derived impl. A derived impl would require `E: Debug`, so functions generic over the message
+/// could not use it. `NoApp` also prints a hint, because a `main` that returns an error prints it in this form.
 impl<E: MessageError> std::fmt::Debug for RequestError<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         /// Formats the error as `Debug` does.
@@ -195,13 +192,13 @@ impl<E: MessageError> Failed<E> {
     #[cold]
     pub(crate) fn in_words(&self) -> Error {
         match self {
-            // `describe` runs code of the app, which may panic.
+            // `describe` runs the app's code, which may panic.
             Failed::Handler(error) => Error::new(panics::harmless(|| error.describe()).unwrap_or_default()),
             Failed::Platform(error) => error.clone(),
         }
     }
 
-    /// Returns the failure as the requester gets it.
+    /// Returns the failure as reported to the requester.
     #[cold]
     pub(crate) fn into_request_error(self) -> RequestError<E> {
         match self {

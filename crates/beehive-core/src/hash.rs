@@ -1,8 +1,8 @@
 //! Hash maps and sets that iterate in the same order in every run.
 //!
-//! The maps of the standard library have a random seed, so code that iterates over one may behave differently
-//! when a simulation is repeated. These maps have a fixed seed. Use them only for keys that senders outside the
-//! hive cannot choose, because a fixed seed allows deliberate collisions.
+//! The standard library's maps have a random seed, so code that iterates over them may behave differently when a
+//! simulation is repeated. These maps have a fixed seed. Use them only for keys that outside senders cannot choose,
+//! because a fixed seed allows deliberate collisions.
 
 use foldhash::fast::FixedState;
 

@@ -1,7 +1,8 @@
-//! Keys: the canonical encoding that identifies a cell, and the 64-bit hash of it.
+//! Keys: the canonical encoding that identifies a cell, and its 64-bit hash.
 //!
-//! Every hive of a cluster must agree on the id of a cell, across platforms and during a rolling upgrade.
-//! `std::hash::Hash` is not used, because its byte stream depends on pointer width, byte order and compiler version.
+//! All hives in a cluster must agree on a cell's id, across platforms and during a rolling upgrade.
+//! `std::hash::Hash` is not used, because its byte stream depends on pointer width, byte order and compiler
+//! version.
 
 pub use beehive_protocol::CellHasher;
 
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// A type whose values, or borrowed forms of them, can be fed to the [`CellHasher`]. Types that are related by
+/// A type whose values, or borrowed forms of them, can be fed to the [`CellHasher`]. Types related by
 /// `Borrow` must feed the same words.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
@@ -37,8 +38,8 @@ pub trait KeyEncoding {
     fn describe(&self, out: &mut String);
 }
 
-/// The trait that `#[derive(Key)]` implements. [`Key`] also needs other derives. Because it is a separate trait,
-/// the compiler reports a missing derive once, at the type, instead of at every use.
+/// The trait implemented by `#[derive(Key)]`. [`Key`] also needs other derives. Because this is a separate
+/// trait, the compiler reports a missing derive once, at the type, instead of at every use.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
@@ -60,10 +61,10 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Key: KeyType + Ord + Clone {
-    /// Stable name of the type, which consists of the names of the crate and of the type.
+    /// Stable name of the type, consisting of the crate's and the type's names.
     const NAME: &'static str;
-    /// Whether dictionaries of one app with this key type share cells. This is true for types that derive `Key`, and
-    /// false for types such as `u64`, because the same number may mean different things in two dictionaries.
+    /// Whether an app's dictionaries with this key type share cells. True for types that derive `Key`; false
+    /// for types such as `u64`, because the same number may mean different things in two dictionaries.
     const FUSED: bool;
 }
 // `Ord` implies the other bounds only if its impl compiles, so they are listed explicitly.
@@ -73,7 +74,7 @@ impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
     const FUSED: bool = T::IS_FUSED;
 }
 
-/// Same as [`Key`], for derived code that must not cause a compile error of its own. If a type `T` is not a key, the
+/// Same as [`Key`], for generated code that must not cause a compile error of its own. If a type `T` is not a key, the
 /// compiler rejects the bound `T: Key` where it is written, but accepts the bound `for<'a> T: KeyFor<'a>`.
 pub trait KeyFor<'a>: Key {}
 impl<T: Key> KeyFor<'_> for T {}
@@ -106,10 +107,10 @@ pub trait KeyTypePart<const N: usize> {
     type Part: EncodedInKey;
 }
 
-/// Names a key type at its declaration so that a missing derive is reported there.
+/// Names a key type at its declaration, so that a missing derive is reported there.
 pub struct OrderedKey<T: Ordered>(std::marker::PhantomData<T>);
 
-/// The type `T` itself. Derived code passes the user's type through this alias so that the compiler reports an
+/// The type `T` itself. Generated code passes the user's type through this alias so that the compiler reports an
 /// unknown name only once, with its usual message.
 pub type Same<T> = T;
 

@@ -1,10 +1,10 @@
 //! The programming model of Beehive, and the runtime of one hive.
 //!
-//! An application is a set of handlers over dictionaries, written as if the whole program ran on one thread.
-//! From the body of each handler, the macros derive which cells a message touches, and every cell has exactly
-//! one owner. The guide in the `beehive` crate explains the model.
+//! An application is a set of handlers over dictionaries, written as if the whole program ran on one thread. From each
+//! handler's body, the macros derive which cells a message touches. Every cell has exactly one owner. The guide in the
+//! `beehive` crate explains the model.
 
-// The simulator runs this crate, so the crate must not use clocks, threads or randomness directly. See clippy.toml.
+// This crate runs in the simulator, so it must not use clocks, threads or randomness directly. See clippy.toml.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 extern crate self as beehive;
@@ -58,13 +58,13 @@ pub use state::{
 };
 pub use view::{SharedDict, SharedRows, SharedTable, ViewStatus};
 
-/// Result of a handler, or of a program that embeds a hive. The error type defaults to [`Error`].
+/// The result of a handler, or of a program that embeds a hive. The error type defaults to [`Error`].
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
 /// Asserts that an expression is a deterministic function of its inputs and may therefore be part of a key.
 ///
-/// The assertion is checked at run time only: if the expression yields another key when the handler runs, the
-/// handler touches a cell outside its map and its transaction fails.
+/// The assertion is checked at run time only: if the expression yields a different key when the handler runs, the
+/// handler touches a cell outside its map, and its transaction fails.
 #[macro_export]
 macro_rules! pure {
     ($e:expr) => {
@@ -72,7 +72,7 @@ macro_rules! pure {
     };
 }
 
-/// Items that derived code refers to. Not part of the public API.
+/// Items used by generated code. Not part of the public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
@@ -96,8 +96,8 @@ pub mod __private {
     pub use crate::view::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
     pub use serde;
 
-    /// The macros of the standard library that the analysis knows, and `pure!`. Derived code imports all of
-    /// them to check that an unqualified macro name in a handler refers to the macro of the standard library.
+    /// The standard library's macros known to the analysis, and `pure!`. Generated code imports all of them to check
+    /// that an unqualified macro name in a handler refers to the standard library's macro.
     pub mod macros {
         pub use crate::pure;
         pub use std::{
@@ -107,8 +107,8 @@ pub mod __private {
         };
     }
 
-    /// Derived code calls this function in a method with `#[rcv]` or `#[every]` that is not inside a
-    /// `#[handlers]` block. The user sees its `must_use` message as a warning.
+    /// Generated code calls this function in a method with `#[rcv]` or `#[every]` outside a `#[handlers]` block. The
+    /// user sees its `must_use` message as a warning.
     #[must_use = "write `#[handlers]` above the impl block: without it `#[rcv]` and `#[every]` do nothing (more: beehive::guide::errors::derives)"]
     pub fn is_no_handler() -> bool {
         true

@@ -1,46 +1,45 @@
-//! All limits of a hive in one place. Every queue, table and retry loop of this crate is bounded by one of
-//! them.
+//! All of a hive's limits in one place. Every queue, table and retry loop in this crate is bounded by one of them.
 
 pub use beehive_protocol::limits::{ENCODED_BYTES_MAX, RECORD_BYTES_MAX, SHAPE_DEPTH_MAX, SHAPE_STEPS_MAX};
 
 use std::time::Duration;
 
-/// Maximum number of cells that one message may map to. A message that maps to more ends with an error of the
-/// kind [`Limit`](crate::ErrorKind::Limit). A handler that needs more cells should use `.whole()`.
+/// Maximum number of cells to which one message may map. A message that maps to more ends with an error of kind
+/// [`Limit`](crate::ErrorKind::Limit). A handler that needs more cells should use `.whole()`.
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 
-/// Maximum number of loop iterations in the map of one message, counted over all its loops. A message whose map
-/// takes more ends with an error of the kind [`Limit`](crate::ErrorKind::Limit).
+/// Maximum number of loop iterations in the map of one message, counted over all its loops. A message whose map takes
+/// more ends with an error of kind [`Limit`](crate::ErrorKind::Limit).
 pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
 
-/// Number of steps that a map is charged for a panic in one of its branches. The 128th such panic ends the map
-/// at the latest.
+/// Number of steps charged to a map for a panic in one of its branches. The 128th such panic ends the map at the
+/// latest.
 pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
 
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
 /// assertions. In a build with debug assertions, and under test, the hive verifies every dropped message.
 ///
-/// It is a prime number, so a repeating pattern of messages cannot evade the sampling. With an interval of 256,
-/// for example, a pattern of 100 messages would be sampled at only 25 of its positions.
+/// A prime number, so that a repeating pattern of messages cannot evade the sampling. With an interval of 256, for
+/// example, a pattern of 100 messages would be sampled at only 25 of its positions.
 pub const DROPS_PER_VERIFICATION: u32 = 509;
 
 /// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets is
 /// still sent as one proposal.
 pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 
-/// Maximum number of merges that messages of one sender wait for at the same time. Further merges start when
-/// one of them has finished.
+/// Maximum number of merges for which one sender's messages wait at the same time. Further merges start as others
+/// finish.
 pub const MERGES_PER_SENDER_MAX: usize = 64;
 
-/// Maximum number of blocked messages of one sender that are checked when a merge may have finished. The
-/// messages behind them wait longer, but cost no time until they are checked.
+/// Maximum number of one sender's blocked messages that are checked when a merge may have finished. The messages behind
+/// them wait longer, but cost nothing until they are checked.
 pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
 /// Maximum number of messages that one transaction may emit, timers included.
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 
-/// Maximum number of hops from the message that entered from outside to the last message it caused. A longer
-/// chain is treated as a cycle and dropped.
+/// Maximum number of hops from a message that entered from outside to the last message it caused. A longer chain is
+/// treated as a cycle and dropped.
 pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 
 /// Maximum depth of stateless handlers that call one another on the same stack. Messages emitted at this
@@ -56,20 +55,20 @@ pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 /// Maximum number of pending timers set by the handlers of one hive. A transaction that sets more fails.
 pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 
-/// Minimum delay of a postponed message, so postponing in a loop does not keep a hive busy.
+/// Minimum delay of a postponed message, so that postponing in a loop does not keep a hive busy.
 pub const POSTPONE_MIN: Duration = Duration::from_millis(1);
 
 /// Maximum number of empty queues that a thread keeps per app for reuse.
 pub const QUEUES_KEPT_PER_THREAD: usize = 256;
 
-/// Maximum number of dead letters that a hive keeps. When it is reached, the oldest is removed.
+/// Maximum number of dead letters kept by a hive. When it is reached, the oldest is removed.
 pub const DEAD_LETTERS_MAX: usize = 1_024;
 
 /// Maximum size of all dead letters together, in bytes. When it is reached, the oldest are removed.
 pub const DEAD_LETTERS_BYTES_MAX: usize = 4 << 20;
 
-/// Maximum size in bytes of the message, and of the error text, of one dead letter. A larger message is left
-/// out; a longer text is truncated.
+/// Maximum size, in bytes, of the message and of the error text in one dead letter. A larger message is left out; a
+/// longer text is truncated.
 pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of quarantined messages: messages that crashed the process and are not run again until a
@@ -79,82 +78,82 @@ pub const SET_ASIDE_MAX: usize = 1_024;
 /// Maximum length of the rendered message in one dead letter, in bytes.
 pub const DEAD_LETTER_WORDS_BYTES_MAX: usize = 1 << 10;
 
-/// Default time after which the watchdog reports a message whose handler has not returned.
+/// Default time after which the watchdog reports a message whose handler has not yet returned.
 pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// Maximum length of the rendered message in a report of a stuck handler, in bytes.
 pub const STUCK_WORDS_BYTES_MAX: usize = 256;
 
-/// Maximum size, in bytes, of the open entry, which collects what bees do during a turn. A run that does not fit
-/// makes the log append the open entry and start another one. A larger run gets an entry of its own.
+/// Maximum size, in bytes, of the open entry, which collects what bees do during a turn. If a run does not fit, the
+/// open entry is appended and another one is started. A larger run gets an entry of its own.
 pub const TURN_BYTES_MAX: usize = 1 << 20;
 
-/// Maximum size, in bytes, of the pending notes about messages that bees have handled without effect. When a log's
-/// notes exceed it, they are logged at once rather than after 100 ms.
+/// Maximum size, in bytes, of the pending notes about messages handled without effect. When a log's notes exceed it,
+/// they are logged immediately rather than after 100 ms.
 pub const CONSUMED_BYTES_MAX: usize = 256 << 10;
 
-/// Maximum size, in bytes, of each part in which a bee's state is copied to another log. A single row or message
-/// that is larger is a part of its own.
+/// Maximum size, in bytes, of each part in which a bee's state is copied to another log. A larger row or message is a
+/// part of its own.
 pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;
 
-/// Time after which the move of a bee is abandoned if the destination log has not committed a copy of the bee. The
-/// bee handles no messages during that time.
+/// Time after which a bee's move is abandoned if the destination log has not committed a copy of the bee. The bee
+/// handles no messages during that time.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum number of pending runs of acknowledged messages. When it is reached, they are logged at once.
+/// Maximum number of pending runs of acknowledged messages. When it is reached, they are logged immediately.
 pub const ACKED_RUNS_MAX: usize = 1024;
 
 /// Maximum length, in bytes, of the text that represents an encoded message.
 pub const WORDS_BYTES_MAX: usize = 64 << 10;
 
-/// Maximum distance, in sequence numbers, between the oldest message of an outside sender that is not known to be
-/// committed and the sender's newest message. Further messages wait at the sender, except those sent with
+/// Maximum distance, in sequence numbers, between an outside sender's oldest message not known to be committed and its
+/// newest one. Further messages wait at the sender, except those sent with
 /// [`Io::flush_control`](crate::Io::flush_control).
 pub const LANE_WINDOW_MAX: u64 = 4_096;
 
-/// Maximum number of messages that stateless handlers handle within one log record. Further ones are treated
-/// as a cycle and dropped.
+/// Maximum number of messages handled by stateless handlers within one log record. Further ones are treated as a cycle
+/// and dropped.
 pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
 
-/// Maximum number of cells whose visits one log record of a sweep starts.
+/// Maximum number of cells whose visits are started by one of a sweep's log records.
 pub const SWEEP_STEP_MAX: usize = 1_024;
 
 /// Maximum number of cells of one sweep whose visits have started but are not committed.
 pub const SWEEP_WINDOW_MAX: usize = 4_096;
 
-/// Maximum number of threads that blocking or spinning handlers of one app may hold before the app's other cells
-/// have to wait. This many handlers can wait for external resources at the same time, and two such apps can share
+/// Maximum number of threads that one app's blocking or spinning handlers may hold before the app's other cells have to
+/// wait. This many handlers can wait for external resources at the same time, and two such apps fit within
 /// [`HELD_THREADS_MAX`].
 pub const HELD_THREADS_PER_APP_MAX: usize = 128;
 
-/// Maximum number of threads that blocking handlers of all apps may hold together. When it is reached, an app that
-/// holds no thread still gets one. This is half of tokio's default number of blocking threads; the rest is for
-/// runners, journals and files.
+/// Maximum number of threads that the blocking handlers of all apps together may hold. When it is reached, an app that
+/// holds no thread still gets one. This is half of tokio's default number of blocking threads; the rest is for runners,
+/// journals and files.
 pub const HELD_THREADS_MAX: usize = 256;
 
-/// Maximum number of messages that one worker handles before it yields to the scheduler.
+/// Maximum number of messages that a worker handles before it yields to the scheduler.
 pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 
 /// For tests: maximum number of steps that a hive on a virtual clock takes before the clock advances. More steps
 /// are treated as a cycle.
 pub const STEPS_AT_ONE_MOMENT_MAX: usize = 1_000_000;
 
-/// Number of senders whose traffic a bee counts separately. It counts all other senders together.
+/// Number of senders whose traffic a bee counts separately. All other senders are counted together.
 pub const PEERS_PER_BEE_MAX: usize = 16;
 
 /// Sampling interval of handler timing: one run of a bee is timed per this many messages.
 pub const MESSAGES_PER_TIMED_RUN: u64 = 64;
 
-/// Maximum number of changes to an app's dictionaries that wait to be published while nobody reads the app's
+/// Maximum number of changes to an app's dictionaries that may be waiting for publication while nobody reads the app's
 /// views. The thread whose change exceeds it publishes them all.
 pub const VIEW_CHANGES_PENDING_MAX: usize = 4_096;
 
-/// How long changes stay pending for the readers of an old version. After that, the publisher leaves the old copy
-/// to these readers and makes a new one.
+/// How long changes stay pending for the readers of an old version. After that, the publisher leaves the old copy to
+/// them and makes a new one.
 pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 
-/// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies in
-/// use. When it is reached, nothing is published, and views become older, until a reader releases a copy.
+/// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies in use.
+/// When it is reached, nothing is published and views grow older until a reader releases a copy.
 pub const VIEW_COPIES_HELD_MAX: usize = 4;
 
 /// Default maximum age of a view that a handler reads. A dictionary may set its own with `#[shared(max_age =

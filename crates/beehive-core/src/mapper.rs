@@ -1,5 +1,5 @@
-//! `Mapper`, which collects the cells that derived maps name, and `DictMeta`, the compile-time description of
-//! a dictionary.
+//! `Mapper`, which collects the cells named by derived maps, and `DictMeta`, the compile-time description of a
+//! dictionary.
 
 use crate::cell::{CellId, CellSet, HiveId, MapLimit, Outcome, PlaceId};
 use crate::hash::HashSet;
@@ -31,10 +31,10 @@ pub struct DictMeta<K> {
     group_seed: u64,
     /// Limit on the rows of a cell, if any.
     pub(crate) rows: Option<RowLimit>,
-    /// Whether the field has `#[shared]`. A dictionary without it has views only if a handler of its app reads
+    /// Whether the field has `#[shared]`. A dictionary without it has views only if one of its app's handlers reads
     /// them.
     shared: bool,
-    /// Maximum age of a view that a handler reads.
+    /// Maximum age of a view read by a handler.
     pub(crate) max_age: Duration,
     key: PhantomData<fn(K)>,
 }
@@ -73,7 +73,7 @@ pub struct DictInfo {
     pub(crate) shared: bool,
     /// Whether the number of rows of a cell is limited.
     pub(crate) limited: bool,
-    /// The compiler's id of the key type, which distinguishes two types that use the same stable name.
+    /// The compiler's id of the key type, which distinguishes two types with the same stable name.
     pub(crate) key_type: std::any::TypeId,
 }
 
@@ -82,8 +82,8 @@ impl<K: Key> DictMeta<K> {
     pub const fn new(app: &'static str, name: &'static str, index: u32, volatile: bool) -> Self {
         let app_seed = CellHasher::name(0, app);
         let group = if K::FUSED { K::NAME } else { name };
-        // Fused and unfused groups are hashed in different domains, so a field whose name equals that of a key
-        // type is not fused by accident.
+        // Fused and unfused groups are hashed in different domains, so that a field with the same name as a key type is
+        // not fused by accident.
         let group_seed = CellHasher::name(app_seed ^ K::FUSED as u64, group);
 
         DictMeta {
@@ -237,7 +237,7 @@ impl IsPlain for PlainField {}
 /// Compiles only for a field that is not a dictionary.
 pub const fn assert_plain<T: IsPlain>(_: &T) {}
 
-/// The part of a message's envelope that a map may read.
+/// The part of a message's envelope that maps may read.
 #[derive(Clone, Copy, Debug)]
 pub struct MapEnvelope {
     origin: HiveId,
@@ -273,7 +273,7 @@ impl<T, E> TryLike for Result<T, E> {
     }
 }
 
-/// Number of cells up to which a linear scan finds a duplicate as fast as a hash table does.
+/// Number of cells up to which a linear scan finds a duplicate as fast as a hash table.
 const SCANNED_MAX: usize = 16;
 
 /// Collects the cells of one message. Reused for the next message after [`Mapper::clear`].
@@ -371,8 +371,8 @@ fn note(describe: &mut Vec<String>, cell: String) {
 }
 
 impl Mapper {
-    /// Returns a mapper for an app whose dictionaries in `whole` (a bit mask, closed under fusion) are one
-    /// cell each.
+    /// Returns a mapper for an app in which the dictionaries in `whole` (a bit mask, closed under fusion) are one cell
+    /// each.
     pub fn new(seed: u64, whole: u64, origin: HiveId) -> Self {
         Mapper {
             cells: CellSet::new(),
@@ -388,7 +388,7 @@ impl Mapper {
         }
     }
 
-    /// Same as [`Mapper::new`], but the mapper also records the cells as text, as they are before fusion.
+    /// Same as [`Mapper::new`], but the mapper also records the cells as text, before fusion.
     pub fn describing(seed: u64, whole: u64, origin: HiveId) -> Self {
         Mapper { describe: Some(Vec::new()), ..Mapper::new(seed, whole, origin) }
     }
@@ -417,7 +417,7 @@ impl Mapper {
         self.cells.push(cell)
     }
 
-    /// Counts an iteration of a loop of the map.
+    /// Counts an iteration of one of the map's loops.
     #[inline(always)]
     pub fn step(&mut self) {
         self.steps += 1;
@@ -426,9 +426,9 @@ impl Mapper {
         }
     }
 
-    /// Runs a map. If the map exceeds a limit, the outcome is that limit. If the map panics, the outcome is the
-    /// cells that it named before the panic. These are enough, because the handler either returns before that
-    /// point or panics there, too.
+    /// Runs a map. If the map exceeds a limit, the outcome is that limit. If the map panics, the outcome is the cells
+    /// named before the panic. These are enough, because the handler either returns before that point or panics there
+    /// too.
     #[inline(always)]
     pub(crate) fn run(&mut self, map: impl FnOnce(&mut Mapper)) {
         if let Err(panic) = panics::catch_in_map(|| map(self)) {
@@ -444,17 +444,16 @@ impl Mapper {
                 self.exceeded = Some(*limit)
             }
             Err(panic) => {
-                // Dropping the payload of a panic may panic.
+                // Dropping a panic payload may itself panic.
                 panics::harmless(|| drop(panic));
-                // The handler must run even if its map named no cell before it panicked.
+                // The handler must run even if its map panicked before naming a cell.
                 self.effect()
             }
         }
     }
 
-    /// Runs a part of a map whose counterpart in the handler might not run. A panic ends only this part: if the
-    /// handler reaches the same point, it panics, too. Each panic counts as
-    /// [`STEPS_PER_PANIC`](limits::STEPS_PER_PANIC) steps.
+    /// Runs a part of a map whose counterpart in the handler might not run. A panic ends only this part: if the handler
+    /// reaches the same point, it panics too. Each panic counts as [`STEPS_PER_PANIC`](limits::STEPS_PER_PANIC) steps.
     #[inline(always)]
     pub fn branch(&mut self, part: impl FnOnce(&mut Mapper)) {
         if let Err(panic) = panics::catch(AssertUnwindSafe(|| part(self))) {
@@ -515,7 +514,8 @@ impl Mapper {
         dict.add_whole(self)
     }
 
-    /// Notes that the handler has an effect that a map cannot reproduce, so the message must not be dropped.
+    /// Notes that the handler has an effect that a map cannot reproduce, which means that the message must not be
+    /// dropped.
     #[inline(always)]
     pub fn effect(&mut self) {
         self.effect = true

@@ -1,4 +1,4 @@
-//! Messages, their answers, and the errors of handlers.
+//! Messages, their answers, and the errors returned by handlers.
 
 use crate::hive::Shared;
 use crate::key::KeyType;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::any::{Any, type_name};
 use std::marker::PhantomData;
 
-/// The value type of a dictionary. Undo needs `Clone`; migration and replication need the encoding.
+/// A dictionary's value type. Undo needs `Clone`; migration and replication need the encoding.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
@@ -19,8 +19,8 @@ pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
 
-/// Stand-in for [`Value`] in `#[derive(App)]`. With it, the compiler reports a type that is not a value once, rather
-/// than once for each missing trait.
+/// Stand-in for [`Value`] in `#[derive(App)]`. With it, the compiler reports a type that is not a value only once,
+/// rather than once for each missing trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
@@ -57,8 +57,8 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
     }
 }
 
-/// The type of the error that the handlers of a message return. Implemented for every type that is `Debug`,
-/// `Serialize`, `Deserialize`, `Send`, `Sync` and `'static`.
+/// The type of error returned by a message's handlers. Implemented for every type that is `Debug`, `Serialize`,
+/// `Deserialize`, `Send`, `Sync` and `'static`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a message",
     label = "not an error",
@@ -146,8 +146,8 @@ pub trait NoResult {
 impl<R, const COMMITS_ERRORS: bool> NoResult for ReplyCheck<R, COMMITS_ERRORS> {}
 impl<E> NoResult for ErrorCheck<E> {}
 
-/// Checks whether `R` is a `Result`, or an `Option` of one. It goes by the type's name, because generic code
-/// cannot test for the type itself.
+/// Checks whether `R` is a `Result`, or an `Option` of one, by the type's name, because generic code cannot test for
+/// the type itself.
 pub(crate) fn is_result<R>() -> bool {
     let start = |name: &'static str| name.split_inclusive('<').next().unwrap_or(name);
     let result = start(type_name::<Result<(), ()>>());
@@ -198,7 +198,7 @@ pub trait MessagePart<const N: usize> {
     type Part: Encoded;
 }
 
-/// Same as `Encoded`, for derived code that must not cause a compile error of its own. If a type `T` cannot be
+/// Same as `Encoded`, for generated code that must not cause a compile error of its own. If a type `T` cannot be
 /// encoded, the compiler rejects the bound `T: Encoded` where it is written, but accepts the bound
 /// `for<'a> T: EncodedFor<'a>`.
 pub trait EncodedFor<'a>: Serialize + DeserializeOwned {}
@@ -206,8 +206,8 @@ impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 
 /// A message between apps. Derive this trait.
 ///
-/// A message is plain data. It is immutable once emitted and shared by all apps that handle it. It is encoded
-/// only when it leaves the process or enters a log.
+/// A message is plain data. Once emitted, it is immutable and shared by all apps that handle it. It is encoded only
+/// when it leaves the process or enters a log.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not a `Message`",
@@ -217,12 +217,12 @@ impl<T: Serialize + DeserializeOwned> EncodedFor<'_> for T {}
 pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The type of the answer. `()` means "handled and committed".
     type Reply: Reply;
-    /// The type of the error that a handler returns instead of an answer, which rolls its transaction back.
+    /// The type of the error that a handler returns instead of an answer. Returning it rolls the transaction back.
     type Error: MessageError;
-    /// Stable name, which consists of the names of the crate and of the type.
+    /// Stable name, consisting of the crate's and the type's names.
     const NAME: &'static str;
-    /// Whether the reply may be a `Result`, whose `Err` is an answer like any other: the handler's changes are kept.
-    /// A hive that handles a message with such a reply and without this declaration does not start.
+    /// Whether the reply may be a `Result`, whose `Err` is an answer like any other: the handler's changes are kept. A
+    /// hive that handles a message with such a reply but without this declaration does not start.
     const COMMITS_ERRORS: bool = false;
     /// Source file and line of the declaration.
     #[doc(hidden)]
@@ -238,11 +238,11 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     const IS_TICK: bool = false;
 }
 
-/// An error as a text and a kind. A handler returns it if its message declares no error type, and the platform
-/// returns it for failures of its own.
+/// An error as a text and a kind. Handlers return it if their message declares no error type, and the platform returns
+/// it for its own failures.
 ///
-/// Any error or text converts into it, so `?` works on all of them. Between processes, only its text and kind
-/// are sent. To let requesters tell errors apart, declare an error type: `#[message(reply = T, error = E)]`.
+/// Any error or text converts into it, so `?` works on all of them. Only the text and kind are sent between processes.
+/// To let requesters tell errors apart, declare an error type: `#[message(reply = T, error = E)]`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: ErrorKind,
@@ -257,15 +257,15 @@ pub enum ErrorKind {
     Handler,
     /// The handler panicked. Its transaction was rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed twice while handling the message. The message is quarantined: it is not run again,
-    /// and is kept as a dead letter.
+    /// The process crashed twice while handling the message. The message is quarantined: it is not run again but kept
+    /// as a dead letter.
     Aborted,
-    /// The handler touched a cell outside its map. The cause is a wrong hand-written map or a false `pure!`.
+    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`.
     Unmapped,
     /// A limit of the platform was exceeded. The text names the limit.
     Limit,
-    /// A view that the handler read was older than its dictionary allows. The transaction was rolled back; a
-    /// retry later, or on another hive, may succeed.
+    /// A view read by the handler was older than its dictionary allows. The transaction was rolled back; a retry later,
+    /// or on another hive, may succeed.
     Stale,
 }
 
@@ -464,16 +464,15 @@ impl<E: Into<Error>> TickFails for E {
 pub trait NoAnswer {}
 impl NoAnswer for () {}
 
-/// Checks that a handler whose return type looks like an answer does return one. The macro sees only the name of
-/// the type: an alias of `()` or `Result<()>` looks like an answer, and the apps that follow in the chain would
-/// never get the message.
+/// Checks that a handler whose return type looks like an answer does return one. The macro sees only the type's name:
+/// an alias of `()` or `Result<()>` looks like an answer, and the next apps in the chain would never get the message.
 ///
-/// As in [`ReplyCheck`], a call resolves to the associated function of the rejected types if the type is one of
-/// them, and to [`AnswerOtherwise::check`] otherwise.
+/// As in [`ReplyCheck`], a call resolves to an associated function for the rejected types, and to
+/// [`AnswerOtherwise::check`] for all others.
 pub struct AnswerCheck<R, F, T>(PhantomData<(R, F, T)>);
 
 impl<R, F, T> AnswerCheck<R, F, T> {
-    /// Infers `T` from the value that a handler returned.
+    /// Infers `T` from the value returned by a handler.
     #[inline(always)]
     pub fn of(_: &T) -> AnswerCheck<R, F, T> {
         AnswerCheck(PhantomData)
@@ -506,8 +505,8 @@ pub trait AnswerOtherwise: Sized {
 }
 impl<R, F, T> AnswerOtherwise for AnswerCheck<R, F, T> {}
 
-/// A trait that is never implemented. Its error message says that a handler returns no answer, although the name
-/// of its return type suggests one.
+/// A trait that is never implemented. Its error message says that a handler returns no answer although the name of its
+/// return type suggests one.
 #[diagnostic::on_unimplemented(
     message = "this handler returns no answer, but the name of its return type hides that it is `{Self}`",
     label = "another name of `{Self}`",

@@ -21,8 +21,8 @@ thread_local! {
     static IN_MAP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Same as [`catch`], for a map. The panic hook does not report a panic of the map, because the handler may never
-/// reach the point at which the map panicked. If it does, the handler panics as well, and the hook reports that.
+/// Same as [`catch`], for a map. The panic hook does not report the map's panic, because the handler may never reach
+/// the point at which the map panicked. If the handler does reach it, it panics too, and the hook reports that panic.
 #[inline(always)]
 pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     IN_MAP.set(true);
@@ -31,8 +31,7 @@ pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + 
     result
 }
 
-/// Wraps the panic hook of the process in a hook that passes on all panics except those of maps. Later calls do
-/// nothing.
+/// Wraps the process's panic hook in one that passes on all panics except those in maps. Later calls do nothing.
 pub(crate) fn keep_maps_quiet() {
     static WRAPPED: Once = Once::new();
     // On a panicking thread, `take_hook` would panic.
@@ -50,8 +49,8 @@ pub(crate) fn keep_maps_quiet() {
     })
 }
 
-/// The payload with which the platform unwinds to end a transaction. Code of an app cannot name this type, so the
-/// platform never mistakes a panic of an app for its own unwinding, even if the panic's payload is an [`Error`].
+/// The payload with which the platform unwinds to end a transaction. App code cannot name this type, so the platform
+/// never mistakes an app's panic for its own unwinding, even if the panic's payload is an [`Error`].
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) Error);
 
@@ -68,17 +67,17 @@ pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
     }
 }
 
-/// Logs a panic that an app's value caused and that cannot be attributed to a message.
+/// Logs a panic caused by an app's value that cannot be attributed to a message.
 #[cold]
 fn say(panic: Box<dyn Any + Send>) {
     let why = text(&*panic);
     tracing::error!(%why, "a value of an app panicked when it was dropped, encoded or read");
-    // The payload of a panic may itself panic when it is dropped.
+    // Dropping a panic payload may itself panic.
     let _ = catch(AssertUnwindSafe(|| drop(panic)));
 }
 
-/// Calls `work` until it returns without a panic. This is meant for work that drops values of an app. Each call
-/// must resume after the value that panicked.
+/// Calls `work` until it returns without a panic. Meant for work that drops an app's values. Each call must resume
+/// after the value that panicked.
 #[inline(always)]
 pub(crate) fn to_the_end(mut work: impl FnMut()) {
     while let Err(panic) = catch(AssertUnwindSafe(&mut work)) {
@@ -86,7 +85,7 @@ pub(crate) fn to_the_end(mut work: impl FnMut()) {
     }
 }
 
-/// Runs `work`, which calls code of an app. If it panics, logs the panic and returns `None`.
+/// Runs `work`, which calls app code. If it panics, logs the panic and returns `None`.
 #[inline(always)]
 pub(crate) fn harmless<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch(AssertUnwindSafe(work)).map_err(say).ok()

@@ -17,7 +17,7 @@ pub struct HandlerReport {
     pub kind: &'static str,
     /// Its cells, in source notation; `-` if there are none.
     pub cells: &'static str,
-    /// Cells that its messages join on one bee permanently; empty if none.
+    /// Cells that its messages permanently join on one bee; empty if none.
     pub joins: &'static str,
     /// Dictionaries whose views it reads; empty if none.
     pub views: &'static str,

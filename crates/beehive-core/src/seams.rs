@@ -1,5 +1,5 @@
-//! The interface to the machine: clock, timers, tasks, threads and randomness. Core uses them only through
-//! these traits, so a simulator can replace them.
+//! The interface to the machine: clock, timers, tasks, threads and randomness. The core uses them only
+//! through these traits, so that a simulator can replace them.
 
 use crate::time::Time;
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// A boxed future that owns its data.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The services that a hive needs from the machine it runs on.
+/// The services that a hive needs from the machine on which it runs.
 pub trait Platform: Send + Sync + 'static {
     /// Returns the current time, which never runs backwards.
     fn now(&self) -> Time;
@@ -17,14 +17,14 @@ pub trait Platform: Send + Sync + 'static {
     fn sleep(&self, duration: Duration) -> BoxFuture<()>;
     /// Spawns an asynchronous task.
     fn spawn(&self, task: BoxFuture<()>);
-    /// Returns whether the caller is a task of this platform's runtime. If so, a task that the caller spawns
+    /// Returns whether the caller is a task of this platform's runtime. If so, a task spawned by the caller
     /// starts on the same thread at the caller's next `.await`.
     fn spawns_here(&self) -> bool {
         false
     }
     /// Runs a closure that may block, on a thread for blocking work.
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>);
-    /// Runs a closure that lives as long as the hive, on a dedicated thread. A simulation, whose handlers
+    /// Runs a closure that lives as long as the hive, on a dedicated thread. A simulation, in which handlers
     /// take no time, may ignore the call.
     fn spawn_thread(&self, name: &str, task: Box<dyn FnOnce() + Send>);
     /// Returns an unpredictable number or, in a simulation, the next number of a seeded sequence.
@@ -72,8 +72,8 @@ impl TokioPlatform {
 
 impl Drop for TokioPlatform {
     fn drop(&mut self) {
-        // One of the runtime's own tasks may drop the last handle. It must not wait for all tasks to end,
-        // because it is one of them.
+        // The last handle may be dropped by one of the runtime's own tasks, which must not wait for all tasks
+        // to end, because it is one of them.
         if let Some(runtime) = self.own.take() {
             runtime.shutdown_background()
         }

@@ -1,4 +1,4 @@
-//! The encoding of all data in logs and between hives. Only this file knows which library encodes it.
+//! The encoding of all data in logs and between hives. Only this file knows which library does the encoding.
 
 use crate::limits;
 use bincode::enc::write::Writer;
@@ -39,8 +39,8 @@ fn variable_integers() -> impl bincode::config::Config {
 /// # Panics
 ///
 /// Panics if the value cannot be encoded, either because its `Serialize` fails (as for a path that is not UTF-8), or
-/// because it takes more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. Like any other panic, this one rolls
-/// the transaction back, so no code continues as if the value had been logged.
+/// because it takes more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. Like any other panic, this one
+/// rolls back the transaction, so that no code continues as if the value had been logged.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     must(value, try_encode(value, limits::RECORD_BYTES_MAX))
 }
@@ -86,7 +86,7 @@ pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
     must(value, in_buffer(value, limits::RECORD_BYTES_MAX, |encoded| encoded == bytes))
 }
 
-/// Same as [`encode_many`], but appends the encoded value to a buffer that the caller can reuse.
+/// Same as [`encode_many`], but appends the encoded value to a buffer, which the caller can reuse.
 ///
 /// # Panics
 ///
@@ -95,17 +95,18 @@ pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) 
     must(values, write_with(values, bytes, limits::ENCODED_BYTES_MAX, variable_integers()))
 }
 
-/// Encodes a value into a buffer that the thread keeps, and passes the bytes to `look`. A new buffer would be reallocated
-/// several times while it grew.
+/// Encodes a value into a buffer kept by the thread, and passes the bytes to `look`. A new buffer would be reallocated
+/// several times as it grew.
 fn in_buffer<T: Serialize + ?Sized, R>(
     value: &T,
     bytes_max: usize,
     look: impl FnOnce(&[u8]) -> R,
 ) -> Result<R, String> {
-    /// Maximum capacity of the buffer that a thread keeps. Without it, one large value would take up memory permanently.
+    /// Maximum capacity of the buffer kept by a thread. Without this limit, one large value would take up memory
+    /// permanently.
     const KEPT_BYTES_MAX: usize = 64 << 10;
     thread_local! {
-        // The buffer is taken out while it is in use, because the `Serialize` of a value may encode another value.
+        // The buffer is taken out while in use, because a value's `Serialize` may encode another value.
         static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
 
@@ -115,7 +116,7 @@ fn in_buffer<T: Serialize + ?Sized, R>(
     let result = encoded.map(|()| look(&buffer));
 
     if buffer.capacity() <= KEPT_BYTES_MAX {
-        // This has no effect while the thread ends.
+        // Does nothing if the thread is shutting down.
         let _ = BUFFER.try_with(|kept| kept.set(buffer));
     }
     result
@@ -160,7 +161,7 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut V
             append_integer(length as u64, bytes);
             let width = bytes.len() - end;
             bytes[start..].rotate_right(width);
-            // the rotation has moved the placeholder behind the length
+            // the rotation has moved the placeholder to just after the length
             bytes.remove(start + width);
         }
     }
@@ -201,7 +202,7 @@ fn write_with<T: Serialize + ?Sized>(
     }
 }
 
-/// Decodes a value that [`encode`] encoded. `what` names the kind of value in the error.
+/// Decodes a value encoded by [`encode`]. `what` names the kind of value in the error.
 ///
 /// # Errors
 ///
@@ -210,7 +211,7 @@ pub fn decode<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T
     decode_with(what, bytes, fixed_integers())
 }
 
-/// Decodes a value that [`encode_many`] encoded. `what` names the kind of value in the error.
+/// Decodes a value encoded by [`encode_many`]. `what` names the kind of value in the error.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The marker that a running hive leaves so that its next start can find the message that crashed the process.
+//! The marker left by a running hive, by which its next incarnation can find the message that crashed the process.
 
 use crate::{CellId, MessageId};
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ pub struct Suspect {
     pub cell: Option<CellId>,
 }
 
-/// The data that a running hive leaves for its next start. A hive that stops cleanly removes it.
+/// The data that a running hive leaves for its next incarnation. A hive that stops cleanly removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashMarker {
-    /// The message that is being handled. It is set only while a hive that started after a crash handles the messages
-    /// that the crash left unfinished.
+    /// The message that is being handled. Set only while a hive that started after a crash is handling messages left
+    /// unfinished by the crash.
     pub running: Option<Suspect>,
-    /// Poison messages in quarantine. Each of them has crashed the process, and is not handled again.
+    /// Quarantined poison messages. Each of them has crashed the process and is not handled again.
     pub set_aside: Vec<Suspect>,
 }

@@ -1,7 +1,7 @@
-//! Deduplication: a receiver's table of the messages that it has handled, with which it ignores resent messages.
+//! Deduplication: a receiver's table of handled messages, by which it ignores resent ones.
 //!
 //! A sender announces a *floor*, the low-water mark of its lane: it never resends a message below the floor. The table
-//! therefore lists only the handled messages from the floor on. Messages that arrive in order are stored as a single
+//! therefore lists only handled messages at or above the floor. Messages that arrive in order are stored as a single
 //! run of numbers, regardless of how many there are.
 
 use crate::few_map::FewMap;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 
 /// The deduplication table of a receiver: handled messages, by lane.
 ///
-/// Kafka keeps similar state for each producer id. An entry remains valid when the table moves to another bee, so the
-/// union of two tables ([`DedupTable::absorb`]) is correct when two bees merge.
+/// Kafka keeps similar state for each producer id. Entries remain valid when the table moves to another bee, so when
+/// two bees merge, the union of their tables ([`DedupTable::absorb`]) is correct.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DedupTable {
     lanes: FewMap<LaneId, Line>,
 }
 
-/// The handled messages of one lane: all messages below `floor`, and the listed messages, which are not below it.
+/// The handled messages of one lane: all messages below `floor`, and the listed messages, which are at or above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Encoded")]
 struct Line {
@@ -164,7 +164,7 @@ impl DedupTable {
         }
     }
 
-    /// Removes a message. This has no effect below the floor, where all messages count as handled.
+    /// Removes a message. Has no effect below the floor, where all messages count as handled.
     pub fn remove(&mut self, lane: LaneId, seq: Seq, part: Part) {
         if let Some(line) = self.lanes.get_mut(&lane) {
             line.remove(seq, part);
@@ -231,7 +231,7 @@ impl DedupTable {
         self.lanes.iter().filter(|(_, line)| !line.is_bare()).map(|(lane, _)| *lane)
     }
 
-    /// Checks whether all messages that the table lists for a lane are below `floor`.
+    /// Checks whether all messages listed for a lane are below `floor`.
     pub fn is_below(&self, lane: LaneId, floor: Seq) -> bool {
         let Some(line) = self.lanes.get(&lane) else { return true };
         line.runs.last().is_none_or(|(_, end)| *end <= floor)
@@ -261,7 +261,7 @@ mod tests {
         Remove(u64, u64, u64),
         Raise(u64, u64),
         Forget(u64),
-        /// Absorbs a second table that has these messages and this floor.
+        /// Absorbs a second table with these messages and this floor.
         Absorb(Vec<(u64, u64, u64)>, u64, u64),
     }
 
@@ -358,7 +358,7 @@ mod tests {
         }
     }
 
-    /// A damaged table could lack messages that were handled, or list messages that were not.
+    /// A damaged table could lack handled messages, or list unhandled ones.
     #[test]
     fn a_table_that_breaks_an_invariant_is_not_decoded() {
         type Lane = (Seq, BTreeMap<Seq, Seq>, BTreeSet<(Seq, Part)>);

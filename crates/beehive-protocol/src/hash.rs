@@ -1,4 +1,4 @@
-//! The hash that identifies cells. Every hive of a cluster must compute the same id for a cell. `std::hash::Hash` is not
+//! The hash that identifies cells. All hives in a cluster must compute the same id for a cell. `std::hash::Hash` is not
 //! used, because its byte stream depends on pointer width, byte order and compiler version.
 
 const ADD: u64 = 0x9e37_79b9_7f4a_7c15;

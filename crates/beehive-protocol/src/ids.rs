@@ -1,6 +1,6 @@
 //! Identifiers: numbers that mean the same on every hive. Each kind of number has its own type.
 //!
-//! Every type here is encoded as the bare number inside it, so the types do not make a log larger.
+//! Every type here is encoded as the bare number inside, so the types do not make a log larger.
 
 use crate::CellHasher;
 use serde::{Deserialize, Serialize};
@@ -60,32 +60,32 @@ pub struct MessageTypeId(pub u32);
 
 /// A lane: one sender's sequence of message numbers. Kafka's equivalent is the producer id.
 ///
-/// A bee's lane is fixed by its app and its id. A sender outside the hive (a socket, a client) gets a lane from its hive.
-/// See [`LaneId::of_bee`], [`LaneId::passing`] and [`LaneId::lasting`] for the layout.
+/// A bee's lane is fixed by its app and its id. An outside sender (a socket, a client) gets a lane from its hive. See
+/// [`LaneId::of_bee`], [`LaneId::passing`] and [`LaneId::lasting`] for the layout.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LaneId(pub u64);
 
 /// The sequence number of a message in its lane. Consecutive messages of a sender have consecutive numbers.
 ///
-/// The type is also used for a *floor*, the low-water mark of a lane: the sender never resends a message below it.
+/// The type is also used for a *floor*, a lane's low-water mark: the sender never resends a message below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
 /// Distinguishes the messages that a stateless handler derived from one message.
 ///
-/// A stateless handler writes no record, so the messages that it emits have no numbers of their own in any lane. They
-/// keep the lane and the number of the message from which they were derived. Their part is a hash of the handlers
-/// that derived them (see [`Part::derived`]). [`Part::WHOLE`] stands for the message itself.
+/// A stateless handler writes no record, so its messages have no numbers of their own in any lane. They keep the lane
+/// and the number of the message from which they were derived. Their part is a hash of the handlers that derived them
+/// (see [`Part::derived`]). [`Part::WHOLE`] stands for the message itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part(pub u64);
 
 /// Number of a log entry. Raft calls it the index.
 ///
-/// A hive uses each number once, in increasing order, and does not reuse the number of a refused entry. The numbers of
-/// the entries that took effect therefore increase strictly, but may have gaps.
+/// A hive uses each number once, in increasing order, and does not reuse the number of a refused entry. Therefore the
+/// numbers of entries that took effect are strictly increasing, but may have gaps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryNumber(pub u64);
@@ -103,7 +103,7 @@ pub struct MessageId {
     /// Distinguishes the messages that were derived from message `seq`. [`Part::WHOLE`] stands for message `seq`
     /// itself.
     pub part: Part,
-    /// The app that handles the message. If several apps handle a message, it has one id for each of them.
+    /// The app that handles the message. A message handled by several apps has one id for each of them.
     pub app: AppId,
 }
 

@@ -1,4 +1,4 @@
-//! The cells of a bee in encoded form: images of cells, and the copy that a follower keeps.
+//! A bee's cells in encoded form: images of cells, and the copy kept by a follower.
 
 use crate::Op;
 use crate::few_map::FewMap;
@@ -15,7 +15,7 @@ pub struct CellImage {
     pub dict: u32,
     /// Encoded key of the cell.
     pub key: Vec<u8>,
-    /// Encoded key and value of each row. The value of a `Dict` is a single row with an empty key.
+    /// Encoded key and value of each row. A `Dict` value is a single row with an empty key.
     pub rows: Vec<(Vec<u8>, Vec<u8>)>,
 }
 

@@ -1,4 +1,4 @@
-//! The layout of lane ids, and the numbering of the messages of a batch.
+//! The layout of lane ids, and the numbering of messages in a batch.
 //!
 //! ```text
 //!            63                                  17 16            1 0
@@ -20,8 +20,8 @@ impl LaneId {
         LaneId((bee.0 << 17) | ((app.0 as u64) << 1))
     }
 
-    /// Returns the lane of the messages that an app's stateless handlers emit, if a record contains those messages. No
-    /// bee uses this lane.
+    /// Returns the lane for messages from an app's stateless handlers that are contained in a record. No bee uses this
+    /// lane.
     #[inline]
     pub const fn of_app(app: AppId) -> LaneId {
         LaneId::of_bee(app, BeeId(u64::MAX >> 17))
@@ -53,8 +53,7 @@ impl LaneId {
         LaneId((number << 2) | 1)
     }
 
-    /// Returns a lane for a sender outside the hive that continues its numbers after a crash. No other sender may use
-    /// `number`.
+    /// Returns a lane for an outside sender that continues its numbers after a crash. No other sender may use `number`.
     #[inline]
     pub const fn lasting(number: u64) -> LaneId {
         LaneId((number << 2) | 3)
@@ -66,21 +65,21 @@ impl LaneId {
         self.0 & 1 == 1
     }
 
-    /// Checks whether the sender may continue this lane after a crash of the hive. All other lanes of senders
-    /// outside the hive end with the process.
+    /// Checks whether the sender may continue this lane after the hive has crashed. All other lanes of outside senders
+    /// end with the process.
     #[inline]
     pub const fn is_lasting(self) -> bool {
         self.0 & 3 == 3
     }
 }
 
-/// A bit that distinguishes the sweep that a handler begins because of a message from the messages that the handler
-/// derives from that message.
+/// A bit that distinguishes the sweep begun by a handler for a message from the messages that the handler derives from
+/// it.
 const SWEEP: u64 = 1 << 24;
 
 impl Part {
     /// Returns the part of the messages that handler `handler` of app `app` derives from part `self` of a message. The
-    /// result depends on nothing else, so it is the same each time the message is handled.
+    /// result depends on nothing else, so it is the same every time the message is handled.
     ///
     /// The log also uses this part to record that the handler has consumed the message, because several handlers may
     /// consume one message.
@@ -88,12 +87,12 @@ impl Part {
         self.hashed(app, handler.0 as u64)
     }
 
-    /// Same as [`Part::derived`], for a sweep that the handler begins.
+    /// Same as [`Part::derived`], for a sweep begun by the handler.
     pub const fn sweep(self, app: AppId, handler: HandlerId) -> Part {
         self.hashed(app, handler.0 as u64 | SWEEP)
     }
 
-    /// Returns the part that stands for the visit to a cell by a sweep that has its own number.
+    /// Returns the part for the visit to a cell by a sweep that has its own number.
     pub const fn of_visit(cell: CellId) -> Part {
         let mut hasher = CellHasher::new(SWEEP);
         hasher.word(cell.0);
@@ -137,19 +136,18 @@ impl Numbers {
         Numbers { lane, seq, part: Part::WHOLE }
     }
 
-    /// Returns the numbers of the messages that handler `handler` of app `id.app` derives from the message
-    /// `id` without writing a record.
+    /// Returns the numbers of messages derived from message `id` by handler `handler` of app `id.app`, without writing
+    /// a record.
     pub const fn parts(id: MessageId, handler: HandlerId) -> Numbers {
         Numbers { lane: id.lane, seq: id.seq, part: id.part.derived(id.app, handler) }
     }
 
-    /// Returns the number of the sweep that handler `handler` of app `id.app` begins because of the message
-    /// `id`.
+    /// Returns the number of the sweep that handler `handler` of app `id.app` begins for message `id`.
     pub const fn sweep(id: MessageId, handler: HandlerId) -> Numbers {
         Numbers { lane: id.lane, seq: id.seq, part: id.part.sweep(id.app, handler) }
     }
 
-    /// Returns the number of a message that a log contains.
+    /// Returns the number of a logged message.
     pub const fn again(id: MessageId) -> Numbers {
         Numbers { lane: id.lane, seq: id.seq, part: id.part }
     }
@@ -159,7 +157,7 @@ impl Numbers {
         self.seq
     }
 
-    /// Returns the id of message `index` for app `app`, which handles it.
+    /// Returns the id of message `index` as handled by `app`.
     #[inline]
     pub const fn id(&self, index: u32, app: AppId) -> MessageId {
         if self.part.is_whole() {
@@ -207,7 +205,7 @@ mod tests {
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 
-    /// Logs contain parts. If the hash changed, a resent message would not be recognized and would be handled twice.
+    /// Logs contain parts. If the hash changed, a resent message would not be recognized and so would be handled twice.
     #[test]
     fn parts_never_change() {
         let (app, handler) = (AppId(2), HandlerId(3));

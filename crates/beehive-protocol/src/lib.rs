@@ -1,4 +1,4 @@
-//! Everything on which the hives of a cluster must agree, as data and pure functions.
+//! Everything on which the hives in a cluster must agree, as data and pure functions.
 //!
 //! ```text
 //!   handlers ran                                                    a message has cells of
@@ -17,10 +17,10 @@
 //!   below both:  ids, lane (layout of lanes), hash, image (cells as bytes), shape, codec (bytes), limits
 //! ```
 //!
-//! Both state machines are total functions from a state and a command to a state. They use no threads, locks,
-//! clocks, randomness or I/O. A hive that runs alone takes the commands from memory or a file; a cluster takes those
-//! that Raft has committed. The traits through which a hive reaches its log and the registry (`Journal`, `Registry`)
-//! are in `beehive-core`, which depends on this crate.
+//! Both state machines are total functions from a state and a command to a state. They use no threads, locks, clocks,
+//! randomness or I/O. A hive that runs alone takes the commands from memory or a file; a cluster takes those committed
+//! by Raft. The traits through which a hive reaches its log and the registry (`Journal`, `Registry`) are in
+//! `beehive-core`, which depends on this crate.
 //!
 //! # Words of the field
 //!

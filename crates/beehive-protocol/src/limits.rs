@@ -3,14 +3,14 @@
 /// Maximum nesting depth of named types that the tracer follows when it derives a [`Shape`](crate::Shape).
 pub const SHAPE_DEPTH_MAX: usize = 128;
 
-/// Maximum number of levels of a shape. Decoding recurses once for each level, so the decoder refuses bytes with more
-/// levels, and the tracer cuts a deeper shape off at this level.
+/// Maximum number of levels of a shape. Decoding recurses once per level, so the decoder refuses bytes with more
+/// levels, and the tracer cuts deeper shapes off at this level.
 pub const SHAPE_LEVELS_MAX: usize = 256;
 
-/// Maximum number of fields, elements and variants that one shape describes. The tracer leaves all others unknown.
+/// Maximum number of fields, elements and variants described by one shape. The tracer leaves all others unknown.
 pub const SHAPE_STEPS_MAX: usize = 10_000;
 
-/// Maximum size, in bytes, of anything that is encoded: a record, an image of a bee, a key, a row, a value or a message.
+/// Maximum size, in bytes, of anything that is encoded: a record, a bee's image, a key, a row, a value or a message.
 pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum size, in bytes, of the changes and messages in one record, and therefore of one value. A run that changes or

@@ -15,11 +15,11 @@ pub struct BeeImage {
     pub cells: BTreeSet<CellId>,
     /// The contents of the cells.
     pub state: EncodedCells,
-    /// The messages that it has handled, except those that came from the outbox of this log.
+    /// The messages that it has handled, except those from this log's outbox.
     pub seen: DedupTable,
     /// The next free number of its lane.
     pub next_seq: Seq,
-    /// The latest time that its handlers saw.
+    /// The latest time seen by its handlers.
     pub now: Time,
     /// Lanes of bees that merged into this one and had unhandled messages at the last merge or move.
     pub heir_of: BTreeSet<LaneId>,
@@ -38,10 +38,10 @@ pub struct Staged {
     pub outbox: Emits,
 }
 
-/// An emitted message that has not been handled.
+/// An emitted message that has not yet been handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Position of the message among all messages that the log's records emitted, counted from 1.
+    /// Position of the message among all messages emitted by the log's records, counted from 1.
     pub order: u64,
     /// The message.
     pub emit: Emit,
@@ -55,12 +55,12 @@ pub struct Sweep {
     /// The first cell, in the order of [`sweep_order`](crate::sweep_order), that the sweep has not reached. `None` if it
     /// has reached all cells.
     pub next: Option<CellId>,
-    /// Cells that the sweep has reached, but whose visit has not been handled yet.
+    /// Cells that the sweep has reached but whose visits have not yet been handled.
     pub open: BTreeSet<CellId>,
 }
 
-/// The state that results from applying a log: the bees, the messages that still have to be handled, the unfinished
-/// sweeps, and the messages that were handled without a bee.
+/// The state that results from applying a log: the bees, the messages still to be handled, the unfinished sweeps, and
+/// the messages handled without a bee.
 ///
 /// Equal logs give equal states on every hive, because [`LogState::apply`] depends only on the entry and the state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,16 +73,16 @@ pub struct LogState {
     pub staged: BTreeMap<(AppId, BeeId), Staged>,
     /// The lanes of the frozen bees.
     pub frozen: BTreeSet<LaneId>,
-    /// Emitted messages that have not been handled.
+    /// Emitted messages that have not yet been handled.
     pub outbox: BTreeMap<MessageId, Waiting>,
     /// Sweeps that are not over.
     pub sweeps: BTreeMap<MessageId, Sweep>,
     /// Number of messages emitted so far.
     pub emitted: u64,
-    /// The floors of the lanes that may continue after a crash, and the messages that were consumed without a bee.
+    /// The floors of the lanes that may continue after a crash, and the messages consumed without a bee.
     pub seen: DedupTable,
-    /// For each app, the highest id of a bee that the log has contained. A later bee must have a higher id. Otherwise,
-    /// messages of the earlier bee could be taken for messages of the later one.
+    /// For each app, the highest bee id that has been in the log. Later bees must have higher ids; otherwise an earlier
+    /// bee's messages could be taken for those of a later one.
     pub newest: BTreeMap<AppId, BeeId>,
     /// The next free number of each lane of an app ([`LaneId::of_app`]).
     pub next_seqs: BTreeMap<LaneId, Seq>,
@@ -95,8 +95,7 @@ pub struct LogState {
 impl LogState {
     /// Applies an entry. Returns whether it took effect.
     ///
-    /// An entry that was executed on another state is ignored: its `entry.after` is not the last entry that took
-    /// effect.
+    /// An entry executed on a different state is ignored: its `entry.after` is not the last entry that took effect.
     pub fn apply(&mut self, entry: &Entry) -> bool {
         if entry.after != self.last {
             return false;
@@ -107,8 +106,8 @@ impl LogState {
         true
     }
 
-    /// Applies a record as if the next entry contained it. A hive that starts uses this for the records that it appends
-    /// before all others so that they are in effect for everything that it does.
+    /// Applies a record as if the next entry contained it. A starting hive uses this for the records that it appends
+    /// before all others, so that they are in effect for everything that it does.
     pub fn carry_out(&mut self, record: &Record) {
         match record {
             Record::Turn(works) => works.iter().for_each(|work| self.work(work)),
@@ -116,7 +115,7 @@ impl LogState {
                 let mut consumed = DedupTable::default();
                 for (seq, part) in input.messages() {
                     let id = MessageId { lane: input.lane, seq, part, app: *app };
-                    // A message of a lane that ends with the process is never resent.
+                    // A message on a lane that ends with the process is never resent.
                     let may_repeat = input.lane.is_lasting() || !input.lane.is_outside();
                     if !self.take_from_outbox(&id, input) && may_repeat {
                         consumed.insert(input.lane, seq, part.derived(*app, *handler))
@@ -164,7 +163,7 @@ impl LogState {
                 let ids: Vec<MessageId> = all.flat_map(|acked| acked.messages()).collect();
                 ids.iter().for_each(|id| {
                     self.outbox.remove(id);
-                    // A sweep for an app of another log stays here until that log has committed it.
+                    // A sweep for an app in another log stays here until that log has committed it.
                     self.sweeps.remove(id);
                 })
             }
@@ -199,7 +198,7 @@ impl LogState {
         Ok(state)
     }
 
-    /// Checks whether each cell belongs to at most one bee of its app. This holds for every log that a hive has written.
+    /// Checks whether each cell belongs to at most one bee of its app. This holds for every log written by a hive.
     pub fn has_one_owner_per_cell(&self) -> bool {
         let mut owned = BTreeSet::new();
         let mut cells =
@@ -207,14 +206,14 @@ impl LogState {
         cells.all(|cell| owned.insert(cell))
     }
 
-    /// Checks whether a message or sweep that was sent on `lane` still has to be handled.
+    /// Checks whether a message or sweep sent on `lane` still has to be handled.
     fn is_waited_on(&self, lane: LaneId) -> bool {
         self.outbox.range(MessageId::all_of(lane)).next().is_some()
             || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
     }
 
-    /// Removes a consumed message from the outbox, and returns whether it was there. If the message may arrive again
-    /// (`input.floor` is set), this does nothing: the receiver remembers the message, and the message stays in its outbox
+    /// Removes a consumed message from the outbox, and returns whether it was there. Does nothing if the message may
+    /// arrive again (`input.floor` is set): the receiver remembers the message, and the message stays in its outbox
     /// until it is acknowledged, because that outbox may be in another log or about to move to one.
     fn take_from_outbox(&mut self, id: &MessageId, input: &Input) -> bool {
         input.floor.is_none() && self.outbox.remove(id).is_some()
@@ -282,8 +281,8 @@ impl LogState {
         target.heir_of = lanes
     }
 
-    /// If the lane may continue after a crash, keeps its floor in the state of the log itself, because the bee that
-    /// knows the floor may end.
+    /// If the lane may continue after a crash, keeps its floor in the log's own state, because the bee that knows the
+    /// floor may end.
     fn raise_floor(&mut self, input: &Input) {
         if input.lane.is_lasting() {
             self.seen.raise(input.lane, input.floor.unwrap_or_default())
@@ -402,7 +401,7 @@ mod tests {
         assert_eq!(state.settings[&APP], of(2, "a = 2").1);
     }
 
-    /// Each number is used once. An entry whose number was used before comes from a hive with a bug.
+    /// Each number is used once. An entry with an already used number comes from a buggy hive.
     #[test]
     #[cfg_attr(debug_assertions, should_panic = "comes after")]
     fn entry_numbers_increase() {

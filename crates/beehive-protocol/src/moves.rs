@@ -1,4 +1,4 @@
-//! The records with which a bee moves from one log to another.
+//! The records by which a bee moves from one log to another.
 //!
 //! ```text
 //!   source log                      target log
@@ -13,10 +13,10 @@
 //! ```
 //!
 //! The drawing lists the records in the order in which they are appended. Each one is appended after the previous one
-//! is committed, so a crash leaves a prefix of them. [`unfinished_moves`] then returns the records with which the next
-//! process finishes the move. This is a move within one hive, which has both logs. One process writes all the records,
-//! so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide whether the
-//! target adopts the bee or the source thaws it.
+//! has been committed, so a crash leaves a prefix of them. [`unfinished_moves`] then returns the records that let the
+//! next process finish the move. This is a move within one hive, which has both logs. One process writes all the
+//! records, so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide
+//! whether the target adopts the bee or the source thaws it.
 
 use crate::{
     AppId, BeeId, Emits, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged,
@@ -98,12 +98,12 @@ fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> 
     messages.range(MessageId::all_of(lane)).map(|(id, _)| *id).collect()
 }
 
-/// Returns the records that finish the moves that a crashed process left unfinished, each with the position of its log.
+/// Returns the records that finish the moves left unfinished by a crashed process, each with the position of its log.
 /// The next process must append them before it appends anything else.
 ///
-/// A frozen bee that another log has adopted is dropped. All other frozen bees are thawed, and all staged parts are
-/// removed. If a bee ended in its new log before the old log dropped it, a restart would thaw the old copy. So a bee
-/// that has moved must not end before the old log has dropped it.
+/// A frozen bee adopted by another log is dropped. All other frozen bees are thawed, and all staged parts are removed.
+/// If a bee ended in its new log before the old log dropped it, a restart would thaw the old copy. Therefore a bee that
+/// has moved must not end before the old log has dropped it.
 pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
     let mut records = Vec::new();
     for (log, state) in logs.iter().enumerate() {

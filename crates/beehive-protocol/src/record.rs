@@ -1,4 +1,4 @@
-//! The records that bees and hives write to a log, and the entries that contain them.
+//! The records written to a log by bees and hives, and the entries that contain them.
 
 use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::{
@@ -14,9 +14,9 @@ use std::sync::Arc;
 pub struct Input {
     /// The sender's lane.
     pub lane: LaneId,
-    /// The lane's low-water mark, as the sender announced it: the sender never resends a message below it. The receiver
-    /// remembers the messages until the mark has passed them. `None` if the messages can only come from the outbox of
-    /// this log. The record then removes them from the outbox, so they never arrive again.
+    /// The lane's low-water mark, as announced by the sender, which never resends a message below it. The receiver
+    /// remembers the messages until the mark has passed them. `None` if the messages can come only from this log's
+    /// outbox. The record then removes them from the outbox, so they never arrive again.
     pub floor: Option<Seq>,
     /// The first number.
     pub seq: Seq,
@@ -45,7 +45,7 @@ pub struct Visited {
     pub cells: Vec<CellId>,
 }
 
-/// The result of a run of transactions of one bee, including the stateless handlers that ran as part of it.
+/// The result of one bee's run of transactions, including the stateless handlers that ran as part of it.
 ///
 /// It is complete, so a follower applies it without running a handler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct Work {
     pub app: AppId,
     /// The bee.
     pub bee: BeeId,
-    /// Cells that the bee owns, but whose owner is not in the log yet.
+    /// Cells that the bee owns but whose owner is not in the log yet.
     pub cells: Vec<CellId>,
     /// Messages that the bee consumed, except those that are never resent.
     pub inputs: InputRuns,
@@ -66,7 +66,7 @@ pub struct Work {
     pub emits: Emits,
     /// The next free number of the bee's lane.
     pub next_seq: Seq,
-    /// The time that the handlers saw.
+    /// The time seen by the handlers.
     pub now: Time,
 }
 
@@ -101,8 +101,8 @@ impl Consumed {
     }
 }
 
-/// Messages of one lane that an app of another log has handled: either a run of `count` numbers from `seq` on, or one
-/// part of one number.
+/// Messages of one lane that an app in another log has handled: either a run of `count` numbers starting at `seq`, or
+/// one part of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acked {
     /// The app that has handled them.
@@ -137,7 +137,7 @@ impl Acked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Record {
-    /// Bees handled messages, in this order. The record contains everything that one or more workers did between two
+    /// Bees handled messages, in this order. The record contains everything done by one or more workers between two
     /// entries, and may contain several runs of one bee.
     Turn(Vec<Arc<Work>>),
     /// A message was consumed without a bee: it began a sweep, or a stateless handler derived other messages from it.
@@ -157,7 +157,7 @@ pub enum Record {
         sweep: MessageId,
         /// The cells that it now visits.
         cells: Vec<CellId>,
-        /// Cells of earlier steps that lost their owner before the sweep visited them, and that it no longer visits.
+        /// Cells from earlier steps that lost their owner before being visited, and will no longer be visited.
         gone: Vec<CellId>,
         /// The first cell, in the order of [`sweep_order`], that the sweep has not reached. `None` if it has reached all
         /// cells.
@@ -195,13 +195,13 @@ pub enum Record {
     },
     /// The following records are encoded in these shapes.
     Shapes(Shapes),
-    /// Bees handled messages that had no effect. Until this is logged, the messages count as not handled, so they are
+    /// Bees handled messages that had no effect. Until this is logged, the messages count as unhandled, so they are
     /// handled again after a crash.
     Consumed(Vec<Consumed>),
     /// Messages of this log were handled, and their receivers' logs have committed the records that say so. This log need
     /// not resend the messages. The record has no effect on the lanes of a frozen bee.
     Acked(Vec<Acked>),
-    /// Sweeps of this log visited cells of bees of other logs. Those logs have committed the records of the visits.
+    /// This log's sweeps visited cells of bees in other logs, which have committed the records of the visits.
     Visited(Vec<Visited>),
     /// A bee is about to move to another log. From now on, it handles no messages, and its outbox does not change.
     Freeze {
@@ -212,7 +212,7 @@ pub enum Record {
         /// The bee's own lane, and the lanes of bees that merged into it and still have messages in the outbox.
         lanes: Vec<LaneId>,
     },
-    /// A part of a bee that is frozen in another log. This log stores the part, but does not use it yet.
+    /// A part of a bee that is frozen in another log. This log stores the part but does not use it yet.
     Stage {
         /// The app.
         app: AppId,
@@ -255,19 +255,20 @@ pub enum Record {
     },
 }
 
-/// A part of a bee that moves from one log to another. A bee moves in parts, because it may be larger than an entry.
+/// Part of a bee that is being moved from one log to another. A bee is moved in parts, because it may be larger than an
+/// entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StagePart {
     /// Everything except the contents of the bee's cells and its outbox.
     Bee(Box<BeeImage>),
-    /// Some of the bee's rows. The rows of one cell may be in several parts.
+    /// Some of the bee's rows. One cell's rows may be in several parts.
     Rows(Vec<CellImage>),
     /// Some of the messages in the bee's outbox, in the order in which they were emitted.
     Outbox(Emits),
 }
 
-/// Number of parts into which a sweep divides the cells. It visits one part after the other.
+/// Number of parts into which a sweep divides the cells, visiting one part after the other.
 pub const SWEEP_PARTS: u64 = 64;
 
 /// Returns the sort key by which a sweep orders the cells that it visits.
@@ -278,8 +279,8 @@ pub fn sweep_order(cell: CellId) -> (u8, CellId) {
 /// A record with its position in the log.
 ///
 /// An entry takes effect only if `after` is the number of the last entry that took effect. An entry that does not take
-/// effect is dead, and so is every entry that was executed on top of it. In Raft's terms, `number` is the index of the
-/// entry and `after` the index of the previous entry. The hive checks `after` again when it applies the entry.
+/// effect is dead, and so is every entry executed on top of it. In Raft's terms, `number` is the entry's index and
+/// `after` the previous entry's index. The hive checks `after` again when it applies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Number of this entry. No other entry has the same number.
@@ -309,7 +310,7 @@ impl Entry {
         encode_many_into(self, bytes)
     }
 
-    /// Decodes an entry that [`Entry::encode`] encoded.
+    /// Decodes an entry encoded by [`Entry::encode`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The redo log of a run: its changes to cells, encoded one after the other in one buffer.
+//! A run's redo log: its changes to cells, encoded one after the other in one buffer.
 //!
 //! A change needs no allocation of its own. It is encoded directly into the buffer that becomes part of the record, and
 //! a follower reads it from there.
@@ -9,7 +9,7 @@
 //! key, row, value := length, bytes
 //! ```
 //!
-//! `head` and the lengths are integers of variable length (see [`codec::append_integer`](crate::codec::append_integer)).
+//! `head` and the lengths are variable-length integers (see [`codec::append_integer`](crate::codec::append_integer)).
 
 use crate::codec::{append_integer, append_with_length, encodes_as, split_integer};
 use serde::de::{Error, Visitor};
@@ -29,18 +29,18 @@ pub struct Op<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-/// Changes in the order in which they were committed.
+/// Changes, in commit order.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Redo {
     /// Complete, well-formed changes.
     bytes: Vec<u8>,
 }
 
-/// A position in a [`Redo`], to which it can be cut back.
+/// A position to which a [`Redo`] can be cut back.
 #[derive(Clone, Copy, Debug)]
 pub struct RedoEnd(usize);
 
-/// Capacity of the buffer when the first change is encoded: enough for most runs.
+/// Initial capacity of the buffer, enough for most runs.
 const FIRST_BYTES: usize = 128;
 
 const HAS_ROW: u64 = 1;
@@ -129,7 +129,7 @@ impl Redo {
             self.bytes.reserve(FIRST_BYTES)
         }
 
-        // if the encoding of a value panics, this removes the parts before it
+        // if encoding a value panics, this removes the parts already encoded
         let mut unfinished = Unfinished { end: self.end(), redo: self };
         let bytes = &mut unfinished.redo.bytes;
         append_head(dict, row.is_some(), value.is_some(), bytes);

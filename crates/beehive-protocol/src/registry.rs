@@ -1,7 +1,7 @@
-//! The state machine of the registry: which bee owns which cell.
+//! The registry's state machine: which bee owns which cell.
 //!
-//! [`Ownership::apply`] decides one proposal. A local registry applies proposals at once. A replicated registry applies
-//! those that its log commits. Every proposal is idempotent: a late or repeated proposal changes nothing.
+//! [`Ownership::apply`] decides one proposal. A local registry applies proposals immediately. A replicated registry
+//! applies those committed by its log. Every proposal is idempotent: a late or repeated proposal changes nothing.
 
 use crate::{BeeId, CellId, CellSet};
 use foldhash::fast::FixedState;
@@ -16,7 +16,7 @@ pub enum Proposal {
     /// Asks for one owner of all these cells.
     ///
     /// Cells without an owner go to the owner of the other cells or, if there is none, to a new bee. If the cells have
-    /// several owners, one owner becomes the root, and the others are aimed at it, which means that they have to merge
+    /// several owners, one of them becomes the root, and the others are aimed at it, which means that they must merge
     /// into it.
     Claim {
         /// The cells of one message.
@@ -46,8 +46,8 @@ pub enum Decision {
         root: BeeId,
         /// Whether the root is new. If so, the hive that proposed the claim hosts it.
         created: bool,
-        /// Owners that have to merge into the root first. Each of them is aimed at the root, either directly or
-        /// through other bees.
+        /// Owners that must first merge into the root. Each of them is aimed at the root, either directly or through
+        /// other bees.
         merging: Vec<BeeId>,
         /// Index of the proposal in the registry's log.
         index: u64,
@@ -63,15 +63,15 @@ pub enum Decision {
 #[expect(clippy::disallowed_types, reason = "with a fixed hasher")]
 type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
-/// The state of the registry: the owners of cells, and the bees that have to merge.
+/// The registry's state: the owners of cells, and the bees that have to merge.
 ///
-/// Its encoding is canonical: equal states have equal bytes on every hive. The decoder checks the invariants of the state,
+/// Its encoding is canonical: equal states have equal bytes on every hive. The decoder checks the state's invariants,
 /// and refuses bytes that violate them.
 #[derive(Clone, Debug, Default)]
 pub struct Ownership {
     /// Number of proposals applied.
     index: u64,
-    /// The highest bee id that was assigned.
+    /// The highest bee id assigned so far.
     next_bee: u64,
     /// The owner of each cell.
     cells: HashMap<CellId, BeeId>,
@@ -79,8 +79,8 @@ pub struct Ownership {
     firsts: HashTable<CellId>,
     /// The other cells of the bees that have more than one.
     more: HashMap<BeeId, Vec<CellId>>,
-    /// Bees that have to merge into another bee, each with its target. There are few at a time, so a change of a target
-    /// scans all of them.
+    /// Bees that must merge into another bee, each with its target. There are only a few at a time, so changing a
+    /// target scans all of them.
     aims: HashMap<BeeId, BeeId>,
 }
 
@@ -221,8 +221,7 @@ impl Ownership {
         self.aims.keys().all(|bee| self.path(*bee).last().is_some_and(|end| !self.aims.contains_key(&end)))
     }
 
-    /// Returns a state in which the given bees own the given cells. The registry does not assign ids up to `next_bee`
-    /// again.
+    /// Returns a state in which the given bees own the given cells. Ids up to `next_bee` are not assigned again.
     pub fn restored(bees: impl IntoIterator<Item = (BeeId, Vec<CellId>)>, next_bee: u64) -> Self {
         let mut ownership = Ownership { next_bee, ..Ownership::default() };
         for (bee, cells) in bees {
@@ -375,7 +374,7 @@ mod tests {
         assert!(created && b != a);
     }
 
-    /// No hive does so, but a bee may absorb the bee at which it was aimed. Aims must not form a cycle even then.
+    /// No hive does so, but a bee may absorb the bee at which it was aimed. Even then, aims must not form a cycle.
     #[test]
     fn a_bee_that_absorbs_its_own_target_is_a_root() {
         let mut o = Ownership::default();

@@ -1,4 +1,4 @@
-//! Settings of apps as a log keeps them.
+//! App settings, as kept in a log.
 
 use serde::{Deserialize, Serialize};
 

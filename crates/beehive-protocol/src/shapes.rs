@@ -1,15 +1,15 @@
-//! The schema of a log, which describes how values are encoded, and the check whether a program can read them.
+//! A log's schema, which describes how values are encoded, and the check that a program can read them.
 
 use crate::{LogState, MessageTypeId, Shape};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The schema of a log: how the program that writes the log encodes dictionaries and messages.
+/// A log's schema: how the program that writes the log encodes dictionaries and messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shapes {
     /// The apps. Their order matters, because records refer to an app by its position.
     pub apps: Vec<AppShapes>,
-    /// The messages that at least one app handles, by the name of their type.
+    /// The messages handled by at least one app, by type name.
     pub messages: BTreeMap<String, Shape>,
     /// The names of the types of logged messages (see [`MessageTypeId::name`]).
     pub names: BTreeMap<MessageTypeId, String>,

@@ -1,5 +1,5 @@
-//! Methods that iterate over all cells of a dictionary, which is rejected because each cell may belong to another
-//! bee.
+//! Methods that iterate over all cells of a dictionary. Such iteration is rejected, because each cell may belong to a
+//! different bee.
 //!
 //! The methods exist so that the compiler error can list the alternatives. None of them can be called.
 

@@ -1,10 +1,10 @@
-//! Fallback methods to which derived code resolves if a type lacks a derive, so the compiler reports only the
+//! Fallback methods to which generated code resolves if a type lacks a derive, so that the compiler reports only the
 //! missing derive.
 //!
-//! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all types
-//! have their derives, the compiler chooses no method of the fallback traits. If a derive is missing, the compiler
-//! reports it once, at the field or parameter where the type is written, and all other uses resolve to the fallbacks.
-//! They never run, because the program does not compile.
+//! Method resolution prefers an inherent method whose bounds hold to a trait method of the same name. If all types have
+//! their derives, the compiler therefore never chooses a fallback. If a derive is missing, the compiler reports it
+//! once, at the field or parameter where the type is written, and all other uses resolve to the fallbacks. These never
+//! run, because the program does not compile.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::Registrar;
@@ -25,8 +25,8 @@ macro_rules! unbuildable {
 }
 pub(crate) use unbuildable;
 
-/// An unknown type. Derived code names it with a number `N` whose computation fails with an error that the compiler
-/// has already reported. The compiler then treats the type as erroneous, and reports no further errors about it.
+/// An unknown type. Generated code names it with a number `N` whose computation fails with an already reported error.
+/// The compiler then treats the type as erroneous, and reports no further errors about it.
 pub type Unknown<const N: usize> = <Sound<N> as As<()>>::Type;
 
 /// Proof that the number `N` could be computed.
@@ -41,7 +41,7 @@ impl<T: ?Sized, const N: usize> As<T> for Sound<N> {
     type Type = T;
 }
 
-/// Stand-in for a dictionary that no `#[derive(App)]` has described.
+/// Stand-in for a dictionary not described by any `#[derive(App)]`.
 pub struct Undeclared {
     /// Always 0.
     pub index: u32,
@@ -160,8 +160,8 @@ impl<D: KeyedByValue<Q>, Q> AtValue<'_, D, Q> {
     }
 }
 
-/// Fallback for a key that is not borrowed or whose type is not the key type of the dictionary. The compiler reports
-/// the error at the access itself.
+/// Fallback for a key that is not borrowed or whose type is not the dictionary's key type. The compiler reports the
+/// error at the access itself.
 pub trait CellOtherwise {
     /// Never called, because the program does not compile.
     fn cell(&mut self, _: &mut Mapper) {
@@ -239,8 +239,7 @@ impl<C: Column> Field<'_, C> {
     }
 }
 
-/// Fallback for a field whose key or value type lacks a derive. The compiler reports the error at the type of the
-/// field.
+/// Fallback for a field whose key or value type lacks a derive. The compiler reports the error at the field's type.
 pub trait FieldOtherwise<C>: Sized {
     /// Never called, because the program does not compile.
     fn visit<V: Visitor>(self, _: u32, _: &mut V) {

@@ -1,12 +1,13 @@
 //! Items that exist to improve compiler errors.
 //!
-//! - [`fallbacks`]: methods to which derived code resolves if a type lacks a derive, so rustc reports the missing
-//!   derive only once.
-//! - [`row_derives`]: the check of the types of row keys.
+//! - [`fallbacks`]: methods to which generated code resolves if a type lacks a derive, so that rustc reports
+//!   the missing derive only once.
+//! - [`row_derives`]: the check of row-key types.
 //! - `unusable`: stand-ins for the methods of dictionaries whose key or value type lacks a derive.
-//! - `renamed`: methods of `HashMap` that dictionaries have under another name. The error names the right method.
-//! - `all_cells`: methods that iterate over all cells of a dictionary, which is rejected. The error lists the
-//!   alternatives.
+//! - `renamed`: `HashMap` methods that dictionaries have under another name. The error names the right
+//!   method.
+//! - `all_cells`: methods that iterate over all cells of a dictionary. Calls are rejected with an error that
+//!   lists the alternatives.
 
 mod all_cells;
 pub(crate) mod fallbacks;

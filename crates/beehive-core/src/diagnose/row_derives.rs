@@ -1,9 +1,9 @@
-//! Makes `#[derive(App)]` report a type that cannot be the key of rows with a single error, no matter how many
-//! derives it lacks.
+//! Makes `#[derive(App)]` report a type that cannot be a row key with a single error, no matter how many
+//! derives the type lacks.
 //!
-//! If derived code had the bound [`RowKey`], the compiler would report each missing trait separately. Instead, it calls
-//! `(&&&RowDerives::of(&app.table)).row_key()`. The compiler chooses the first of the three impls below that fits, and
-//! only then checks the bound of its method. That bound is the one that it reports.
+//! If generated code had the bound [`RowKey`], the compiler would report each missing trait separately.
+//! Instead, that code calls `(&&&RowDerives::of(&app.table)).row_key()`. The compiler chooses the first of
+//! the three impls below that fits, and only then checks the method's bound, so that is the bound it reports.
 
 use crate::state::{RowKey, Table};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 pub struct RowDerives<R>(PhantomData<R>);
 
 impl<R> RowDerives<R> {
-    /// Returns the value on which the derived code calls the check.
+    /// Returns the value on which the generated code calls the check.
     pub fn of<K, V>(_: &Table<K, R, V>) -> RowDerives<R> {
         RowDerives(PhantomData)
     }
@@ -29,8 +29,8 @@ pub trait RowWithAll {
 }
 impl<R: RowKey> RowWithAll for &&RowDerives<R> {}
 
-/// Implemented if the type lacks at most `Hash`. This derive is forgotten most often, because the key of a cell does
-/// not need it.
+/// Implemented if the type lacks at most `Hash`, which is the derive most often forgotten, because cell keys
+/// do not need it.
 pub trait RowWithoutHash<R> {
     /// Reports the missing `Hash`.
     fn row_key(&self)

@@ -1,5 +1,5 @@
-//! Stand-ins for the methods of dictionaries whose key or value type lacks a derive, so the compiler reports only the
-//! missing derive.
+//! Stand-ins for the methods of dictionaries whose key or value type lacks a derive, so that the compiler reports only
+//! the missing derive.
 //!
 //! If the types have all derives, the methods of `Dict`, `Table` and `Rows` take precedence. No code in this file ever
 //! runs.

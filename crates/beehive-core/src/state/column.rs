@@ -13,21 +13,21 @@ use std::any::Any;
 pub trait Column: Send + Sync {
     /// A savepoint: a point in a transaction to which the dictionary can be rolled back.
     type Mark: Send + 'static;
-    /// The type of the copies from which views of the dictionary read.
+    /// The type of the copies read by the dictionary's views.
     type Mirror: Mirror;
     /// Returns the description of the field.
     fn info(&self) -> DictInfo;
-    /// Keeps the changes of the transaction, and frees the memory of cells that are now empty.
+    /// Keeps the transaction's changes, and frees the memory of cells that are now empty.
     fn commit(&mut self);
-    /// Undoes the changes of the transaction.
+    /// Undoes the transaction's changes.
     fn rollback(&mut self);
-    /// Appends the changes of the transaction as redo operations. Called before [`Column::commit`].
+    /// Appends the transaction's changes as redo operations. Called before [`Column::commit`].
     fn redo(&self, out: &mut Redo);
-    /// Appends the changes of the transaction for the dictionary's views. Called before [`Column::commit`].
+    /// Appends the transaction's changes for the dictionary's views. Called before [`Column::commit`].
     fn changes(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
     /// Appends the whole content for the dictionary's views.
     fn contents(&self, out: &mut Vec<<Self::Mirror as Mirror>::Change>);
-    /// Converts a committed redo operation into a change of the dictionary's views.
+    /// Converts a committed redo operation into a change to the dictionary's views.
     fn change_of(&self, seed: u64, op: &Op) -> Result<<Self::Mirror as Mirror>::Change, DecodeError>;
     /// Evicts the excess rows of each cell. Called before [`Column::redo`]. If the dictionary does not allow
     /// eviction, returns an error text that names the cell and the limit.
@@ -57,8 +57,9 @@ pub trait Column: Send + Sync {
     fn in_words(&self, out: &mut Vec<(String, String)>);
     /// Removes all cells and pending changes.
     fn clear(&mut self);
-    /// Passes the undo buffer on to `other`, unless `other` has one. The buffer is not part of the state. Bees
-    /// pass it to one another, so an idle bee does not need one of its own. Called only between transactions.
+    /// Passes the undo buffer on to `other`, unless `other` has one. The buffer is not part of the state.
+    /// Bees pass it to one another, so that idle bees do not need one of their own. Called only between
+    /// transactions.
     fn lend(&mut self, _other: &mut Self)
     where
         Self: Sized,
@@ -70,13 +71,13 @@ pub trait Column: Send + Sync {
         Self: Sized;
 }
 
-/// An operation on every dictionary of an app.
+/// An operation on each of an app's dictionaries.
 pub trait Visitor {
     /// Called for each dictionary, in the order of the fields.
     fn column<C: Column>(&mut self, index: u32, column: &mut C);
 }
 
-/// An operation on every dictionary of two bees of one app.
+/// An operation on each dictionary of two bees of the same app.
 pub trait PairVisitor {
     /// Called for each dictionary, in the order of the fields.
     fn columns<C: Column>(&mut self, index: u32, column: &mut C, other: &mut C);
@@ -114,7 +115,7 @@ const fn any_limited(dicts: &[DictInfo]) -> bool {
 /// A savepoint of one dictionary, with its type erased.
 pub(crate) type ColumnMark = Box<dyn Any + Send>;
 
-/// Operations on all dictionaries of a bee at once.
+/// Operations on all of a bee's dictionaries at once.
 pub(crate) trait Columns: State {
     #[inline(always)]
     fn commit(&mut self) {
@@ -224,8 +225,8 @@ pub(crate) trait Columns: State {
         empty.0
     }
 
-    /// Returns all cells in encoded form. With `volatile`, which a move of the bee sets, this includes the cells
-    /// of volatile dictionaries.
+    /// Returns all cells in encoded form. With `volatile`, which is set when the bee is moved, this includes
+    /// the cells of volatile dictionaries.
     fn export(&mut self, volatile: bool) -> Vec<CellImage> {
         struct Export {
             out: Vec<CellImage>,

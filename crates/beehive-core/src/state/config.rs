@@ -1,4 +1,4 @@
-//! Typed settings of an app, which handlers can only read, and which are the same on all hives.
+//! An app's typed settings, which handlers can only read and which are the same on all hives.
 
 use crate::state::names;
 use serde::de::DeserializeOwned;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The settings of an app, from the table `[apps.<name>]` of the configuration.
 ///
-/// `Config<T>` dereferences to `T` and is cheap to clone. Settings may change what a handler does, but never which
-/// cells it touches, because a reload would then have to move cells.
+/// `Config<T>` dereferences to `T` and is cheap to clone. Settings may change what a handler does, but never
+/// which cells it touches; otherwise a reload would have to move cells.
 #[derive(Debug)]
 pub struct Config<T>(Arc<T>);
 
@@ -41,7 +41,7 @@ pub struct ConfigSource {
 pub struct ConfigError {
     /// The table that contains the error, for example `apps.learning-switch`.
     pub table: String,
-    /// What is wrong with it, and which names are valid.
+    /// What is wrong with the table, and which names are valid.
     pub why: String,
 }
 

@@ -17,13 +17,13 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A dictionary of an app, in which every key is a cell of its own.
+/// An app's dictionary, in which every key is a cell of its own.
 ///
-/// A handler accesses cells by key, and may access only those that its derived map names. `whole()` makes one
-/// bee own all cells. A transaction that fails undoes all its changes.
+/// A handler accesses cells by key, and may access only those named by its derived map. `whole()` makes one bee own all
+/// cells. A failed transaction undoes all its changes.
 ///
-/// A dictionary cannot be passed to a function, because the function might touch any cell. Use a method of the
-/// `#[handlers]` block instead, or pass only the content of one cell to the function.
+/// A dictionary cannot be passed to a function, because the function might touch any cell. Use a method in the
+/// `#[handlers]` block instead, or pass the function the content of only one cell.
 ///
 /// ```compile_fail,E0277
 /// # extern crate beehive_core as beehive;
@@ -75,7 +75,7 @@ struct Undo<K, V> {
 }
 
 impl<K, V> Dict<K, V> {
-    /// Returns an empty dictionary. Called by derived code.
+    /// Returns an empty dictionary. Called by generated code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
         Dict { meta, cells: Slots::None, undo: LentLog::default() }
@@ -125,7 +125,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     fn put_at(&mut self, id: CellId, key: K, value: V) -> Option<V> {
         match self.cells.find_mut(id, &key) {
             Some(slot) => {
-                // Log the old value before anything changes, because `clone` may panic.
+                // Logs the old value before anything changes, because `clone` may panic.
                 log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
                 Some(std::mem::replace(&mut slot.content, value))
             }
@@ -173,7 +173,7 @@ impl<K: Key, V: Value> Dict<K, V> {
         change(self.entry(key).or_default())
     }
 
-    /// Returns all cells of the dictionary. One bee owns them all.
+    /// Returns all cells of the dictionary. They are then all owned by one bee.
     ///
     /// A handler that calls this makes the dictionary *centralized*: every handler of the app that touches the
     /// dictionary runs on that bee.
@@ -255,8 +255,8 @@ impl<'a, K: Key, V: Value> Entry<'a, K, V> {
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let Entry { dict, id, key } = self;
-        // Look the cell up twice, because the borrow checker does not allow one branch to return the borrow of
-        // the first look-up.
+        // Looks the cell up twice, because the borrow checker does not allow one branch to return the borrow from the
+        // first lookup.
         if dict.cells.find(id, &key).is_some() {
             let slot = dict.cells.find_mut(id, &key).expect("found a moment ago");
             log(&mut dict.undo, id, &slot.key, || Some(slot.content.clone()));
@@ -351,7 +351,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
         }
     }
 
-    /// Keeps the entries for which `keep` returns true. Calls it in key order.
+    /// Keeps the entries for which `keep` returns true. Calls `keep` in key order.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         let gone: Vec<_> = self
             .dict
@@ -371,7 +371,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
 impl<K: Key, V: Value> Dict<K, V> {
     fn put_back(&mut self, entry: Undo<K, V>) {
         let Undo { id, key, old } = entry;
-        // Drop the value at the end of the function, because its drop may panic.
+        // Drops the value at the end of the function, because its drop may panic.
         let _undone = self.cells.remove(id, &key);
         if let Some(old) = old {
             self.cells.insert(id, key, old);
@@ -433,7 +433,7 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
 
     fn redo(&self, out: &mut Redo) {
         let undo = self.undo.entries();
-        // Almost every transaction changes one cell once, and so needs no set.
+        // Almost every transaction changes one cell once and so needs no set.
         let mut known = BTreeSet::new();
         for entry in undo {
             if undo.len() > 1 && !known.insert((entry.id, &entry.key)) {

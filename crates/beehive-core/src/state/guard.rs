@@ -1,5 +1,5 @@
-//! The strict guard checks that the transaction on this thread touches only mapped cells. It reuses the hash with
-//! which the dictionary finds the cell.
+//! The strict guard: checks that the transaction on this thread touches only mapped cells. It reuses the hash by which
+//! the dictionary finds the cell.
 //!
 //! The guard is a thread-local of plain words, so a dictionary needs no pointer to it, and a check costs a few
 //! comparisons. A transaction never leaves its thread, because handlers are synchronous.
@@ -60,9 +60,9 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// The open guard of a run of transactions over the same cells. Its drop closes the guard, also during a panic.
-/// If another guard was open on this thread because a handler called a hive directly (which is discouraged), the
-/// drop restores that guard.
+/// The open guard of a run of transactions over the same cells. Dropping it closes the guard, even during a panic. If
+/// another guard was open on this thread because a handler called a hive directly (which is discouraged), dropping this
+/// one restores it.
 pub(crate) struct Held(Option<Box<Outer>>);
 
 /// The saved state of an open guard while a nested guard replaces it.
@@ -108,7 +108,7 @@ impl Outer {
 }
 
 impl Held {
-    /// Opens the guard so that transactions on this thread may touch exactly `cells`.
+    /// Opens the guard so that transactions on this thread may touch only `cells`.
     #[inline]
     pub(crate) fn strict(seed: u64, whole: u64, cells: &[CellId]) -> Held {
         GUARD.with(|guard| {
@@ -252,6 +252,6 @@ fn violate(guard: &Guard, cell: String) -> ! {
     let violation = Violation { cell };
     guard.violated.set(true);
     VIOLATION.with_borrow_mut(|v| *v = Some(violation.clone()));
-    // Unwind without calling the panic hook, because the end of the transaction reports the violation.
+    // Unwinds without calling the panic hook, because the violation is reported when the transaction ends.
     std::panic::resume_unwind(Box::new(violation))
 }

@@ -1,4 +1,4 @@
-//! The state of an app: typed dictionaries, which guard accesses and can undo and log their changes.
+//! An app's state: typed dictionaries, which guard accesses and can undo and log their changes.
 
 pub(crate) mod column;
 pub(crate) mod config;

@@ -1,7 +1,7 @@
 //! Suggestions for misspelled names: "did you mean ..?".
 
-/// Returns the known name that the user of `name` probably meant: one that differs in a few letters, or one that
-/// begins with `name`, such as `age_s` for `age`.
+/// Returns the known name most likely meant by `name`: one that differs in a few letters, or one that begins
+/// with `name`, such as `age_s` for `age`.
 pub fn nearest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let longer = |known: &str| name.len() > 1 && known.starts_with(name);
     let distance = |known: &str| if longer(known) { 1 } else { strsim::levenshtein(known, name) };
@@ -18,8 +18,8 @@ pub(crate) fn refusal(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Parses serde's message about an unknown field, such as "unknown field `a`, expected one of `b`, `c`". Returns
-/// the rejected name and the expected ones. Serde has no other way to list the field names of a type.
+/// Parses serde's message about an unknown field, such as "unknown field `a`, expected one of `b`, `c`".
+/// Returns the rejected name and the expected ones. Serde has no other way to list a type's field names.
 pub(crate) fn unknown(words: &str) -> Option<(&str, Vec<&str>)> {
     let (name, rest) = words.strip_prefix("unknown field `")?.split_once('`')?;
     let known: Vec<&str> = rest.strip_prefix(", expected ")?.split('`').skip(1).step_by(2).collect();

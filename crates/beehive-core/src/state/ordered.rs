@@ -1,7 +1,7 @@
-//! An ordered map whose point access stays fast as it grows. It stores the rows of a table.
+//! An ordered map whose point access stays fast as it grows; stores a table's rows.
 //!
-//! A small map is a sorted vector. A large one is a hash table with an ordered set of its keys, which is used for
-//! iteration. No observable behavior depends on the hash.
+//! A small map is a sorted vector. A large one is a hash table with an ordered set of its keys for iteration. No
+//! observable behavior depends on the hash.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry as Place, HashTable};
@@ -14,7 +14,7 @@ use std::ops::{Bound, RangeBounds};
 /// Maximum number of entries of a sorted vector.
 const FEW: usize = 16;
 
-/// Number of entries at which a hash table becomes a vector again. It is smaller than [`FEW`], so a map whose size
+/// Number of entries at which a hash table becomes a vector again. It is smaller than [`FEW`], so that a map whose size
 /// oscillates around one value is not rebuilt each time.
 const FEW_AGAIN: usize = FEW / 4;
 
@@ -208,7 +208,7 @@ fn find<K: Borrow<Q>, Q: Ord + ?Sized, V>(few: &[(K, V)], key: &Q) -> Result<usi
     few.binary_search_by(|(k, _)| k.borrow().cmp(key))
 }
 
-/// Checks whether the bounds of a range make it empty, including the cases in which the standard library panics.
+/// Checks whether a range is empty, including the cases in which the standard library panics.
 pub(crate) fn is_void<Q: Ord + ?Sized>(range: &impl RangeBounds<Q>) -> bool {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,

@@ -10,8 +10,8 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::ops::RangeBounds;
 
-/// The key of a row inside a cell. It must be `Ord`, because rows are iterated in order, and `Hash`, because a row of
-/// a large cell is found by its hash.
+/// The key of a row inside a cell. It must be `Ord`, because rows are iterated in order, and `Hash`, because rows in a
+/// large cell are found by hash.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
@@ -25,7 +25,7 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 /// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
 ///
 /// Once the cell is mapped, a handler may use all its rows. However large the cell is, a change needs an undo entry
-/// for the changed row only.
+/// only for the changed row.
 #[derive(Debug)]
 pub struct Rows<R, V> {
     rows: Ordered<R, V>,
@@ -70,7 +70,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     pub fn insert(&mut self, row: R, value: V) -> Option<V> {
         match self.rows.get_mut(&row) {
             Some(slot) => {
-                // Log the old value before anything changes, because `clone` may panic.
+                // Logs the old value before anything changes, because `clone` may panic.
                 log(&mut self.undo, &row, || Some(slot.clone()));
                 Some(std::mem::replace(slot, value))
             }
@@ -137,7 +137,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
         self.rows.len()
     }
 
-    /// Checks whether there are no rows. A cell that has no rows at the end of a transaction ceases to exist.
+    /// Checks whether there are no rows. A cell without rows at the end of a transaction ceases to exist.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -213,13 +213,13 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     }
 
     /// Iterates over the rows that the transaction may have changed. Yields the key, the current value and the value
-    /// from before the transaction.
+    /// before the transaction.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (&R, Option<&V>, Option<&V>)> {
         let undo = self.undo.entries();
         // A row occurs more than once in the undo log if it changed again after a savepoint.
         #[expect(clippy::disallowed_types, reason = "seeded, because rows come from outside; never iterated")]
         let mut known = hashbrown::HashSet::<_>::new();
-        // Most transactions change one row once, and so need no set.
+        // Most transactions change one row once and so need no set.
         let first = undo.iter().filter(move |(row, _)| undo.len() == 1 || known.insert(row));
         first.map(|(row, old)| (row, self.rows.get(row), old.as_ref()))
     }
@@ -267,7 +267,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let RowEntry { rows, row } = self;
         match rows.rows.get_mut(&row) {
-            // The row is looked up again below, because the borrow checker does not allow returning this borrow.
+            // Looks the row up again below, because the borrow checker does not allow returning this borrow.
             Some(slot) => log(&mut rows.undo, &row, || Some(slot.clone())),
             None => {
                 log(&mut rows.undo, &row, || None);

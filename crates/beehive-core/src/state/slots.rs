@@ -103,7 +103,7 @@ impl<K: Ord, C> Slots<K, C> {
         self.len() == 0
     }
 
-    /// Returns all cells in key order. The order of a hash table would depend on the history of the cells.
+    /// Returns all cells in key order. A hash table's order would depend on the cells' history.
     pub(crate) fn sorted(&self) -> Vec<&Slot<K, C>> {
         match self {
             Slots::None => Vec::new(),

@@ -16,8 +16,8 @@ use crate::view::{Mirror, SharedTable, TableChange, TableMirror};
 use std::any::Any;
 use std::sync::Arc;
 
-/// A dictionary of an app whose cells hold ordered rows. `at(key)` selects a cell, and a handler may then use all
-/// rows of that cell.
+/// An app's dictionary whose cells hold ordered rows. `at(key)` selects a cell, and the handler may then use all of
+/// that cell's rows.
 pub struct Table<K: 'static, R, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, Rows<R, V>>,
@@ -27,7 +27,7 @@ pub struct Table<K: 'static, R, V> {
 }
 
 impl<K, R, V> Table<K, R, V> {
-    /// Returns an empty table. Called by derived code.
+    /// Returns an empty table. Called by generated code.
     #[doc(hidden)]
     pub fn open(meta: &'static DictMeta<K>) -> Self {
         Table { meta, cells: Slots::None, touched: Vec::new() }
@@ -35,8 +35,8 @@ impl<K, R, V> Table<K, R, V> {
 }
 
 impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
-    /// Returns the rows of cell `key`. A read does not leave an empty cell behind, because the end of the
-    /// transaction removes cells without rows.
+    /// Returns the rows of cell `key`. A read does not leave an empty cell behind, because cells without rows are
+    /// removed when the transaction ends.
     #[inline]
     pub fn at(&mut self, key: K) -> &mut Rows<R, V> {
         let id = guard::check(self.meta, &key);
@@ -69,7 +69,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         &mut cells.insert(id, key, Rows::default()).content
     }
 
-    /// Returns all cells of the table. One bee owns them all; see [`Dict::whole`](crate::Dict::whole).
+    /// Returns all cells of the table. They are then all owned by one bee; see [`Dict::whole`](crate::Dict::whole).
     pub fn whole(&mut self) -> WholeTable<'_, K, R, V> {
         guard::check_whole(self.meta);
         WholeTable { table: self }
@@ -121,8 +121,8 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         }
     }
 
-    /// Calls `f` for each cell that the transaction may have changed. Then removes the cells that are empty, and
-    /// clears the list of accessed cells.
+    /// Calls `f` for each cell that the transaction may have changed. Then removes empty cells and clears the list of
+    /// accessed cells.
     #[inline(always)]
     fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
         if let Slots::One(slot) = &mut self.cells {
@@ -135,7 +135,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         }
 
         let Table { cells, touched, .. } = self;
-        // Keep the cell in the list until it is processed, because dropping its content may panic.
+        // Keeps the cell in the list until it has been processed, because dropping its content may panic.
         while let Some((id, key)) = touched.last() {
             if let Some(slot) = cells.find_mut(*id, key) {
                 f(slot);
@@ -181,8 +181,8 @@ fn change<K: Clone, R: Clone, V: Clone, C>(
 }
 
 impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
-    /// Savepoints of the cells accessed so far, sorted by cell. A cell that is first accessed after the savepoint has
-    /// no changes from before it.
+    /// Savepoints of the cells accessed so far, sorted by cell. A cell first accessed after the savepoint has no
+    /// earlier changes.
     type Mark = Vec<(CellId, K, Mark)>;
     type Mirror = TableMirror<K, R, V>;
 
@@ -229,7 +229,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     fn mark(&mut self) -> Self::Mark {
         let mut marks = Vec::new();
         self.for_reached(|slot| marks.push((slot.id, slot.key.clone(), slot.content.mark())));
-        // If a cell has two savepoints, keep the first.
+        // If a cell has two savepoints, keeps the first.
         marks.sort_by(|(a, k, _), (b, l, _)| (a, k).cmp(&(b, l)));
         marks.dedup_by(|(a, k, _), (b, l, _)| a == b && k == l);
         marks

@@ -1,4 +1,4 @@
-//! The undo log of a transaction, which rolls back all changes or those since a savepoint.
+//! A transaction's undo log, which rolls back all changes or those since a savepoint.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::HashTable;
@@ -6,8 +6,7 @@ use hashbrown::hash_table::HashTable;
 /// Number of entries up to which the log is searched linearly. A longer log is searched by hash.
 const SEARCHED: usize = 8;
 
-/// Maximum capacity, in entries, of a log that is passed on to another bee. A larger log is dropped to free its
-/// memory.
+/// Maximum capacity, in entries, of a log passed on to another bee. A larger log is dropped to free its memory.
 const KEPT: usize = 1024;
 
 /// Previous values, in the order of the changes. Rollback starts at the end, so an item may occur twice.
@@ -31,7 +30,7 @@ struct Index {
     upto: u32,
 }
 
-/// A savepoint: a position in a log to which the log can be rolled back.
+/// A savepoint: a position to which a log can be rolled back.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     len: u32,
@@ -116,7 +115,7 @@ impl<T> UndoLog<T> {
         }
 
         match std::mem::needs_drop::<T>() {
-            // Drop entries one by one: if two drops panicked during one `Vec::clear`, the process would abort.
+            // Drops entries one by one: if two drops panicked during one `Vec::clear`, the process would abort.
             true => while self.entries.pop().is_some() {},
             false => self.entries.clear(),
         }
@@ -151,7 +150,7 @@ impl<T> UndoLog<T> {
     }
 }
 
-/// An undo log that a bee borrows for a run of transactions. Between runs, it takes up only one word.
+/// An undo log borrowed by a bee for a run of transactions. Between runs, it takes up only one word.
 #[derive(Debug)]
 pub(crate) struct LentLog<T>(Option<Box<UndoLog<T>>>);
 

@@ -17,18 +17,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Records the execution history of a hive and executes it again, in the same order, with all cells in one
-/// bee.
+/// Records a hive's execution history and executes it again, in the same order, with all cells in one bee.
 ///
-/// A [`Kit`](crate::testing::Kit) runs a scenario several times with different distributions of cells, and compares
-/// the runs. A history makes this comparison for a hive that runs as in production, on all cores and with senders
-/// that race: a single bee with all cells that executes the same transactions in commit order must produce the same
-/// results. [`History::compare`] checks that
+/// A [`Kit`](crate::testing::Kit) runs a scenario several times with different distributions of cells, and compares the
+/// runs. A history makes this comparison for a hive that runs as in production, on all cores and with racing senders: a
+/// single bee that has all cells and executes the same transactions in commit order must produce the same results.
+/// [`History::compare`] checks that
 ///
-/// - each transaction, when it runs again on one instance of its app that has all cells, returns the same answer or
-///   error, sends the same messages in the same order, and leaves the same content in the rows that it changed;
-/// - every message that was handed over to a handler is handled exactly once, and not before it was handed over;
-/// - messages of one sender to one cell are handled in the order in which they were sent;
+/// - each transaction, when rerun on one instance of its app that has all cells, returns the same answer or error,
+///   sends the same messages in the same order, and leaves the same content in the rows that it changed;
+/// - every message handed over to a handler is handled exactly once, and not before it was handed over;
+/// - one sender's messages to one cell are handled in the order in which they were sent;
 /// - the final state of all cells is that of the single bee.
 ///
 /// This finds bugs in the platform, and handlers that depend on something other than their message and their cells.
@@ -85,7 +84,7 @@ pub struct HistorySummary {
     pub failed: usize,
     /// Number of bees that ran at least one transaction.
     pub bees: usize,
-    /// Number of messages that the committed transactions sent.
+    /// Number of messages sent by committed transactions.
     pub sent: usize,
     /// Number of cells of all apps in the final state.
     pub cells: usize,
@@ -104,12 +103,12 @@ pub enum Deviation {
         /// The outcome with a single bee.
         alone: String,
     },
-    /// A message was handled after a later message of the same sender to the same cell.
+    /// A message was handled after a later message from the same sender to the same cell.
     Overtaken {
         /// The app, the handler, and the message as text.
         what: String,
     },
-    /// A message was handled more often than it was handed over, or before it was handed over.
+    /// A message was handled more often than it was handed over, or before being handed over.
     NotDue {
         /// The app, the handler, and the message as text.
         what: String,
@@ -159,11 +158,11 @@ impl std::fmt::Display for Deviation {
 }
 impl std::error::Error for Deviation {}
 
-/// A simulated fault of a hive. [`History::tamper`] inserts it into the record to test the history itself.
+/// A simulated fault in a hive. [`History::tamper`] inserts it into the record to test the history itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Two consecutive messages of a sender to a cell are swapped.
+    /// Two consecutive messages from a sender to a cell are swapped.
     Overtaken,
     /// A message was handled twice.
     Twice,
@@ -179,15 +178,15 @@ impl History {
         History::default()
     }
 
-    /// Configures `builder` so that its hive records in this history what it executes. If the hive is restored from
-    /// its log later, call this again for each new incarnation.
+    /// Configures `builder` so that its hive records in this history what it executes. If the hive is later restored
+    /// from its log, call this again for each new incarnation.
     pub fn record(&self, builder: Builder) -> Builder {
         builder.probe(Arc::new(Recorder::new(&self.0)))
     }
 
-    /// Ends the current incarnation. Call this after a crash of the hive that was recorded last, or just before one,
-    /// with the content of its colony's log. Transactions whose entries are missing from the log count as never
-    /// executed, and volatile dictionaries are empty in the next incarnation.
+    /// Ends the current incarnation. Call this after (or just before) a crash of the most recently recorded hive, with
+    /// the content of its colony's log. Transactions whose entries are missing from the log count as never executed,
+    /// and volatile dictionaries are empty in the next incarnation.
     ///
     /// # Panics
     /// Panics if an entry of `log` cannot be decoded.
@@ -212,8 +211,8 @@ impl History {
     }
 
     /// Waits until the hive is idle, executes the recorded transactions again with a single bee, and compares the
-    /// results. The hive must still be running, because its cells are compared too. If messages arrive in the
-    /// meantime, this waits until they are handled. The future is cancel-safe.
+    /// results. The hive must still be running, because its cells are compared too. If messages arrive meanwhile, waits
+    /// until they are handled. Cancel-safe.
     ///
     /// # Errors
     /// Returns the first deviation.
@@ -225,8 +224,8 @@ impl History {
             let before = self.0.len();
 
             let images: Option<Vec<_>> = apps.iter().map(|app| app.images()).collect();
-            // A bee may not have put its body back yet, or a timer may have fired. In that case, the events and the
-            // cells may be from different moments, so read both again.
+            // A bee may not have put its body back yet, or a timer may have fired. If so, the events and the cells may
+            // be from different moments, so read both again.
             if let Some(images) = images
                 && self.0.len() == before
                 && inner.in_flight.count() == 0
@@ -249,7 +248,7 @@ impl History {
     /// Panics if there is a deviation. The message contains its text and the caller's line.
     #[track_caller]
     pub fn check(&self, hive: &Hive) -> impl Future<Output = HistorySummary> {
-        // The panic happens in a poll of the future, which has a different caller, so take the location here.
+        // The panic would occur when the future is polled, by a different caller, so take the location here.
         let caller = Location::caller();
         async move {
             match self.compare(hive).await {
@@ -288,7 +287,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
             let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
 
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
-                // Choose failed transactions: they change nothing, so only their order can reveal the fault.
+                // Chooses failed transactions: they change nothing, so only their order can reveal the fault.
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
                 let key = (ran.sender?, ran.given.app, *ran.cells.first()?);
                 let before = last.insert(key, at)?;
@@ -329,18 +328,17 @@ struct Again<'a> {
     apps: &'a [Arc<dyn AnyApp>],
     /// The single bee of each app.
     alone: Vec<Replica>,
-    /// The incarnation of the event that was executed last.
+    /// The incarnation of the event executed last.
     life: u32,
-    /// Messages that were handed over but have not been handled yet, each with its position in the order of hand-over
-    /// and its sender.
+    /// Messages handed over but not yet handled, each with its position in the hand-over order and its sender.
     due: BTreeMap<Given, VecDeque<(u64, Option<Sender>)>>,
-    /// For each sender and each cell of an app, the position of the last message that was handled.
+    /// For each sender and each cell of an app, the position of the last message handled.
     last: BTreeMap<(Sender, u16, CellId), u64>,
     /// Number of messages that have been handed over so far.
     places: u64,
-    /// The visits of sweeps that have been executed.
+    /// The executed visits of sweeps.
     turns: BTreeSet<Given>,
-    /// Messages that were postponed and therefore lost their place in the order of their sender.
+    /// Messages that were postponed and therefore lost their place in their sender's order.
     postponed: BTreeSet<Given>,
     /// The bees that ran a transaction on the hive.
     bees: BTreeSet<(u16, BeeId)>,
@@ -412,7 +410,7 @@ impl<'a> Again<'a> {
         format!("{}, given {}", self.handler(&ran.given), ran.words())
     }
 
-    /// Checks that the message was handed over, and that none of its cells has already handled a later message of the
+    /// Checks that the message was handed over, and that none of its cells has already handled a later message from the
     /// same sender.
     fn is_due(&mut self, ran: &Ran) -> Result<(), Deviation> {
         if ran.of_a_sweep {
@@ -455,7 +453,7 @@ impl<'a> Again<'a> {
             }
             Left::Failed(error) => {
                 self.seen.failed += 1;
-                // Whether a limit was exceeded depends on what else the hive held at that moment, which a single bee
+                // Whether a limit is exceeded depends on what else the hive held at that moment, which a single bee
                 // cannot reproduce.
                 if error.kind() == ErrorKind::Limit {
                     return Ok(());
@@ -557,7 +555,7 @@ pub fn shake(hive: &Hive, seed: u64, merges: u64) -> Shaking {
 }
 
 impl Shaking {
-    /// Stops disturbing the hive, and waits until the current round is complete.
+    /// Stops disturbing the hive and waits until the current round is complete.
     ///
     /// # Panics
     /// Panics if the state of a bee could not be decoded, or the hive is gone.
@@ -572,8 +570,8 @@ impl Shaking {
 /// Pause between two rounds of [`shake`].
 const BETWEEN_SHAKES: Duration = Duration::from_millis(2);
 
-/// Merges the bees of two cells of one app, as a message that needs both cells would. `chance` selects the cells. The
-/// merge must not be observable. It completes even if this future is dropped.
+/// Merges the bees of two of an app's cells, as a message that needs both would. `chance` selects the cells. The merge
+/// must not be observable. It completes even if this future is dropped.
 pub async fn merge_two(hive: &Hive, chance: u64) {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();
@@ -586,8 +584,8 @@ pub async fn merge_two(hive: &Hive, chance: u64) {
     completed(hive, uniting).await;
 }
 
-/// Moves the bee of a cell of one app to another log of that app. `chance` selects the cell and the log. Returns whether
-/// the bee has moved. The move must not be observable. It completes even if this future is dropped.
+/// Moves the bee that owns one of an app's cells to another of the app's logs. `chance` selects the cell and the log.
+/// Returns whether the bee has moved. The move must not be observable. It completes even if this future is dropped.
 pub async fn move_one(hive: &Hive, chance: u64) -> bool {
     let (inner, mut chance) = (hive.inner(), Chance::new(chance));
     let apps = inner.apps.read().clone();

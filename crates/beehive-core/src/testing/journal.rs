@@ -26,7 +26,7 @@ struct State {
 impl State {
     /// Decides whether the next entry is refused. Exactly one entry of each block of `one_in` entries is refused, and
     /// its position is random. A test that appends this many entries is therefore certain to see a refusal, however
-    /// fast it runs.
+    /// fast it is.
     fn refuses(&mut self, one_in: u64) -> bool {
         if one_in == 0 {
             return false;
@@ -99,8 +99,8 @@ impl TestJournal {
     fn commit_some(&self) {
         let (events, last, refused) = {
             let mut state = self.state.lock();
-            // Check under the lock. `stop` and `stall` set the flags under the same lock, so after they have
-            // returned, this thread commits nothing more.
+            // Checks under the lock: `stop` and `stall` set the flags under the same lock, so once they have returned,
+            // this thread commits nothing more.
             if self.is_stopped() || self.stalled.load(Ordering::Acquire) {
                 return;
             }
@@ -117,8 +117,7 @@ impl TestJournal {
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
                 if entry.after != state.last {
-                    // This entry was executed on top of a refused one, so `aborted` has already reported that it does
-                    // not take effect.
+                    // This entry was executed on top of a refused one, so `aborted` has already reported it as dead.
                     continue;
                 }
 
@@ -151,8 +150,8 @@ impl TestJournal {
         self.state.lock().mark = mark
     }
 
-    /// Makes one refusal in `one_in` depose the journal, as if another hive led its log: for some milliseconds it refuses
-    /// everything, and then leads again.
+    /// Makes one refusal in `one_in` depose the journal, as if another hive were leading its log: for some milliseconds
+    /// the journal refuses everything, and then it leads again.
     pub fn depose(&self, one_in: u64) {
         self.depose_one_in.store(one_in, Ordering::Relaxed)
     }
@@ -168,13 +167,13 @@ impl TestJournal {
         self.stopped.store(true, Ordering::Release)
     }
 
-    /// Suspends or resumes commits. This simulates a disk that is full for a while, or a lost quorum.
+    /// Suspends or resumes commits. This simulates a temporarily full disk, or a lost quorum.
     pub fn stall(&self, stalled: bool) {
         let _no_commit_under_way = self.state.lock();
         self.stalled.store(stalled, Ordering::Release)
     }
 
-    /// Returns the number of entries that wait to be committed.
+    /// Returns the number of entries waiting to be committed.
     pub fn waiting(&self) -> usize {
         self.state.lock().arrived.len()
     }

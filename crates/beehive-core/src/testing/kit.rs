@@ -26,7 +26,7 @@ use std::time::Duration;
 /// Maximum number of random merges and delays per app in one step.
 const INTERVENTIONS_MAX: usize = 8;
 
-/// Maximum length of the message that the description of a step contains, in bytes.
+/// Maximum length, in bytes, of the message in the description of a step.
 const STEP_WORDS_BYTES_MAX: usize = 200;
 
 /// A record of one step of a test, as text.
@@ -36,8 +36,8 @@ pub(crate) struct Step {
     pub(crate) what: String,
     /// The answers to this action.
     pub(crate) answers: Vec<String>,
-    /// The messages that apps sent: name, encoding and text. They are sorted, because there is no order between
-    /// different cells.
+    /// The messages sent by apps: name, encoding and text. They are sorted, because there is no order between different
+    /// cells.
     pub(crate) sent: Vec<(&'static str, Vec<u8>, String)>,
 }
 
@@ -47,11 +47,11 @@ pub(crate) struct Step {
 /// The hive is the same as in production, with its guards, transactions, merges, timers and sweeps. Only the platform
 /// below it differs: it is a [`VirtualPlatform`].
 ///
-/// Views (`.shared()`) are frozen during a step: a handler sees the state that was committed before the step began
-/// or, while time advances, before the moment at which the handler runs. Its view therefore does not depend on how
-/// cells are distributed over bees.
+/// Views (`.shared()`) are frozen during a step: a handler sees the state committed before the step began or, while
+/// time advances, before the moment at which the handler runs. Its view therefore does not depend on how cells are
+/// distributed over bees.
 ///
-/// If a handler panics or touches a cell that its map does not name, the current step fails the test, unless
+/// If a handler panics or touches a cell not named by its map, the current step fails the test, unless
 /// [`Setup::failures_allowed`] is set. A handler that returns an error does not fail the test, because an error is an
 /// answer. The panic message contains the line of the step in the test, the step, and the message with its content as
 /// JSON:
@@ -70,7 +70,7 @@ pub struct Kit {
     failures_allowed: bool,
     /// Source of random merges; `None` if bees do not merge at random.
     merging: Option<Chance>,
-    /// Messages that apps sent and that the test has not fetched yet.
+    /// Messages sent by apps that the test has not fetched yet.
     sent: Vec<Sent>,
     /// The steps so far, if this run will be compared with another.
     steps: Option<Vec<Step>>,
@@ -117,7 +117,7 @@ impl Kit {
         kit
     }
 
-    /// Emits a message from outside, and runs everything that it causes, except timers that are due later.
+    /// Emits a message from outside, and runs everything caused by it except timers that are due later.
     #[track_caller]
     pub fn emit<M: Message>(&mut self, message: M) -> &mut Self {
         self.emit_all([message])
@@ -160,8 +160,8 @@ impl Kit {
         self
     }
 
-    /// Adds a message that the next emit hands over together with its own. Use this to emit messages of several types
-    /// at the same time.
+    /// Adds a message to be handed over together with those of the next emit. Use this to emit messages of several
+    /// types at the same time.
     pub fn add<M: Message>(&mut self, message: M) -> &mut Self {
         self.io.emit(message);
         self.added += 1;
@@ -171,8 +171,7 @@ impl Kit {
     /// Sends a request from outside, and runs everything until it is answered. Advances time if necessary, by at most
     /// five seconds.
     ///
-    /// # Errors
-    /// Returns an error if the request has no answer.
+    /// # Errors Returns an error if the request is not answered.
     #[track_caller]
     pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.name_step(|| format!("request {} {}", M::NAME, words(&message)));
@@ -223,8 +222,8 @@ impl Kit {
         self.platform.now()
     }
 
-    /// Returns the messages of type `T` that apps have sent to any receiver since the last call, in the order in which
-    /// they were sent. A delayed message appears once it is due.
+    /// Returns the messages of type `T` that apps have sent to any receiver since the last call, in order. A delayed
+    /// message appears once it is due.
     pub fn sent<T: Message>(&mut self) -> Vec<Shared<T>> {
         self.sent.extract_if(.., |sent| sent.is::<T>()).filter_map(|sent| sent.as_message()).collect()
     }
@@ -272,7 +271,7 @@ impl Kit {
         self.app(A::NAME).status(false, &[]).bees
     }
 
-    /// Returns the test's own address. Messages that apps send to it are available through [`Kit::sent`].
+    /// Returns the test's own address. Messages sent to it by apps are available through [`Kit::sent`].
     pub fn address(&self) -> Address {
         self.io.address()
     }
@@ -283,8 +282,8 @@ impl Kit {
         self.hive.dead_letters()
     }
 
-    /// Returns the hive, for operations that this kit does not offer. Work that the test gives to the hive directly
-    /// runs with the next step.
+    /// Returns the hive, for operations not offered by this kit. Work given directly to the hive runs with the next
+    /// step.
     pub fn hive(&self) -> &Hive {
         &self.hive
     }
@@ -345,7 +344,7 @@ impl Kit {
         self.begin_merges()
     }
 
-    /// Starts random merges and delays of bees, which run while the messages of the step are in flight.
+    /// Starts random merges and delays of bees, which run while the step's messages are in flight.
     fn begin_merges(&mut self) {
         let Some(chance) = &mut self.merging else { return };
         let inner = self.hive.inner();
@@ -381,7 +380,7 @@ impl Kit {
             return;
         }
 
-        // report the first failure, because the others may be its consequences
+        // reports the first failure, because the others may be its consequences
         if let Some(letter) = failures.first {
             let DeadLetter { handler, app, message, words, error, .. } = letter;
             let more = failures.count - 1;

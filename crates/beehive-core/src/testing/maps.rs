@@ -1,5 +1,5 @@
-//! The test oracle for derived maps. It compares the cells that a map names with those that the handler touches
-//! when every access is allowed.
+//! The test oracle for derived maps. It compares the cells named by a map with those touched by the handler when every
+//! access is allowed.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, HiveId, Outcome};
@@ -48,9 +48,9 @@ fn context() -> Ctx {
     Ctx::new(Outputs::new(Types::new(Arc::new(IoBees::default()))))
 }
 
-/// Runs the handler on `app` with every access allowed, rolls its changes back, and returns the cells that it
-/// touched, in the notation of [`describe`]. If the handler fails or panics, the result contains the cells that it
-/// touched before.
+/// Runs the handler on `app` with every access allowed, rolls its changes back, and returns the cells that it touched,
+/// in the notation of [`describe`]. If the handler fails or panics, the result contains the cells touched up to that
+/// point.
 pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let held = Held::record(SEED, whole);
@@ -69,11 +69,11 @@ pub enum Delivered {
     Failed(Error),
     /// The handler panicked.
     Panicked(String),
-    /// The handler touched a cell that its map does not name.
+    /// The handler touched a cell not named by its map.
     Unmapped(Violation),
 }
 
-/// Runs the handler as a transaction that may touch exactly the cells that its map names.
+/// Runs the handler as a transaction that may touch only the cells named by its map.
 pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Delivered {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mapped = describe::<A, M>(message);

@@ -49,10 +49,10 @@
 //!
 //! # What a single run does not show
 //!
-//! A hive handles the messages of one sender to one cell in order, but guarantees no order between messages of
-//! different senders. A test that sends one message after another always sees the same order, so an app that relies
-//! on that order passes. [`Setup::check`] runs a scenario with one bee for all cells, with one bee per cell, and with
-//! bees that merge at random while they work. It compares the answers, the messages sent, and the final state.
+//! A hive handles one sender's messages to one cell in order, but guarantees no order between messages from different
+//! senders. A test that sends one message after another always sees the same order, so an app that relies on that order
+//! passes the test. [`Setup::check`] runs a scenario with one bee for all cells, with one bee per cell, and with bees
+//! that merge at random while they work. It compares the answers, the messages sent, and the final state.
 //!
 //! In this example, the app keeps the temperature of a room that was *reported last*, but the reports of two sensors
 //! race:
@@ -99,8 +99,8 @@
 //! assert_eq!(found.spread_out, ["room[7] = [1,20]"]);
 //! ```
 //!
-//! The message contains the number of the reading, so the handler can keep the reading with the highest number
-//! rather than the one that arrives last:
+//! If the message contains the number of the reading, the handler can keep the reading with the highest number rather
+//! than the one that arrives last:
 //!
 //! ```
 //! # extern crate beehive_core as beehive;
@@ -140,7 +140,7 @@
 //! A [`History`] records the execution of a hive that runs as in production, and checks whether a single bee would
 //! have produced the same results.
 //!
-//! The module [`maps`] compares the cells that a map names with those that its handler touches. [`TestJournal`] is a
+//! The module [`maps`] compares the cells named by a map with those touched by its handler. [`TestJournal`] is a
 //! journal that commits late, refuses entries and stops.
 
 mod history;

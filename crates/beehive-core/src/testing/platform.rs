@@ -1,4 +1,4 @@
-//! A single-threaded platform whose time stands still until a test advances it, so every run of a test is the
+//! A single-threaded platform whose time stands still until a test advances it, so that every run of a test is the
 //! same.
 
 use crate::limits;
@@ -42,12 +42,12 @@ impl Chance {
 /// Why the platform cannot complete a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stuck {
-    /// Jobs keep making other jobs ready.
+    /// Jobs keep making more jobs ready.
     Busy {
         /// Number of jobs that ran while time stood still.
         steps: usize,
     },
-    /// The future is pending, and nothing is left that could wake it.
+    /// The future is pending, and nothing is left to wake it.
     Deadlock,
 }
 
@@ -250,8 +250,7 @@ impl VirtualPlatform {
     /// Runs `future` to completion, together with everything that is ready. When nothing is ready, time
     /// advances to the next wake-up.
     ///
-    /// # Panics
-    /// Panics if the future waits for something that can never happen, or after
+    /// # Panics Panics if the future is waiting for something that can never happen, or after
     /// [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps without time advancing.
     #[track_caller]
     pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
@@ -263,7 +262,7 @@ impl VirtualPlatform {
 
     /// Same as [`VirtualPlatform::drive`], with an error instead of a panic.
     pub(crate) fn try_drive<T>(&self, future: impl Future<Output = T>) -> Result<T, Stuck> {
-        // The test may run inside a tokio runtime, whose cooperative budget would not be refilled in this loop.
+        // The test may be running inside a tokio runtime, whose cooperative budget would not be refilled in this loop.
         let mut future = pin!(tokio::task::coop::unconstrained(future));
         let mut steps = 0;
 

@@ -5,13 +5,13 @@ use crate::testing::kit::{Kit, Step};
 use crate::testing::setup::Setup;
 use crate::testing::spread::Spread;
 
-/// Maximum number of lines of each side that a [`Difference`] shows.
+/// Maximum number of lines that a [`Difference`] shows for each side.
 const SHOWN: usize = 8;
 
 /// A proof that the outcome of a scenario depends on how cells are distributed over bees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The distribution of the run that differs from the run with one bee for all cells.
+    /// The distribution in the run that differs from the run with one bee for all cells.
     pub spread: Spread,
     /// Position of the first difference: the step of the scenario, or the app whose final state differs.
     pub at: String,
@@ -51,7 +51,7 @@ impl std::error::Error for Difference {}
 
 type State = Vec<(&'static str, Vec<CellWords>)>;
 
-/// A guard that prints in which run the scenario failed, if it panics.
+/// A guard that prints which run failed if the scenario panics.
 struct InRun(Spread);
 
 impl Drop for InRun {
@@ -126,7 +126,7 @@ fn of_state(one: &State, other: &State) -> Option<Found> {
     })
 }
 
-/// Returns the lines that only `one` contains and those that only `other` contains. The lists are multisets.
+/// Returns the lines found only in `one` and those found only in `other`. The lists are multisets.
 fn apart(one: &[String], other: &[String]) -> (Vec<String>, Vec<String>) {
     let without = |from: &[String], what: &[String]| {
         let mut left = what.to_vec();

@@ -35,7 +35,7 @@ impl Setup {
         }
     }
 
-    /// Adds an app. Apps that can answer a message are asked in the order in which they were added.
+    /// Adds an app. Apps that can answer a message are asked in the order in which they are added.
     pub fn app<A: Handlers>(mut self) -> Self {
         self.apps.push(|builder| builder.app::<A>());
         self
@@ -119,9 +119,9 @@ impl Setup {
         Ok(Kit::new(hive, platform, outbox, self, merging, compared))
     }
 
-    /// Runs `scenario` several times from the beginning, each time with a different distribution of cells: one bee
-    /// for all cells, one bee per cell, and bees that merge at random while they work. The answers, the messages
-    /// that apps send, and the final state must always be the same as with one bee.
+    /// Runs `scenario` several times from the beginning, each time with a different distribution of cells: one bee for
+    /// all cells, one bee per cell, and bees that merge at random while they work. The answers, the messages sent by
+    /// apps, and the final state must always be the same as with one bee.
     ///
     /// A difference means that a handler's outcome depends on more than its message, its cells, and the order of
     /// messages from one sender. Usually, the outcome depends on which of two senders comes first.

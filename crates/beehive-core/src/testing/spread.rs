@@ -1,4 +1,4 @@
-//! The distribution of the cells of a test's apps over bees.
+//! How the cells of a test's apps are distributed over bees.
 
 use crate::cell::CellId;
 use crate::hive::consensus::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
@@ -13,8 +13,8 @@ pub enum Spread {
     Apart,
     /// One bee for all cells of an app, as if the app ran on one thread.
     Together,
-    /// One bee per cell at first. Then bees merge or pause at random, even while they have messages, and ready
-    /// tasks run in random order.
+    /// One bee per cell at first. Then bees merge or pause at random, even while they have messages, and ready tasks
+    /// run in a random order.
     Merging {
         /// Seed of the random choices.
         seed: u64,

@@ -1,4 +1,4 @@
-//! A copy of the state of an app at one moment, which a test can inspect.
+//! A copy of an app's state at one moment, for a test to inspect.
 
 use crate::app::Handlers;
 use crate::mapper::close_over_fusion;
@@ -6,7 +6,7 @@ use crate::state::CellImage;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 
-/// All cells of an app, as they were at the moment of the copy, in one instance that is independent of the hive.
+/// All of an app's cells, as they were when they were copied, in one instance independent of the hive.
 pub struct StateCopy<A> {
     app: A,
     seed: u64,

@@ -12,7 +12,7 @@ use crate::view::pair::{Copied, Log};
 use std::any::Any;
 use std::sync::Arc;
 
-/// The copied cells of one dictionary, which changes keep in sync. All copies share the values.
+/// The copied cells of one dictionary, which are kept in sync by changes. All copies share the values.
 pub trait Mirror: Default + Clone + Send + Sync + 'static {
     /// The new value of one row, or of one cell without rows.
     type Change: Send + 'static;

@@ -1,4 +1,4 @@
-//! Memoized values that handlers derive from a view. All readers share them until the dictionary changes.
+//! Memoized values derived from a view by handlers. All readers share them until the dictionary changes.
 
 use crate::hash::HashMap;
 use parking_lot::RwLock;

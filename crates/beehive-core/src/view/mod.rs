@@ -1,13 +1,13 @@
 //! Views: read-only copies of the committed state of an app's dictionaries, for handlers of any bee and for
 //! programs that embed the hive.
 //!
-//! Only dictionaries with views are copied. For those, a bee collects the changes of a run of transactions and
-//! hands them over once they are committed, which takes one lock per run. The changes stay pending until a reader
-//! arrives or too many of them have accumulated. A reader publishes the pending changes before it pins a version.
-//! A change to an unused view thus costs its writer one push, and a view in use is as fresh as possible.
+//! Only dictionaries with views are copied. For those, a bee collects the changes made by a run of transactions and
+//! hands them over once they are committed, taking one lock per run. The changes stay pending until a reader arrives or
+//! too many of them have accumulated. A reader publishes the pending changes before it pins a version. A change to an
+//! unused view thus costs its writer one push, and a view in use is as fresh as possible.
 //!
-//! A transaction reads one version of all dictionaries of its app: the version that its first read pins. The
-//! transactions of one run of a bee share that version and release it at the end of the run.
+//! A transaction reads one version of all of its app's dictionaries: the version pinned by its first read. All
+//! transactions in one run share that version and release it at the end of the run.
 
 mod cells;
 mod copies;
@@ -37,8 +37,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Selects the dictionaries of an app that have views: those that some handler reads, and those with
-/// `#[shared]`.
+/// Selects an app's dictionaries that have views: those whose views a handler reads, and those with `#[shared]`.
 pub(crate) trait Published: Handlers {
     /// Bit mask of the dictionaries that have views.
     const PUBLISHED: u64 = Self::SHARED | said(Self::DICTS);
@@ -63,15 +62,15 @@ pub(crate) struct Views {
     /// Bit mask of the dictionaries.
     mask: u64,
     seed: u64,
-    /// For tests: whether a reader sees only changes that were committed at an earlier time than its own. Results
-    /// then do not depend on how cells are spread over bees.
+    /// For tests: whether a reader sees only changes committed before its own time, so that results do not depend on
+    /// how cells are spread over bees.
     by_moment: bool,
     pair: Pair<Copies>,
     /// Number of reads rejected because the version was too old.
     stale: AtomicU64,
 }
 
-/// Status of the views of an app.
+/// Status of an app's views.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ViewStatus {
     /// Number of the current version.
@@ -119,7 +118,7 @@ impl Views {
         }))
     }
 
-    /// Collects the changes of a transaction before it commits. This clones values, which runs code of the app.
+    /// Collects a transaction's changes before it commits. This clones values, which runs the app's code.
     #[inline]
     pub(crate) fn note<S: State>(&self, state: &mut S, changes: &mut Changes) {
         struct Note<'a> {
@@ -192,7 +191,7 @@ impl Views {
         self.hand_over(&mut changes, now)
     }
 
-    /// Hands over the entire content of a bee that was restored from a log.
+    /// Hands over the entire content of a bee restored from a log.
     pub(crate) fn restored<S: State>(&self, state: &mut S, now: Time) {
         struct All<'a> {
             mask: u64,
@@ -215,7 +214,7 @@ impl Views {
         self.hand_over(&mut changes, now)
     }
 
-    /// Publishes pending changes, unless a reader still holds the copy that is needed.
+    /// Publishes pending changes, unless a reader still holds the required copy.
     pub(crate) fn publish(&self, now: Time) {
         self.pair.publish(now.as_nanoseconds())
     }
@@ -230,8 +229,8 @@ impl Views {
         }
 
         // `waiting_since` must be loaded before `current`. A publisher stores the new version before it clears
-        // `waiting_since` (`Release`), so a reader that sees it cleared (`Acquire`) also gets that version. If
-        // a publication falls between the two loads, the version is newer than `age` says, but never older.
+        // `waiting_since` (`Release`), so a reader that sees `waiting_since` cleared (`Acquire`) also gets that
+        // version. If a publication falls between the two loads, the version is newer than `age` says, but never older.
         let since = self.pair.waiting_since();
         let age = since.map_or(0, |since| now.saturating_sub(since));
         Pinned::new(self.pair.current(), std::time::Duration::from_nanos(age), self.seed)
@@ -250,7 +249,7 @@ impl Views {
     }
 }
 
-/// The changes of a run of transactions. Hands them over when the run ends, even if it ends with a panic.
+/// The changes made by a run of transactions. Hands them over when the run ends, even if it ends with a panic.
 pub(crate) struct Collected<'a> {
     views: Option<&'a Arc<Views>>,
     now: Time,
@@ -264,7 +263,7 @@ impl<'a> Collected<'a> {
         Collected { views, now, changes }
     }
 
-    /// Collects the changes of a transaction that is about to commit.
+    /// Collects the changes of a transaction about to commit.
     pub(crate) fn note<S: State>(&mut self, state: &mut S) {
         if let Some(views) = self.views {
             views.note(state, &mut self.changes)

@@ -1,19 +1,18 @@
-//! A pair of copies: readers use one copy while the writer updates the other, and a publication swaps them. This
-//! is similar to the `left-right` crate, except that the writer waits for slow readers only for a bounded time.
+//! A pair of copies: readers use one copy while the writer updates the other, and a publication swaps them. This is
+//! similar to the `left-right` crate, except that the writer waits only a bounded time for slow readers.
 //!
-//! Committed changes are handed over as a log. A publisher applies the log to the copy that has no readers, and
-//! makes that copy the current version. The previous version then lacks this log, and is brought up to date at the
-//! next publication. Readers hold a version as long as they read, and never wait. A publisher does not wait
-//! either: while readers still hold the copy that it needs, changes stay pending. If that takes longer than
-//! `patience`, or if too many changes are pending, the publisher makes another copy and leaves the old one to its
-//! readers. At most `held` copies are left to readers. When that limit is reached, nothing is published: the
-//! writer applies changes to one copy that nobody sees, and readers can tell from the age how stale their version
-//! is.
+//! Committed changes are handed over as a log. A publisher applies the log to the copy that has no readers and makes
+//! that copy the current version. The previous version now lacks this log, and is brought up to date at the next
+//! publication. Readers hold a version only while reading, and never wait. A publisher does not wait either: while
+//! readers still hold the copy that it needs, changes stay pending. If that takes longer than `patience`, or if too
+//! many changes are pending, the publisher makes another copy and leaves the old one to its readers. At most `held`
+//! copies are left to readers. When that limit is reached, nothing is published: the writer applies changes to a copy
+//! that nobody sees, and readers can tell from the age how stale their version is.
 
 use super::sync::{Arc, AtomicU64, Mutex, Ordering, Weak};
 
-/// Data that exists in several copies, which logs of changes keep in sync. No method unwinds, even if the drop of
-/// a value panics.
+/// Data that exists in several copies, kept in sync by logs of changes. No method unwinds, even if dropping a value
+/// panics.
 pub(crate) trait Copied {
     /// An ordered log of changes.
     type Log: Log;
@@ -21,7 +20,7 @@ pub(crate) trait Copied {
     fn duplicate(&self) -> Self;
     /// Applies the changes of `log`.
     fn apply(&mut self, log: &Self::Log);
-    /// Applies `log`, which contains the changes that lead from `current` to the new version.
+    /// Applies `log`, which contains the changes from `current` to the new version.
     fn follow(&mut self, current: &Self, log: &Self::Log);
 }
 
@@ -45,7 +44,7 @@ pub(crate) struct Version<C> {
 pub(crate) struct Bounds {
     /// Number of pending changes above which a hand-over publishes them.
     pub(crate) waiting: usize,
-    /// Maximum number of copies that are left to slow readers.
+    /// Maximum number of copies left to slow readers.
     pub(crate) held: usize,
     /// How long a publisher keeps changes pending for a slow reader before it makes another copy.
     pub(crate) patience: u64,
@@ -55,22 +54,22 @@ pub(crate) struct Pair<C: Copied> {
     bounds: Bounds,
     current: Mutex<Arc<Version<C>>>,
     writer: Mutex<Writer<C>>,
-    /// Time at which the oldest change missing from the current version was handed over, plus one. It is 0 if no
-    /// change is missing.
+    /// Time at which the oldest change missing from the current version was handed over, plus one. Zero if no change is
+    /// missing.
     waiting_since: AtomicU64,
 }
 
 struct Writer<C: Copied> {
     /// Changes in the current version that `retired` lacks.
     behind: C::Log,
-    /// Changes that neither copy has.
+    /// Changes missing from both copies.
     waiting: C::Log,
     /// The previous version, which is updated once its last reader has released it.
     retired: Option<Arc<Version<C>>>,
     /// A copy with all changes. It exists only after the pending log has grown too long at a time when no copy
     /// could be published.
     ahead: Option<C>,
-    /// Copies that were left to their readers.
+    /// Copies left to their readers.
     held: Vec<Weak<Version<C>>>,
     published_at: u64,
 }
@@ -92,9 +91,8 @@ impl<C: Copied> Pair<C> {
         }
     }
 
-    /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes that were
-    /// handed over at an earlier time are published first, so a version has either all changes of a moment or none
-    /// of them.
+    /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes handed over earlier
+    /// are published first, so that a version has either all changes of a moment or none of them.
     pub(crate) fn hand_over(&self, changes: &mut C::Log, now: u64, by_moment: bool) {
         let mut writer = self.writer.lock();
         if by_moment && self.waiting_since().is_some_and(|since| since < now) {
@@ -213,7 +211,7 @@ impl<C: Copied> Pair<C> {
                 std::mem::swap(&mut writer.behind, &mut writer.waiting);
                 writer.retired = Some(current)
             }
-            // `ahead` was updated without a log, so the previous version cannot be brought up to date.
+            // `ahead` has been updated without a log, so the previous version cannot be brought up to date.
             false => {
                 writer.behind.clear();
                 writer.held.push(Arc::downgrade(&current))

@@ -1,5 +1,5 @@
-//! The version that transactions on this thread read. The first read of a run pins it, and the end of the run
-//! releases it.
+//! The version read by transactions on this thread. It is pinned by the first read of a run and released at the end of
+//! the run.
 
 use crate::message::{Error, ErrorKind};
 use crate::panics::Refusal;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// A pinned version.
 pub(crate) struct Pinned {
     version: Arc<Version<Copies>>,
-    /// Upper bound on the staleness. Every change that the version lacks is at most this old.
+    /// Upper bound on the staleness: every change that the version lacks is at most this old.
     pub(crate) age: Duration,
     pub(crate) seed: u64,
 }
@@ -67,7 +67,7 @@ thread_local! {
     static OPEN: RefCell<Option<Open>> = const { RefCell::new(None) };
 }
 
-/// Guard that allows reads of views on this thread. Its drop restores the state before [`open`].
+/// Guard that allows reads of views on this thread. Dropping it restores the state before [`open`].
 pub(crate) struct Opened(Option<Open>);
 
 /// Allows this thread to read views at time `now`.
@@ -80,8 +80,8 @@ pub(crate) fn open(views: &Arc<Views>, now: Time) -> Opened {
 impl Drop for Opened {
     #[inline]
     fn drop(&mut self) {
-        // Drop the old value outside the borrow of the thread-local, because the drop may run code of the app,
-        // which may itself read views.
+        // Drops the old value outside the borrow of the thread-local, because the drop may run the app's code, which
+        // may itself read views.
         let over = OPEN.with_borrow_mut(|slot| std::mem::replace(slot, self.0.take()));
         drop(over)
     }
@@ -144,6 +144,6 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         }
     };
 
-    // Unwind without calling the panic hook, because this is not a panic but the result of the transaction.
+    // Unwinds without calling the panic hook, because this is not a panic but the result of the transaction.
     std::panic::resume_unwind(Box::new(Refusal(error)))
 }

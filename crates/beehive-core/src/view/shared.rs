@@ -1,4 +1,4 @@
-//! The types that `.shared()` returns: a dictionary as of the version that the transaction's first read pinned.
+//! The types returned by `.shared()`: a dictionary as of the version pinned by the transaction's first read.
 
 use crate::key::{Key, KeyEncoding};
 use crate::mapper::DictMeta;
@@ -23,14 +23,13 @@ const fn assert_captures_nothing<F>() {
     assert!(size_of::<F>() == 0, "{}", CAPTURES)
 }
 
-/// A read-only view of a [`Dict`](crate::Dict). It contains all cells of the dictionary on this hive,
-/// regardless of which bees own them.
+/// A read-only view of a [`Dict`](crate::Dict). It contains all of the dictionary's cells on this hive, regardless of
+/// which bees own them.
 ///
-/// The view contains committed state, which may be slightly stale, and none of the changes of the current
-/// transaction. All views that a transaction reads, of all dictionaries of the app, belong to one version. Later
-/// transactions of any bee on this hive never see an earlier version. A change that the view lacks is never older
-/// than the `max_age` of the dictionary; if it were, the transaction would fail with
-/// [`ErrorKind::Stale`](crate::ErrorKind).
+/// The view contains committed state, which may be slightly stale, and none of the current transaction's changes. All
+/// views read by a transaction, of all of the app's dictionaries, belong to one version. Later transactions of any bee
+/// on this hive never see an earlier version. A change that the view lacks is never older than the dictionary's
+/// `max_age`; if it were, the transaction would fail with [`ErrorKind::Stale`](crate::ErrorKind).
 pub struct SharedDict<K: 'static, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,
@@ -103,9 +102,9 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.len() == 0
     }
 
-    /// Returns a value that `compute` derives from this dictionary, such as a graph, a prefix tree or a sum. The
-    /// value is computed on first use, and all callers share it until the dictionary changes. The type of the
-    /// function identifies the value, so the function must not capture anything:
+    /// Returns a value derived from this dictionary by `compute`, such as a graph, a prefix tree or a sum. The value is
+    /// computed on first use, and all callers share it until the dictionary changes. The function's type identifies the
+    /// value, so the function must not capture anything:
     ///
     /// ```
     /// # extern crate beehive_core as beehive;
@@ -157,20 +156,20 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// Returns an upper bound on the staleness of the view. The view contains every change that was committed on this
-    /// hive at least this long before the transaction.
+    /// Returns an upper bound on the staleness of the view. The view contains every change committed on this hive at
+    /// least this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
 
-    /// Returns the number of the version. Numbering starts when the hive starts, and the number increases with every
-    /// version. Version numbers of different hives, or of one hive before and after a restart, are not comparable.
+    /// Returns the number of the version. Numbering starts when the hive starts, and increases with every version.
+    /// Version numbers from different hives, or from one hive before and after a restart, are not comparable.
     pub fn version(&self) -> u64 {
         self.pinned.number()
     }
 }
 
-/// A read-only view of a [`Table`](crate::Table). It contains all cells of the table on this hive, regardless of
+/// A read-only view of a [`Table`](crate::Table). It contains all of the table's cells on this hive, regardless of
 /// which bees own them, and gives the same guarantees as a [`SharedDict`].
 pub struct SharedTable<K: 'static, R, V> {
     pinned: Rc<Pinned>,
@@ -228,20 +227,20 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         self.len() == 0
     }
 
-    /// Returns a value that `compute` derives from this table; see [`SharedDict::derive`].
+    /// Returns a value derived from this table by `compute`; see [`SharedDict::derive`].
     pub fn derive<T: Send + Sync + 'static, F: Fn(&Self) -> T + 'static>(&self, compute: F) -> Arc<T> {
         const { assert_captures_nothing::<F>() }
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// Returns an upper bound on the staleness of the view. The view contains every change that was committed on this
-    /// hive at least this long before the transaction.
+    /// Returns an upper bound on the staleness of the view. The view contains every change committed on this hive at
+    /// least this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
 
-    /// Returns the number of the version. Numbering starts when the hive starts, and the number increases with every
-    /// version. Version numbers of different hives, or of one hive before and after a restart, are not comparable.
+    /// Returns the number of the version. Numbering starts when the hive starts, and increases with every version.
+    /// Version numbers from different hives, or from one hive before and after a restart, are not comparable.
     pub fn version(&self) -> u64 {
         self.pinned.number()
     }

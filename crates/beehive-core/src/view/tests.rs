@@ -134,7 +134,7 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
     }
 
     pins.clear();
-    // Copies that readers have released can be updated and reused.
+    // Copies released by readers can be updated and reused.
     pair.publish(now);
     prop_assert_eq!(&pair.current().content.0, &states[states.len() - 1]);
     prop_assert!(pair.waiting_since().is_none());
@@ -219,13 +219,13 @@ fn readers_that_hold_on_get_copies_of_their_own_up_to_a_limit() {
     assert!(held_back < 20, "nothing is published any more: {held_back}");
     assert!(pair.waiting_since().is_some_and(|since| now - since > 100 * BOUNDS.patience));
 
-    // The changes written in the meantime are not lost: they are published once the readers have gone.
+    // The changes written meanwhile are not lost: they are published once the readers are gone.
     pins.clear();
     pair.publish(now);
     assert_eq!(pair.current().content.0[&1], 199);
 }
 
-/// A value whose drop may panic, as the drop of an app's value may.
+/// A value whose drop may panic, as an app's value may.
 #[derive(Clone)]
 struct Bad(Arc<Bomb>);
 struct Bomb(bool);

@@ -1,4 +1,4 @@
-//! Shapes: descriptions, as data, of how types are encoded. A log keeps the shapes of its values so that a program
+//! Shapes: descriptions, as data, of how types are encoded. A log keeps the shapes of its values, so that a program
 //! whose types have changed does not misread them.
 
 mod tracer;
@@ -10,8 +10,8 @@ use std::fmt::{Display, Formatter};
 
 /// The encoding of a type.
 ///
-/// A shape does not contain the names of types, because a type may be renamed freely. It contains the names of fields and
-/// variants, because otherwise a swap of two fields of the same type would go unnoticed.
+/// A shape does not contain type names, because types may be renamed freely. It does contain the names of fields and
+/// variants, because otherwise swapping two fields of the same type would go unnoticed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Shape {
@@ -45,7 +45,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns the shape of `T`, which is found by tracing its `Deserialize`.
+    /// Returns the shape of `T`, found by tracing its `Deserialize`.
     pub fn of<T: DeserializeOwned>() -> Shape {
         tracer::trace::<T>().cut(limits::SHAPE_LEVELS_MAX)
     }
@@ -141,7 +141,7 @@ impl Shape {
     }
 }
 
-/// Refuses bytes that nest shapes too deeply. Decoding recurses once for each level, so hostile bytes could otherwise
+/// Refuses bytes that nest shapes too deeply. Decoding recurses once per level, so hostile bytes could otherwise
 /// exhaust the stack.
 mod levels {
     use super::Shape;

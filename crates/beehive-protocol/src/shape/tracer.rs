@@ -10,7 +10,7 @@ use serde::de::{
 };
 use std::collections::BTreeMap;
 
-/// The error of a pass that ended early, because the type refused a made-up value or because a limit was reached.
+/// The error of a pass that ended early because the type refused a made-up value or a limit was reached.
 #[derive(Debug)]
 struct Refused;
 
@@ -39,10 +39,10 @@ struct Variant {
 #[derive(Default)]
 struct Pass {
     enumerations: BTreeMap<Enumeration, Vec<Variant>>,
-    /// Names of the types that are being decoded, outermost first.
+    /// Names of the types being decoded, outermost first.
     inside: Vec<&'static str>,
-    /// Number of types that are being decoded inside themselves. While it is not zero, the tracer yields the shortest
-    /// possible values, so decoding ends.
+    /// Number of types being decoded inside themselves. While it is not zero, the tracer yields the shortest possible
+    /// values, so that decoding ends.
     again: usize,
     steps: usize,
     depth: usize,
@@ -77,7 +77,7 @@ pub(super) fn trace<T: DeserializeOwned>() -> Shape {
     }
 }
 
-/// Replaces the placeholder that a pass inserts for each enumeration by the shapes of its variants.
+/// Replaces the placeholder inserted for each enumeration with the shapes of its variants.
 fn resolved(
     shape: Shape,
     known: &BTreeMap<Enumeration, Vec<Variant>>,

@@ -1,9 +1,9 @@
-//! `Recorder`: a probe that records what a hive executes so that a test can execute the same with a single bee.
+//! `Recorder`: a probe that records what a hive executes, so that a test can execute the same with a single bee.
 //!
-//! The thread that holds a bee's body records a transaction before any of its effects is visible elsewhere. The
-//! events of one bee are therefore in the order of its commits, and each event comes after the events that caused
-//! it. With a journal, an event contains the number of the entry that commits it. Transactions whose entry is not in
-//! the log count as never executed.
+//! The thread that holds a bee's body records a transaction before any of its effects become visible elsewhere. One
+//! bee's events are therefore in commit order, and each event comes after those that caused it. With a journal, an
+//! event contains the number of the entry that commits it. Transactions whose entry is not in the log count as never
+//! executed.
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
@@ -54,8 +54,8 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    /// Returns the sender of a batch. Returns `None` if the order of its messages is not guaranteed, because a timer
-    /// or a stateless handler sent them, or because they came in through the `Hive` itself.
+    /// Returns the sender of a batch. Returns `None` if the order of its messages is not guaranteed, because a timer or
+    /// a stateless handler sent them, or because they entered through the `Hive` itself.
     fn of(source: &Source) -> Option<Sender> {
         match (source.sender, source.bee) {
             (Address::Io(hive, id), _) => Some(Sender::Io(hive, id)),
@@ -73,7 +73,7 @@ pub(crate) enum Left {
         answer: Option<Vec<u8>>,
         /// The messages that it sent, in order.
         sent: Vec<Sent>,
-        /// The rows that it changed, except those of volatile dictionaries, ordered by dictionary, cell and row.
+        /// The rows that it changed, except in volatile dictionaries, ordered by dictionary, cell and row.
         changed: Redo,
         /// The time until which the message is postponed.
         postponed: Option<Time>,
@@ -185,10 +185,10 @@ pub(crate) enum Event {
 pub(crate) struct Moment {
     /// The incarnation of the hive, counted from 1.
     pub(crate) life: u32,
-    /// The position in which the event was recorded. An event is recorded before its effects leave, so a cause always
-    /// comes before the events that it causes.
+    /// The position at which the event was recorded. An event is recorded before its effects leave, so causes always
+    /// precede the events they cause.
     place: u64,
-    /// The entry on which the event depends: without it, the event did not happen. This is the entry that commits the
+    /// The entry on which the event depends: without it, the event did not happen. It is the entry that commits the
     /// event or, for a run without an entry, the newest entry whose changes the run has read.
     needs: Option<LoggedIn>,
 }
@@ -201,9 +201,9 @@ struct Book {
     places: u64,
     /// The events in the order in which they were recorded.
     events: Vec<(Moment, Event)>,
-    /// The entries that are known to be committed, by incarnation.
+    /// The entries known to be committed, by incarnation.
     committed: BTreeMap<u32, BTreeSet<LoggedIn>>,
-    /// The entries that are in the logs, for each incarnation that has ended.
+    /// The entries in the logs, for each ended incarnation.
     logged: BTreeMap<u32, BTreeSet<LoggedIn>>,
 }
 
@@ -219,8 +219,8 @@ impl Events {
         book.logged.insert(life, logged);
     }
 
-    /// Returns all events that count as executed, in one order. This order agrees with the order of each bee, and
-    /// puts causes before their effects.
+    /// Returns all events that count as executed, in a single order that agrees with the order of each bee and puts
+    /// causes before their effects.
     pub(crate) fn in_order(&self) -> Vec<(Moment, Event)> {
         let book = self.0.lock();
         let happened = |moment: &Moment| {
@@ -251,7 +251,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder for a hive that is about to start.
+    /// Creates a recorder for a hive about to start.
     pub(crate) fn new(events: &Arc<Events>) -> Recorder {
         Recorder { events: events.clone(), life: AtomicU32::new(0) }
     }
@@ -288,7 +288,7 @@ impl Probe for Recorder {
     }
 
     fn handed_over(&self, handler: &Handler, batch: &dyn Messages, range: Range<u32>) -> Option<Note> {
-        // A sweep's visit is not a message that a sender has sent.
+        // A sweep's visit is not a message sent by a sender.
         if handler.is_of_a_sweep {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Operations for tests that do not know the type of an app. They inspect its cells, merge and re-encode its bees,
-//! and copy the app.
+//! Operations for tests that do not know an app's type. They inspect its cells, merge and re-encode its bees, and copy
+//! the app.
 
 use crate::cell::{CellId, CellSet};
 use crate::context::Ctx;
@@ -19,7 +19,7 @@ pub(crate) type CellWords = (String, String);
 
 /// The operations that tests apply to an app.
 pub(crate) trait Inspect {
-    /// Returns the operations that need the type of the app.
+    /// Returns the operations that need the app's type.
     fn access(&self) -> Arc<dyn AppAccess>;
 
     /// Returns the cells that have an owner, in order.
@@ -47,8 +47,8 @@ pub(crate) trait Inspect {
         self.access().hold_up(cell, pause, hive)
     }
 
-    /// Merges the owners of `cells`. Completes once one bee has owned all of them. By then, it may have given some
-    /// up again.
+    /// Merges the owners of `cells`. Completes once one bee has owned all of them, though by then it may have given
+    /// some up again.
     fn unite_cells(&self, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         self.access().unite_cells(cells, hive)
     }
@@ -125,8 +125,8 @@ impl Replica {
             })
         };
 
-        // A cell cannot be removed by its id, so copy the remaining cells to `rest`. Only `import` returns the id of
-        // an encoded cell, which is what `known` is for.
+        // Cells cannot be removed by id, so copies the remaining cells to `rest`. Only `import` returns the id of an
+        // encoded cell, which is what `known` is for.
         let mut rest = state.fresh();
         let mut known = state.fresh();
         for image in state.export() {
@@ -141,8 +141,8 @@ impl Replica {
 }
 
 impl Hive {
-    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive. A move between
-    /// hives does the same over the network. The operation must not be observable. Returns the number of bees.
+    /// Encodes and decodes the state of every bee, one bee after the other, while messages arrive. A move between hives
+    /// would do the same over the network. The operation must not be observable. Returns the number of bees.
     ///
     /// # Errors
     ///

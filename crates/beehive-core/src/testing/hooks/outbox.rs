@@ -1,4 +1,4 @@
-//! `Outbox`: a probe that keeps the messages that apps sent, and the failures, so a test can inspect them.
+//! `Outbox`: a probe that keeps the messages sent by apps, and the failures, so that a test can inspect them.
 
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A message that an app sent.
+/// A message sent by an app.
 #[derive(Clone)]
 pub(crate) struct Sent {
     batch: Arc<dyn Messages>,
@@ -44,7 +44,7 @@ pub(crate) struct Outbox {
     failures: Mutex<Failures>,
 }
 
-/// The messages that failed. The hive itself keeps a limited number of dead letters, the newest ones.
+/// The failed messages. The hive itself keeps only a limited number of the newest dead letters.
 #[derive(Default)]
 pub(crate) struct Failures {
     /// The first message that failed.
@@ -67,8 +67,8 @@ impl Outbox {
 
 impl Probe for Outbox {
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
-        // Do not keep messages from outside. The test knows what it emitted, and a sender that waits for answers
-        // waits until their batch is dropped.
+        // Do not keep messages from outside. The test knows what it emitted, and a sender waiting for answers waits
+        // until their batch is dropped.
         if !matches!(batch.source().sender, Address::App(_)) {
             return;
         }
