@@ -1,7 +1,7 @@
 //! The `beehive` program, which is an SDN controller and its tools,
 //! and [`Controller`], the same controller for your own apps.
 
-// the code that the macros generate refers to this crate as `beehive`
+// the generated code refers to this crate as `beehive`
 #[cfg(test)]
 extern crate beehive_core as beehive;
 
@@ -43,7 +43,7 @@ enum Command {
     New(new::NewArgs),
 }
 
-/// The commands that a program built with [`Controller`] has, too.
+/// The commands that a program built with [`Controller`] also has.
 #[derive(Debug, Subcommand)]
 enum Tool {
     Switches(client::SwitchesArgs),
@@ -59,7 +59,7 @@ enum Tool {
 }
 
 impl Tool {
-    /// Runs the command. `custom` holds the maps of the apps that were added to the controller.
+    /// Runs the command. `custom` holds the maps of the apps added to the controller.
     fn run(self, custom: Vec<maps::AppMaps>) -> ExitCode {
         match self {
             Tool::Switches(arguments) => client::switches(arguments),

@@ -1,6 +1,6 @@
-//! The `beehive` program, which the library `beehive_cli` implements.
+//! The `beehive` program, implemented by the library `beehive_cli`.
 
-// When a buffer as large as a batch of packets is freed, glibc's allocator returns it to the kernel, so the next read
+// When a buffer as large as a batch of packets is freed, glibc's allocator returns it to the kernel, and the next read
 // faults its pages in again. mimalloc keeps such buffers.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! `beehive maps`: prints the map that was derived for each handler of the controller's apps.
+//! `beehive maps`: prints the map derived for each handler of the controller's apps.
 
 use crate::program;
 use beehive_core::{HandlerReport, Handlers};
@@ -66,7 +66,7 @@ fn apps(custom: Vec<AppMaps>) -> Vec<AppMaps> {
     custom.into_iter().chain(others).collect()
 }
 
-/// Prints the maps. `custom` holds the maps of the apps that were added to the controller.
+/// Prints the maps. `custom` holds the maps of the apps added to the controller.
 pub(crate) fn run(arguments: MapsArgs, custom: Vec<AppMaps>) -> ExitCode {
     match text(&arguments, custom) {
         Ok(text) => {

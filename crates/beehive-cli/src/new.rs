@@ -80,7 +80,7 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Returns the folder of Beehive's source when this program was built.
+/// Returns the folder from which this program was built.
 fn built_from() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..")
 }
@@ -138,7 +138,7 @@ mod tests {
         fs::remove_dir_all(place).unwrap();
     }
 
-    /// No version of Beehive is published, so a package that names one would not build.
+    /// No version of Beehive is published, so a package that depends on one would not build.
     #[test]
     fn the_package_uses_the_source_that_this_program_was_built_from() {
         let place = place("source");

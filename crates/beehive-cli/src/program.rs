@@ -1,4 +1,4 @@
-//! The name of the running program, which its error messages start with. A program built with
+//! The name of the running program, with which its error messages start. A program built with
 //! [`Controller`](crate::Controller) reports errors under its own name.
 
 use std::path::Path;

@@ -7,7 +7,7 @@ const GAP: &str = "  ";
 
 /// A table with a header line.
 ///
-/// A column whose cells are all numbers is aligned to the right, every other column to the left.
+/// Columns in which all cells are numbers are right-aligned, all others left-aligned.
 pub(crate) struct Table<const COLUMNS: usize> {
     head: [&'static str; COLUMNS],
     rows: Vec<[String; COLUMNS]>,

@@ -1,5 +1,5 @@
-//! The network object model of Beehive, with the drivers and the apps of the controller. Switches, ports, packets and
-//! flows are represented as messages. A driver connects a switch to a hive.
+//! Beehive's network object model, with the controller's drivers and apps. Switches, ports, packets and flows are
+//! represented as messages. A driver connects a switch to a hive.
 //!
 //! | module | contents |
 //! |---|---|

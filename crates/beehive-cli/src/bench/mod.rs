@@ -18,7 +18,7 @@ enum Target {
     Openflow(Box<openflow::OpenflowArgs>),
 }
 
-/// Runs the chosen load generator to completion. It blocks the calling thread, so call it outside of an async runtime.
+/// Runs the chosen load generator to completion. Blocks the calling thread, so call it outside an async runtime.
 ///
 /// The exit status is 0 if the result is valid, and 1 if the measurement failed or a switch lost its connection.
 pub(crate) fn run(args: BenchArgs) -> ExitCode {

@@ -1,4 +1,4 @@
-//! The flags that give the address of a running controller and the token that it requires.
+//! The flags for the address of a running controller and the token it requires.
 
 use crate::http::token;
 use clap::Args;
@@ -27,7 +27,7 @@ impl Endpoint {
     }
 }
 
-/// Parses an address with a port. Ignores a scheme and a path so that a URL is accepted, too.
+/// Parses an address with a port. Ignores a scheme and a path, so that a URL is accepted too.
 fn parse_address(text: &str) -> Result<String, String> {
     let address = text.strip_prefix("http://").unwrap_or(text);
     let address = address.split_once('/').map_or(address, |(address, _)| address);

@@ -17,12 +17,12 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Timeout of a request. It is longer than the time for which the controller waits for its switches.
+/// Timeout of a request, longer than the controller waits for its switches.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum length of an answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// The flags that all these commands share.
+/// The flags shared by all these commands.
 #[derive(Args, Debug)]
 struct Common {
     #[command(flatten)]
@@ -215,7 +215,7 @@ pub(crate) fn flows(arguments: FlowsArgs) -> ExitCode {
 
         let answer: Flows = fetch(common, &list)?;
         print(common, &answer, || if ofctl { tables::ofctl(&answer) } else { tables::flows(&answer) })?;
-        // count a switch that did not report its flows as drift, because its flows may be wrong
+        // counts a switch that did not report its flows as drift, because its flows may be wrong
         let drifts = answer.flows.iter().any(|flow| flow.state.is_drift()) || !answer.unread.is_empty();
 
         let status = if drift && drifts { DRIFT_STATUS } else { 0 };

@@ -5,7 +5,7 @@ use crate::api::Failed;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// Maximum number of bytes of an unexpected answer that an error message quotes.
+/// Maximum number of bytes quoted from an unexpected answer in an error message.
 const EXCERPT_BYTES_MAX: usize = 100;
 
 /// The HTTP method of a request.
@@ -40,9 +40,8 @@ impl Request {
 
     /// Sends the request and parses the answer.
     ///
-    /// # Errors
-    /// Returns an error if the controller cannot be reached, refuses the request, or is not this version of Beehive.
-    /// The text states the reason.
+    /// # Errors Returns an error if the controller cannot be reached, refuses the request, or is a different version of
+    /// Beehive. The text states the reason.
     pub(crate) fn fetch<T: DeserializeOwned>(
         &self,
         controller: &Endpoint,

@@ -1,4 +1,4 @@
-//! Renders the answers of the controller as tables.
+//! Renders the controller's answers as tables.
 
 use crate::api::{DeadLetters, Flow, Flows, Hosts, Links, Ports, Refused, Resent, Switches, Verified};
 use crate::table::Table;

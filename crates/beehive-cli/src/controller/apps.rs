@@ -18,7 +18,7 @@ pub(super) enum AppChoice {
     Custom(CustomApp),
 }
 
-/// An app that was added with [`Controller::app`](super::Controller::app).
+/// An app added with [`Controller::app`](super::Controller::app).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CustomApp {
     name: &'static str,
@@ -74,7 +74,7 @@ impl AppChoice {
         })
     }
 
-    /// Returns the choice for the type `A`: a built-in app, together with the apps that it needs, or a custom app.
+    /// Returns the choice for the type `A`: a built-in app, together with the apps it needs, or a custom app.
     pub(super) fn of<A: Handlers>() -> AppChoice {
         let types = [
             (TypeId::of::<Hub>(), AppChoice::Hub),
@@ -131,9 +131,9 @@ fn is_forwarder(app: &AppChoice) -> bool {
     matches!(app, AppChoice::Hub | AppChoice::LearningSwitch | AppChoice::Forwarding)
 }
 
-/// Returns warnings about configurations that are valid but probably not intended. Each warning names a remedy.
+/// Returns warnings about configurations that are valid but probably unintended. Each warning names a remedy.
 pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Iterator<Item = String> {
-    // assume that a custom app forwards packets
+    // assumes that a custom app forwards packets
     let somebody = apps.iter().any(|app| is_forwarder(app) || matches!(app, AppChoice::Custom(_)));
     let nobody = (!somebody).then(|| {
         let names: Vec<_> = apps.iter().map(|app| app.name()).chain(["learning-switch"]).collect();
@@ -192,7 +192,7 @@ pub(super) fn fill_defaults(
     let discovery = AppChoice::Discovery.name();
     let kept = before.and_then(|before| before.get(discovery)?.get("secret"));
     if let Some(secret) = kept.filter(|_| apps.contains(&AppChoice::Discovery)) {
-        // with another secret, discovery would reject its own probes and lose all links
+        // with a different secret, discovery would reject its own probes and lose all links
         set_default(settings, discovery, "secret", secret.clone())
     } else if apps.contains(&AppChoice::Discovery) {
         let mut secret = [0u8; SECRET_BYTES];
@@ -214,7 +214,7 @@ pub(super) fn fill_defaults(
 /// Sets a key unless the file has set it.
 fn set_default(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
     let table = settings.entry(app).or_insert_with(|| toml::Table::new().into());
-    // if the value is not a table, the app refuses it when it parses its settings
+    // if the value is not a table, the app refuses it when parsing its settings
     if let toml::Value::Table(table) = table {
         table.entry(key).or_insert(value);
     }

@@ -168,19 +168,19 @@ const KEYS: [&str; 18] = [
 /// Maximum length of the file, in bytes.
 const LENGTH_MAX: u64 = 1024 * 1024;
 
-/// Reads the file. Returns the table `[controller]` and the tables
-/// of the apps. The tables of `custom` apps are allowed, too.
+/// Reads the file. Returns the table `[controller]` and the tables of the apps. Tables of `custom` apps are also
+/// allowed.
 pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let name = file.display();
     let mut bytes = Vec::new();
-    // a pipe or a device has no length, so read at most one byte more than allowed
+    // a pipe or a device has no length, so reads at most one byte more than allowed
     let begun = File::open(file).map(|file| file.take(LENGTH_MAX + 1));
     let length = begun.and_then(|mut begun| begun.read_to_end(&mut bytes));
     if length.map_err(|error| format!("{name}: {error}"))? as u64 > LENGTH_MAX {
         return Err(format!("{name}: the configuration file is too long (at most {LENGTH_MAX} bytes)").into());
     }
 
-    // check the encoding only after the length, because reading may cut the last character of a file that is too long
+    // checks the encoding only after the length, because reading may cut the last character of a file that is too long
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let line = valid.split(|byte| *byte == b'\n').count();
@@ -217,7 +217,7 @@ fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table
     Ok((controller, apps))
 }
 
-/// Describes a syntax error by line and column. Does not show the line itself, because it may contain a secret.
+/// Describes a syntax error by line and column. Does not show the line itself, which may contain a secret.
 fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (line, rest) = (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or_default());
@@ -303,7 +303,7 @@ mod tests {
         for (key, least, most) in range {
             let words = format!("{} is out of range (expected {least} to {most}), in `{key}`", most + 1);
             assert!(refusal(&format!("[controller]\n{key} = {}\n", most + 1)).contains(&words));
-            // if the number is negative, its type refuses it, and that error names the key, too
+            // if the number is negative, its type refuses it, and that error also names the key
             assert!(
                 refusal(&format!("[controller]\n{key} = {}\n", least - 1)).contains(&format!("in `{key}`"))
             );

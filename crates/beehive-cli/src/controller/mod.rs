@@ -26,24 +26,24 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Returns the names of the apps that `--app` can choose.
+/// Returns the names of the apps that `--app` accepts.
 #[cfg(test)]
 pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
     apps::APPS.iter().map(|(name, _)| *name)
 }
 
-/// Time that the hive has to stop after a signal. The documentation promises five seconds for the whole shutdown.
+/// Time the hive has to stop after a signal. The documentation promises five seconds for the whole shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Reason why the controller cannot run, as a message for the user.
+/// Why the controller cannot run, as a message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The complete controller daemon for your own apps: OpenFlow, HTTP, configuration, logging and signals.
 ///
 /// It accepts all flags of `beehive controller`, and reads the same environment variables and configuration file. It
 /// also has the commands that query a controller (`switches`, `flows`, `top` and so on), and `maps`, which includes
-/// your apps. `--app` selects among your apps and those of Beehive by [`App::NAME`](beehive_core::App::NAME). The
-/// table `[apps.<name>]` of the configuration file contains the settings of an app.
+/// your apps. `--app` selects among your apps and those of Beehive by [`App::NAME`](beehive_core::App::NAME). An app's
+/// settings are in the table `[apps.<name>]` of the configuration file.
 ///
 /// Your program chooses its memory allocator. `beehive controller` uses mimalloc, which is faster with many switches.
 #[derive(Debug, Default)]
@@ -73,8 +73,8 @@ impl Controller {
         Controller::default()
     }
 
-    /// Appends an app to the chain. The first app that answers a packet-in decides about the packet. The controller
-    /// runs exactly the apps added here, unless `--app` or the configuration file selects others.
+    /// Appends an app to the chain. The first app that answers a packet-in decides what happens to the packet. The
+    /// controller runs exactly the apps added here, unless `--app` or the configuration file selects others.
     /// [`Discovery`](beehive_nom::apps::Discovery) also adds the apps that prevent forwarding loops.
     #[must_use]
     pub fn app<A: Handlers>(mut self) -> Controller {
@@ -82,8 +82,9 @@ impl Controller {
         self
     }
 
-    /// Parses the command line. Then runs the controller until SIGTERM or SIGINT, or the command that the command line
-    /// names (`maps`, `switches`, `top` and so on). Prints errors to standard error, under the name of this program.
+    /// Parses the command line. Then runs either the controller, until SIGTERM or SIGINT, or the command named on the
+    /// command line (`maps`, `switches`, `top` and so on). Prints errors to standard error, under the name of this
+    /// program.
     ///
     /// Exits the process if the command line is invalid or requests help.
     pub fn run(self) -> ExitCode {
@@ -130,8 +131,8 @@ fn start(name: &str, arguments: ControllerArgs, custom: &[AppChoice]) -> Result<
     outcome
 }
 
-/// Silences warnings about events without a handler, because the built-in apps emit events that only some
-/// combinations of apps handle.
+/// Silences warnings about events without a handler, because the built-in apps emit events that are handled only by
+/// some combinations of apps.
 const QUIET_TARGETS: &str = "beehive::unhandled=error";
 
 fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
@@ -140,7 +141,7 @@ fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log)?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // with `beehive::messages=trace`, log a line whenever a handler begins to handle a message
+        // with `beehive::messages=trace`, logs a line whenever a handler begins to handle a message
         .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
@@ -154,7 +155,7 @@ async fn serve(
     custom: &[AppChoice],
     descriptors: u64,
 ) -> Result<(), Failure> {
-    // install the signal handlers before anything else so that no early signal is lost
+    // installs the signal handlers before anything else, so that no early signal is lost
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -224,7 +225,7 @@ async fn serve(
     drop(stop);
     hive.stop(STOP_TIMEOUT).await;
     if let Some(server) = http_server {
-        // dropping the runtime closes connections that remain open
+        // dropping the runtime closes connections that are still open
         let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct ControllerArgs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct HttpAddress {
     pub(super) address: SocketAddr,
-    /// Whether the port is the default port, which any free port may replace if it is taken.
+    /// Whether the port is the default port. If it is taken, any free port may be used instead.
     pub(super) any_port: bool,
 }
 
@@ -124,18 +124,18 @@ pub(super) struct Options {
 
 const LISTEN_DEFAULT: [&str; 2] = ["0.0.0.0:6653", "[::]:6653"];
 const HTTP_DEFAULT: &str = "127.0.0.1:8653";
-/// Number of file descriptors that are reserved for the log, HTTP and the runtime, and are not available for switches.
+/// Number of file descriptors reserved for the log, HTTP and the runtime, and therefore not available for switches.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
 impl Options {
-    /// Resolves the options at the start. The controller runs the `custom` apps, in this order, unless the flags, the
+    /// Resolves the options at startup. The controller runs the `custom` apps, in this order, unless the flags, the
     /// environment or the file selects others.
     pub(super) fn new(arguments: ControllerArgs, custom: &[AppChoice]) -> Result<Options, Failure> {
         Options::resolve(None, arguments, custom)
     }
 
-    /// Resolves the options at the start, or at a reload while the options `running` are in force. A reload uses the
-    /// settings of the running apps, and keeps the generated secret.
+    /// Resolves the options at startup, or on a reload while the options `running` are in force. A reload uses the
+    /// settings of the running apps and keeps the generated secret.
     ///
     /// # Errors
     /// Returns an error if an option is invalid or contradicts another one. The text names the option and a remedy.
@@ -145,7 +145,7 @@ impl Options {
         custom: &[AppChoice],
     ) -> Result<Options, Failure> {
         let (controller, settings) = match &arguments.config {
-            // a pipe would be empty at the second reading, which would reset all settings
+            // a pipe would be empty when read a second time, which would reset all settings
             Some(file) if running.is_some() && std::fs::metadata(file).is_ok_and(|data| !data.is_file()) => {
                 return Err(format!("{}: not a regular file; it cannot be reloaded", file.display()).into());
             }
@@ -279,7 +279,7 @@ impl Options {
         keys
     }
 
-    /// Describes why the hive did not start. Names the configuration file if the settings in it are the reason.
+    /// Describes why the hive did not start. Names the configuration file if its settings are the reason.
     pub(super) fn start_error(&self, why: StartError) -> Failure {
         match (&why, &self.config) {
             (StartError::Settings(_), Some(_)) => self.settings_error(&why),
@@ -287,7 +287,7 @@ impl Options {
         }
     }
 
-    /// Describes an error of the settings, with the name of the configuration file.
+    /// Describes an error in the settings, with the name of the configuration file.
     pub(super) fn settings_error(&self, why: &dyn std::fmt::Display) -> Failure {
         match &self.config {
             Some(file) => format!("{}: {why}", file.display()).into(),
@@ -307,8 +307,7 @@ impl Options {
         access
     }
 
-    /// Returns the settings of the listener. `descriptors` is the
-    /// maximum number of open file descriptors of this process.
+    /// Returns the listener's settings. `descriptors` is the maximum number of files that this process may have open.
     pub(super) fn listener(&self, descriptors: u64) -> ListenerSettings {
         let defaults = ListenerSettings::default();
         let c = &self.controller;
@@ -348,7 +347,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Returns the values of the first source that has any, in the order flags (or environment), file, defaults. Also
-    /// returns the place from which they come.
+    /// returns where they come from.
     fn first_of(
         self,
         flags: Vec<String>,
@@ -404,8 +403,8 @@ fn network(from: Place, text: &str) -> Result<IpNet, Failure> {
     beehive_nom::object::network(text).map_err(|why| from.refusal(why))
 }
 
-/// Returns whether a directive of `--log` is a level or names a module. The filter would take a misspelled level for
-/// the name of a module, and then disable the logs of all other modules.
+/// Returns whether a directive of `--log` is a level or names a module. The filter would take a misspelled level for a
+/// module name, and would then disable the logs of all other modules.
 fn is_log_directive(word: &str) -> bool {
     use tracing_subscriber::filter::LevelFilter;
     word.contains(['=', '[']) || word.starts_with("beehive") || word.parse::<LevelFilter>().is_ok()

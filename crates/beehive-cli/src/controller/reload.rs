@@ -7,7 +7,7 @@ use crate::api::Reloaded;
 use beehive_core::{Hive, ReconfigureError};
 use tokio::sync::Mutex;
 
-/// Reloads the configuration file. The command line and the environment are still those of the start.
+/// Reloads the configuration file. The command line and the environment are still those from startup.
 pub(crate) struct Reloader {
     hive: Hive,
     arguments: ControllerArgs,
@@ -16,7 +16,7 @@ pub(crate) struct Reloader {
     options: Mutex<Options>,
 }
 
-/// Reason why a reload changed nothing.
+/// Why a reload changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ReloadError {
     /// The controller was started without a configuration file.
@@ -72,7 +72,7 @@ impl Reloader {
         outcome
     }
 
-    /// Reloads the file while it holds the lock so that concurrent reloads run one after another.
+    /// Reloads the file under the lock, so that concurrent reloads run one after another.
     async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
         let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)

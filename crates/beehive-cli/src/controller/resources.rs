@@ -1,4 +1,4 @@
-//! Determines the number of worker threads, and raises the limit of file descriptors.
+//! Determines the number of worker threads, and raises the limit on file descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -9,7 +9,7 @@ pub(super) fn workers() -> usize {
     (cores + 1).max(3)
 }
 
-/// Raises the soft limit of file descriptors to the hard limit. Returns the limit in force.
+/// Raises the soft limit on file descriptors to the hard limit. Returns the limit in force.
 pub(super) fn raise_descriptors() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };

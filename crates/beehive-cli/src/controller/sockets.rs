@@ -1,4 +1,4 @@
-//! Opens the listening sockets of the controller.
+//! Opens the controller's listening sockets.
 
 use super::Failure;
 use super::options::HttpAddress;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// Maximum length of a packet or block, in bytes. No interface captures longer packets.
 const PACKET_LENGTH_MAX: usize = 1 << 20;
 
-/// Reason why the rest of a capture cannot be read.
+/// Why the rest of a capture cannot be read.
 #[derive(Debug)]
 pub(super) enum CaptureError {
     /// The input cannot be read.
@@ -32,8 +32,8 @@ impl fmt::Display for CaptureError {
 
 /// Iterates over the packets of a capture.
 ///
-/// Both formats are parsed here rather than by a crate, because `pcap-parser` drops I/O errors, and refuses a pipe
-/// whose first read is shorter than the file header.
+/// Both formats are parsed here rather than by a crate, because `pcap-parser` drops I/O errors and refuses a
+/// pipe whose first read is shorter than the file header.
 pub(super) struct Packets<R> {
     input: R,
     format: Format,

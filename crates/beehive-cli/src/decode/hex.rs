@@ -1,8 +1,8 @@
-//! Parses hexadecimal digits in the forms in which people paste them. Errors give the position of the mistake.
+//! Parses hexadecimal digits in the forms that people paste. Errors give the position of the mistake.
 
 use std::fmt;
 
-/// Reason why a line cannot be parsed.
+/// Why a line cannot be parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HexError {
     /// A character is neither a digit nor white space.

@@ -24,8 +24,8 @@ use streams::{Event, Streams, segment};
 /// Maximum length of a line of digits, in bytes: the longest message, with a prefix and a separator for each byte.
 const LINE_LENGTH_MAX: usize = 5 * MESSAGE_LENGTH_MAX;
 
-/// Maximum length of a line of JSON, in bytes. The smallest element of a message has 8 bytes, and takes about 300
-/// bytes in JSON.
+/// Maximum length of a line of JSON, in bytes. The smallest element of a message has 8 bytes and takes about 300 bytes
+/// in JSON.
 const JSON_LENGTH_MAX: usize = 64 * MESSAGE_LENGTH_MAX;
 
 /// Decodes OpenFlow messages
@@ -88,7 +88,7 @@ impl DecodeArgs {
     }
 }
 
-/// Runs the command. The exit status tells whether every message was valid.
+/// Runs the command. The exit status says whether every message was valid.
 pub(crate) fn run(args: DecodeArgs) -> ExitCode {
     let output = io::BufWriter::new(io::stdout().lock());
     let decoded = match &args.pcap {
@@ -117,7 +117,7 @@ fn decode(mut input: impl BufRead, mut output: impl Write, args: &DecodeArgs) ->
     let mut valid = true;
     for number in 1u64.. {
         line.clear();
-        // read one byte more than allowed so that a line that is too long is detected
+        // reads one byte more than allowed, so that lines that are too long are detected
         if input.by_ref().take(line_length_max as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             break;
         }
@@ -216,11 +216,11 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
     Ok(valid)
 }
 
-/// Decodes one message, or returns the reason why that is impossible.
+/// Decodes one message, or says why that is impossible.
 fn message_tree(frame: Frame<'_>, args: &DecodeArgs) -> Result<Node, String> {
     let parsed = || {
         let message = Message::parse(frame)?;
-        // hello, error and echo are decoded in unknown versions, too
+        // hello, error and echo are decoded even in unknown versions
         let Some(version) = frame.version() else { return message.tree(frame.header()) };
 
         if args.strict {
@@ -283,7 +283,7 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
     Ok(valid)
 }
 
-/// Encodes a message, given as a line of JSON, to hexadecimal digits, or returns the reason why that is impossible.
+/// Encodes a message, given as a line of JSON, as hexadecimal digits, or says why that is impossible.
 fn encode_line(line: &[u8]) -> Result<Node, String> {
     let node: Node = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let mut out = BytesMut::new();
@@ -309,7 +309,7 @@ mod tests {
         (valid, String::from_utf8(output).unwrap().lines().map(str::to_owned).collect())
     }
 
-    /// A flow-mod of OpenFlow 1.0 that forwards packets from host 1 at port 3 to host 2 at port 4.
+    /// An OpenFlow 1.0 flow-mod that forwards packets from host 1 at port 3 to host 2 at port 4.
     const FLOW_MOD: &str = "010e005000000007003820f200030200000000010200000000020000000000000000000000000000\
         000000000000000000000000000012340000003c00000064ffffffffffff0001000000080004ffff";
 

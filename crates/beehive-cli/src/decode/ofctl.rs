@@ -5,10 +5,11 @@ use beehive_of::message::{Message, Multipart, ReplyBody};
 use beehive_of::text::{show_actions, show_entry, show_fields, show_flow};
 use beehive_of::tree::Node;
 
-/// Fields of a flow-mod that the syntax of `ovs-ofctl` cannot express. They remain unchanged.
+/// Flow-mod fields that the syntax of `ovs-ofctl` cannot express. They remain unchanged.
 const BESIDE_FLOW: [&str; 5] = ["version", "type", "xid", "command", "buffer_id"];
 
-/// Replaces each part of a message's tree that the syntax of `ovs-ofctl` can express by text in that syntax.
+/// Replaces each part of a message's tree that the syntax of `ovs-ofctl` can express with text in that
+/// syntax.
 pub(super) fn abbreviate(message: &Message<'_>, version: Version, tree: Node) -> Node {
     let Node::Record(mut fields) = tree else { return tree };
     let mut replace = |name: &str, value: Node| {

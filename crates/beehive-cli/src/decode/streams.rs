@@ -1,4 +1,4 @@
-//! Follows the TCP connections of a capture, and extracts the OpenFlow messages of each direction in order.
+//! Follows the TCP connections in a capture, and extracts each direction's OpenFlow messages in order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -6,13 +6,13 @@ use std::net::{IpAddr, SocketAddr};
 use beehive_of::FrameBuffer;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
-/// Maximum number of directions of connections that are followed. The first direction beyond the limit is reported.
+/// Maximum number of connection directions to follow. The first direction beyond the limit is reported.
 const STREAMS_MAX: usize = 4_096;
 
-/// Maximum number of bytes of one direction that are buffered until the data before them arrives.
+/// Maximum number of bytes of one direction buffered until the data before them arrives.
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
-/// Maximum number of segments of one direction that are buffered until the data before them arrives.
+/// Maximum number of segments of one direction buffered until the data before them arrives.
 const EARLY_SEGMENTS_MAX: usize = 4_096;
 
 /// Link types that can carry TCP (`LINKTYPE_*`).
@@ -82,11 +82,11 @@ struct Stream {
     /// Sum of the lengths in `early`.
     early_bytes: usize,
     frames: FrameBuffer,
-    /// Whether an error was reported. If so, the direction is ignored from then on.
+    /// Whether an error has been reported. If so, the direction is ignored from then on.
     failed: bool,
 }
 
-/// A message of a connection, or the reason why a direction cannot be followed any further.
+/// A message on a connection, or the reason why a direction cannot be followed any further.
 pub(super) enum Event<'e> {
     /// A complete message with its source and destination.
     Message(SocketAddr, SocketAddr, &'e [u8]),
@@ -98,12 +98,12 @@ pub(super) enum Event<'e> {
 #[derive(Default)]
 pub(super) struct Streams {
     streams: HashMap<(SocketAddr, SocketAddr), Stream>,
-    /// Whether an error about a connection beyond [`STREAMS_MAX`] was reported.
+    /// Whether an error about a connection beyond [`STREAMS_MAX`] has been reported.
     is_full: bool,
 }
 
 impl Streams {
-    /// Adds a segment and calls `then` for each message that it completes.
+    /// Adds a segment, and calls `then` for each message it completes.
     pub(super) fn take<E>(
         &mut self,
         segment: &Segment<'_>,
@@ -162,7 +162,7 @@ impl Stream {
 
     /// Appends the segment, or buffers it until the data before it arrives.
     fn add(&mut self, segment: &Segment<'_>) -> Result<(), &'static str> {
-        // a capture may begin in the middle of a connection: assume that its first segment starts a message
+        // a capture may begin in the middle of a connection, so assumes that its first segment starts a message
         let next = *self.next.get_or_insert(segment.sequence);
         let ahead = segment.sequence.wrapping_sub(next) as i32;
         if ahead > 0 {

@@ -22,8 +22,8 @@ struct Connections {
 struct Connection {
     /// Whether a request is in flight.
     busy: Arc<AtomicBool>,
-    /// When this sender is dropped, the receiver that [`ConnectionTracker::track`]
-    /// returned resolves, which evicts the connection.
+    /// When this sender is dropped, the receiver returned by [`ConnectionTracker::track`] resolves, which
+    /// evicts the connection.
     _keep_open: oneshot::Sender<()>,
 }
 

@@ -88,7 +88,7 @@ pub(super) async fn resend(
             Ok(()) => answer.resent.push(number),
             Err(ResendError::Unavailable) => return Err(Failure::unavailable(ResendError::Unavailable)),
             Err(why @ ResendError::Unknown { .. }) if !which.all => return Err(Failure::unknown_letter(why)),
-            // the dead letter was evicted after the list was made
+            // the dead letter has been evicted since the list was made
             Err(ResendError::Unknown { .. }) => {}
             Err(why) => answer.not_resent.push(NotResent { number, why: why.to_string() }),
         }

@@ -1,5 +1,5 @@
-//! Queries many switches with bounded concurrency. A switch that
-//! does not answer does not block the queries of other switches.
+//! Queries many switches with bounded concurrency. A switch that does not answer does not block queries of other
+//! switches.
 
 use crate::api::Failure;
 use beehive_nom::object::NodeId;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// Maximum number of switches whose answers are held in memory at the same time.
 const CONCURRENT_MAX: usize = 16;
-/// Time after which the query of a silent switch releases its slot so that the next switch can be queried. A late
+/// Time after which the query of a silent switch releases its slot, so that the next switch can be queried. A late
 /// answer still counts.
 const SILENCE_MAX: Duration = Duration::from_millis(500);
 /// Interval at which a query polls whether its switch has reported its flows.
@@ -62,8 +62,8 @@ impl QuerySlot {
         self.acquired = Instant::now();
     }
 
-    /// Waits for `receive` until `deadline`. Releases the permit after [`SILENCE_MAX`] without an answer. Before it
-    /// returns a late answer, it acquires a permit again so that the number of answers in memory stays bounded.
+    /// Waits for `receive` until `deadline`. Releases the permit after [`SILENCE_MAX`] without an answer. Reacquires a
+    /// permit before returning a late answer, so that the number of answers in memory stays bounded.
     pub(super) async fn receive_or_release<T>(
         &mut self,
         deadline: Instant,

@@ -1,4 +1,5 @@
-//! `/api/v1/flows` compares the flows of switches with the intended ones; `/api/v1/flows/verify` reconciles them at once.
+//! `/api/v1/flows` compares the flows of switches with the intended ones; `/api/v1/flows/verify` reconciles
+//! them immediately.
 
 use crate::api::{self, Failure, FlowState, Flows, Reading, Refused, Verified};
 use crate::http::Served;
@@ -147,11 +148,11 @@ pub(super) async fn verify(
     Ok(Json(answer))
 }
 
-/// Outcome of reconciling the flows of one switch.
+/// Outcome of reconciling one switch's flows.
 enum Verification {
     /// The switch is not connected.
     Disconnected,
-    /// The switch did not report its flows in time, or it disconnected meanwhile.
+    /// The switch did not report its flows in time, or disconnected meanwhile.
     Unread,
     /// The flows were compared and corrected.
     Done(beehive_nom::object::Reading),
@@ -232,7 +233,7 @@ async fn found(
     loop {
         let mail = match collected.flows.is_empty() {
             true => slot.receive_or_release(deadline, io.receive()).await?,
-            // keep the slot, because the flows received so far are in memory
+            // keeps the slot, because the flows received so far are in memory
             false => tokio::time::timeout_at(deadline, io.receive()).await.ok()?,
         };
 
@@ -247,8 +248,8 @@ async fn found(
 
 /// The flows that a switch has reported, up to a limit.
 struct CollectedFlows {
-    /// The first [`FLOWS_MAX`] flows, and all intended flows beyond them. Without the latter, those flows would be
-    /// reported as missing.
+    /// The first [`FLOWS_MAX`] flows, and all intended flows beyond them, which would otherwise be reported
+    /// as missing.
     flows: Vec<FoundFlow>,
     /// Intended flows that the switch has not reported yet.
     intended: HashSet<FlowKey>,
@@ -273,7 +274,7 @@ impl CollectedFlows {
     }
 }
 
-/// Maps the numbers in cookies to the names of apps and message types.
+/// Maps the numbers in cookies to app and message type names.
 struct Names {
     apps: HashMap<Owner, &'static str>,
     messages: HashMap<Cause, &'static str>,
@@ -313,7 +314,7 @@ fn compare(
         described.flows.into_iter().map(|intended| (intended.flow.key(), intended)).collect();
     let mut list = Vec::with_capacity(found.len());
     for found in found {
-        // every intended flow is in table 0, and network objects can express all of its parts
+        // every intended flow is in table 0 and can be fully expressed by network objects
         let comparable = found.table == 0 && found.more.is_none();
         let intended = if comparable { wanted.remove(&found.key()) } else { None };
         let (state, why) = match (&intended, found.ours()) {

@@ -33,7 +33,8 @@ impl Guard {
     /// Returns the reason for refusing a request, or `None` if the request is admitted.
     fn rejection(&self, request: &Request) -> Option<Failure> {
         let headers = request.headers();
-        // exactly one `Host` header: with several, a proxy and this server may each use another one (request smuggling)
+        // requires exactly one `Host` header: with several, a proxy and this server might each use a different one
+        // (request smuggling)
         let mut names = headers.get_all(header::HOST).iter().map(|host| host.to_str().ok());
 
         let is_allowed = |host: &str| host_header::is_allowed(host, &self.hosts);
@@ -42,8 +43,8 @@ impl Guard {
             return Some(failed(FailureCode::UnknownHost, why));
         }
 
-        // a web page can make a browser send a request that changes
-        // something; browsers add an `Origin` header to such requests
+        // a web page can make a browser send a request with side effects; browsers add an `Origin` header to such
+        // requests
         if !request.method().is_safe() && headers.contains_key(header::ORIGIN) {
             return Some(failed(
                 FailureCode::ForeignOrigin,

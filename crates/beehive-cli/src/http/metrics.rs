@@ -1,4 +1,4 @@
-//! `/metrics`: serves the counters of the status in the text format of Prometheus (0.0.4).
+//! `/metrics`: serves the status counters in the Prometheus text format (0.0.4).
 //!
 //! The text is written by hand, because `prometheus-client` supports only OpenMetrics. In OpenMetrics, the gauge
 //! `beehive_dead_letters` and the counter `beehive_dead_letters_total` would have the same name.
@@ -15,7 +15,7 @@ use std::fmt::Write;
 struct Page(String);
 
 impl Page {
-    /// Writes the `# HELP` and `# TYPE` lines of a metric. The samples of the metric must follow directly.
+    /// Writes a metric's `# HELP` and `# TYPE` lines. Its samples must follow directly.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // writing to a string never fails
@@ -160,8 +160,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    /// Scrapers expect the `# HELP` and `# TYPE` lines once per metric, directly before its samples, and names of
-    /// counters that end in `_total`.
+    /// Scrapers expect the `# HELP` and `# TYPE` lines once per metric, directly before its samples, and
+    /// counter names that end in `_total`.
     #[test]
     fn the_page_is_well_formed() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -42,12 +42,12 @@ use utoipa::openapi::OpenApi as OpenApiDocument;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// The state that the endpoints need to answer requests.
+/// The state needed by the endpoints to answer requests.
 #[derive(Clone)]
 pub(crate) struct Served {
     /// The hive that runs the apps.
     pub(crate) hive: Hive,
-    /// The connections of switches.
+    /// The switch connections.
     pub(crate) directory: Arc<Directory>,
     /// Reloads the configuration file; `None` if the controller was started without one.
     pub(crate) reloader: Option<Arc<Reloader>>,

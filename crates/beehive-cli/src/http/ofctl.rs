@@ -1,4 +1,5 @@
-//! Writes flows in the syntax of `ovs-ofctl` so that they can be compared with `ovs-ofctl dump-flows`.
+//! Writes flows in the syntax of `ovs-ofctl`, so that they can be compared with the output of `ovs-ofctl
+//! dump-flows`.
 
 use beehive_nom::driver::openflow::encode_flow;
 use beehive_nom::object::{Flow, FlowFlags, FoundFlow, Owner};
@@ -19,7 +20,8 @@ pub(super) fn intended(flow: &Flow, version: Version) -> Option<String> {
     render(flow, version, |_| {})
 }
 
-/// Writes a flow that a switch has reported. Returns `None` if it has parts that network objects cannot express.
+/// Writes a flow reported by a switch. Returns `None` if some of its parts cannot be expressed by network
+/// objects.
 pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
     if found.more.is_some() {
         return None;
@@ -40,7 +42,7 @@ pub(super) fn found(found: &FoundFlow, version: Version) -> Option<String> {
         flow_mod.table_id = TableId(found.table);
         match found.flags {
             Some(flags) => flow_mod.flags = flags_to(flags),
-            // the switch does not report flags; only the flags of this controller's flows are known
+            // the switch does not report flags, so only the flags of this controller's flows are known
             None if found.owner.is_none() => flow_mod.flags = FlowModFlags::default(),
             None => {}
         }
@@ -60,7 +62,7 @@ fn flags_to(flags: FlowFlags) -> FlowModFlags {
     set.fold(FlowModFlags::default(), |flags, (_, flag)| flags.with(flag))
 }
 
-/// Encodes the flow in the same way as the driver, so the text shows exactly the flow that is sent.
+/// Encodes the flow in the same way as the driver, so that the text shows exactly the flow that is sent.
 fn render(flow: &Flow, version: Version, change: impl FnOnce(&mut FlowMod<'_>)) -> Option<String> {
     let mut bytes = BytesMut::new();
     encode_flow(flow, version, 0, &mut bytes).ok()?;

@@ -1,5 +1,5 @@
-//! The HTTP server. Whatever clients do, it limits the number of connections, their lifetime, and the time to receive
-//! a request head.
+//! The HTTP server. Whatever clients do, the number of connections, their lifetime, and the time to receive a request
+//! head are limited.
 //!
 //! `axum::serve` has none of these limits.
 
@@ -22,7 +22,7 @@ const EVICT_AGAIN: Duration = Duration::from_millis(20);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum lifetime of a connection. Slow readers and clients that keep connections alive have to reconnect.
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(120);
-/// Time for requests in flight to complete when the program stops or the lifetime of a connection ends.
+/// Time for requests in flight to complete when the program stops or a connection's lifetime ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of the head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -36,7 +36,7 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
             match socket.accept().await {
                 Ok((stream, _)) => {
                     let permit = make_room(&connections, &tracker).await;
-                    // Track the connection before its task runs. In a burst, none of the tasks may have run yet, but
+                    // Tracks the connection before its task runs: in a burst, none of the tasks may have run yet, but
                     // one of their connections must be evictable.
                     let tracked = tracker.track();
                     let (router, over) = (router.clone(), over.clone());
@@ -46,7 +46,7 @@ pub(super) async fn serve(socket: TcpListener, router: Router, mut stopped: watc
                     });
                 }
                 Err(error) => {
-                    // out of file descriptors or memory: retry after a delay, in which some may be released
+                    // out of file descriptors or memory: retries after a delay, during which some may be released
                     tracing::debug!(%error, "cannot accept an HTTP connection");
                     tokio::time::sleep(Duration::from_millis(100)).await
                 }
@@ -121,7 +121,7 @@ async fn serve_connection(
     let done = match done {
         Some(done) => done,
         None => {
-            // finish the request in flight, but accept no further request
+            // finishes the request in flight, but accepts no further ones
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(DRAIN_TIMEOUT, connection).await {
                 Ok(done) => done,

@@ -49,8 +49,8 @@ impl Token {
         Token(blake3::hash(text.as_bytes()))
     }
 
-    /// Returns whether the headers of a request contain `Authorization: Bearer ..` with this token. The comparison
-    /// takes constant time.
+    /// Returns whether a request's headers contain `Authorization: Bearer ..` with this token. The comparison takes
+    /// constant time.
     pub(super) fn authorizes(self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let shown = value.and_then(|value| {

@@ -43,7 +43,7 @@ pub(super) async fn top(
         )));
     }
     let status = if sizes { hive.status_with_sizes() } else { hive.status() };
-    // the view is built from the JSON form, because that is what the command `top` receives
+    // builds the view from the JSON form, because that is what the command `top` receives
     let served = serde_json::to_value(status).and_then(serde_json::from_value::<Status>);
     served.map(|status| Json(Top::of(&status, most))).map_err(Failure::unavailable)
 }

@@ -14,7 +14,7 @@ pub(crate) struct ProvenanceArgs {
     pub(super) source: Source,
 }
 
-/// The messages that handlers produced, and what caused them.
+/// The messages produced by handlers, and what caused them.
 #[derive(Serialize)]
 pub(super) struct Provenance {
     seconds: u64,
@@ -24,9 +24,9 @@ pub(super) struct Provenance {
 /// One handler that produces messages of one type.
 #[derive(Clone, Serialize)]
 struct Cause {
-    /// Type of the message that the handler produces.
+    /// Type of the message produced by the handler.
     message: String,
-    /// Whether the message is the answer of the handler. Otherwise, the handler emits the message.
+    /// Whether the message is the handler's answer. If not, the handler emits it.
     answer: bool,
     app: String,
     handler: String,
@@ -42,8 +42,8 @@ fn short(name: &str) -> &str {
 }
 
 impl Provenance {
-    /// Collects the causes from a status, sorted by the frequency of the message type, and within a type by the
-    /// frequency of the cause, in descending order.
+    /// Collects the causes from a status in descending order of frequency, first of the message type, then of the
+    /// cause.
     pub(super) fn of(status: &Status) -> Provenance {
         let emitted = status.emits.iter().map(|e| Cause {
             message: short(&e.message).into(),

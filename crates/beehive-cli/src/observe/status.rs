@@ -1,4 +1,4 @@
-//! The part of the status of a hive that the views need, parsed from JSON.
+//! The part of a hive's status needed by the views, parsed from JSON.
 
 use serde::Deserialize;
 
@@ -65,7 +65,7 @@ pub(crate) struct Peer {
     pub(super) messages: u64,
 }
 
-/// Number of messages of one type that a handler emitted.
+/// Number of messages of one type emitted by a handler.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Emit {
     pub(super) app: String,

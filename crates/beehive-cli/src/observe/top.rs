@@ -50,7 +50,7 @@ pub(crate) struct AppRow {
     bees: u64,
     bees_merged: u64,
     messages: u64,
-    /// Number of messages that the app's busiest bee handled.
+    /// Number of messages handled by the app's busiest bee.
     busiest_messages: u64,
 }
 
@@ -224,8 +224,8 @@ impl Top {
     }
 }
 
-/// Formats the number of copies of an app's state. If the app requests more copies than there are, the text states
-/// that number, too.
+/// Formats the number of copies of an app's state. If the app requests more copies than there are, the text also states
+/// that number.
 fn copies(replication: u32, asked: u32) -> String {
     if asked > replication { format!("{replication} (asked for {asked})") } else { replication.to_string() }
 }

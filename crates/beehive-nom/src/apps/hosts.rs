@@ -1,8 +1,8 @@
-//! Hosts: tracks the location and the addresses of each host. It observes packets, but never forwards them.
+//! Hosts: tracks the location and the addresses of each host. It observes packets but never forwards them.
 //!
-//! The cell of a switch sees every packet and reports news to the cell of the host, which decides where the host is.
-//! If a host appears at another port while its old port is up, the app first probes the old port. If the host answers
-//! there, its location stays the old port, and the app reports the claim from the other port.
+//! A switch's cell sees every packet and reports news to the host's cell, which decides where the host is. If a host
+//! appears at another port while its old port is up, the app first probes the old port. If the host answers there, its
+//! location stays the old port, and the app reports the claim from the other port.
 
 use crate::object::claim;
 use crate::object::{
@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Hosts {
     /// Ports with a link to another switch. No host is *at* such a port.
     links: Table<NodeId, PortNo, ()>,
-    /// The hosts that were recently seen at each port of a switch.
+    /// The hosts recently seen at each port of a switch.
     recent: Table<NodeId, Station, Recent>,
     port_counts: Table<NodeId, PortNo, u32>,
     hosts: Dict<Station, Known>,
@@ -75,8 +75,7 @@ struct Sighting {
 }
 #[derive(Message, Clone, Copy, Debug)]
 struct HostGone(Station, PortId);
-/// Makes the cell of a switch report the packets of a host from a
-/// given time on, although a packet of the host was reported recently.
+/// Makes a switch's cell report a host's packets from a given time on, even if one was reported recently.
 #[derive(Message, Clone, Copy, Debug)]
 struct ReportFrom(NodeId, Station, Time);
 #[derive(Message, Clone, Copy, Debug)]
@@ -88,7 +87,7 @@ struct AddressChange {
     assigned: bool,
 }
 
-/// Interval at which packets of a host are reported.
+/// Interval at which a host's packets are reported.
 const REPORT_INTERVAL: Duration = Duration::from_secs(30);
 /// Time within which a host must answer a probe at its old port.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -144,8 +143,8 @@ impl Hosts {
             return ctx.emit(HostSeen { station, at });
         };
 
-        // the packet may be forged, so an address from another port
-        // does not displace addresses that the host itself announced
+        // the packet may be forged, so an address from another port does not displace addresses announced by the host
+        // itself
         let own = msg.at == Some(known.host.at);
         if let Some(address) = msg.address.filter(|address| own || known.host.has_room_for(address)) {
             let (new, surplus) = known.host.add_address(address);

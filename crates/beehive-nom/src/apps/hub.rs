@@ -1,4 +1,4 @@
-//! Hub: floods every packet. It has no state, so it runs on the worker thread at which the packet arrives.
+//! Hub: floods every packet. It has no state, so it needs no cell and no bee.
 
 use crate::object::{PacketIn, PacketOut};
 use beehive::{App, handlers};
@@ -12,7 +12,7 @@ pub struct Hub {}
 impl Hub {
     #[rcv(stateless)]
     fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
-        // do not forward frames that are addressed to the bridge itself (LLDP, spanning tree)
+        // does not forward frames addressed to the bridge itself (LLDP, spanning tree)
         if msg.is_learnable() { Some(msg.flood()) } else { None }
     }
 }

@@ -1,9 +1,9 @@
 //! Learning switch: learns behind which port each station is, and installs flows between known stations.
 //!
-//! Flows match the input port, the source, the destination and the VLAN tag. Therefore the first packet of a host
-//! that has moved comes to the controller, whether or not the old port went down, and whether or not the host
-//! broadcasts. The app then withdraws the flows *to* the host, which lead to its old port. It also withdraws the
-//! host's flows *from* its old port, because with them the host could move back unnoticed.
+//! Flows match the input port, the source, the destination and the VLAN tag. Therefore the first packet from a host
+//! that has moved comes to the controller, whether or not the old port went down and whether or not the host
+//! broadcasts. The app then withdraws the flows *to* the host, which lead to its old port. It also withdraws the host's
+//! flows *from* its old port, because with them the host could move back unnoticed.
 //!
 //! No flow outlives the table entry of its destination, because the app keeps an
 //! entry for as long as a flow to its station may live. Otherwise a host could
@@ -11,7 +11,7 @@
 //!
 //! The same is true for flows from before a restart, which switches keep while the controller is away. Such a flow
 //! contains the locations of both stations, so the app learns from it as from a packet, and withdraws flows that
-//! contradict what it has learned since. Valid flows therefore keep forwarding, and the first packet of a host that
+//! contradict what it has learned since. Valid flows therefore keep forwarding, and the first packet from a host that
 //! has moved meanwhile comes to the controller as usual.
 
 use crate::object::{
@@ -25,7 +25,7 @@ use beehive::{App, Config, Ctx, Table, Time, handlers};
 #[derive(App)]
 #[app(name = "learning-switch", replication = 3)]
 pub struct LearningSwitch {
-    /// The port behind which each station is.
+    /// The port behind which each station is located.
     macs: Table<NodeId, Station, PortNo>,
     /// The time until which each station is remembered. A fail-over loses these times; stations are then treated as
     /// if they had just been seen.
@@ -46,11 +46,11 @@ crate::settings! {
         pub idle_s: u32 [1..=65_535] = 60,
         /// Whether flows are installed. Without flows, every packet comes to the controller.
         pub flows: bool = true,
-        /// Maximum number of addresses that are learned behind one port of a switch. Packets from further addresses
-        /// are forwarded, but cause no table entries and no flows. A host that forges addresses therefore fills
-        /// neither the memory nor the switch's flow table, and does not affect other ports.
+        /// Maximum number of addresses learned behind one port of a switch. Packets from further addresses are
+        /// forwarded but cause no table entries or flows. A host that forges addresses therefore fills neither the
+        /// memory nor the switch's flow table, and does not affect other ports.
         pub stations_per_port_max: u32 [1..=1_000_000] = 4096,
-        /// Maximum number of addresses that are learned at one switch.
+        /// Maximum number of addresses learned at one switch.
         pub stations_per_node_max: u32 [1..=1_000_000] = 65_536,
     }
 }
@@ -58,7 +58,7 @@ crate::settings! {
 #[handlers]
 impl LearningSwitch {
     #[rcv(sharded)]
-    // the derived map drops messages that a `let ... else` guard rejects, but not messages that `?` rejects
+    // the derived map drops messages rejected by a `let ... else` guard, but not those rejected by `?`
     #[allow(clippy::question_mark)]
     fn packet_in(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> Option<PacketOut> {
         // `stations` excludes LLDP, reserved groups and multicast sources
@@ -69,7 +69,7 @@ impl LearningSwitch {
         let learned = stations.learn(source, msg.port);
 
         if let Learned::Moved { from, .. } = learned {
-            // withdraw the flows to the host's old port, and the flows that it could use there unnoticed
+            // withdraws the flows to the host's old port, and the flows that the host could use there unnoticed
             ctx.emit(DelFlows::towards(Self::OWNER, msg.node, source));
             ctx.emit(DelFlows::from(Self::OWNER, msg.node, source, from));
         }
@@ -98,8 +98,8 @@ impl LearningSwitch {
         ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER });
     }
 
-    /// Learns from flows that are already in the switch, and withdraws the flows that contradict the table. If the
-    /// setting `flows` is false, withdraws all flows.
+    /// Learns from flows already in the switch, and withdraws those that contradict the table. If the setting `flows`
+    /// is false, withdraws all flows.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let (flows, mut stations) = (self.config.flows, self.stations(msg.node, ctx.now()));

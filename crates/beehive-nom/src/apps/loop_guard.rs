@@ -1,12 +1,12 @@
 //! Loop guard: decides which packets are accepted at which port.
 //! It precedes all apps that answer packets. A cell is one switch.
 //!
-//! - A port that came up is closed until discovery has had time to find a link on it.
+//! - A port that has come up is closed until discovery has had time to find a link on it.
 //! - A port whose link would close a loop ([`PortRole::Blocked`], as computed by topology) accepts no flooded
 //!   packets.
 //! - Discovery cannot see some loops, for example loops through a switch that swallows probes. The loop guard detects
-//!   them by the packets: the same frame repeatedly arrives at another port. Such a port is closed for some time, and
-//!   the loop is reported.
+//!   them from the packets: the same frame repeatedly arrives at a different port. Such a port is closed for some time,
+//!   and the loop is reported.
 //! - An address that appears at two ports at once, without such frames, is bound to its first port.
 //!
 //! A closed port has a flow whose priority is below the priorities of forwarding apps and above the miss flow.
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The priority of the flow that closes a port to packets that no flow of a forwarding app matches.
+/// The priority of the flow that closes a port to packets not matched by any forwarding app's flow.
 const CLOSED: u16 = 50;
 /// The priority of the flow that closes a port to all packets.
 const QUARANTINED: u16 = 60_000;
@@ -54,8 +54,8 @@ pub struct LoopGuard {
 crate::settings! {
     /// Settings of the loop guard: the table `[apps.loop-guard]`.
     pub struct LoopGuardSettings {
-        /// Milliseconds for which a port that came up stays closed so that its link is found first. Discovery sends
-        /// one probe per second through each port. 0 opens ports at once.
+        /// Milliseconds for which a port that has come up stays closed, so that its link is found first. Discovery
+        /// sends one probe per second through each port. 0 opens ports at once.
         pub settle_ms: u32 [0..=600_000] = 2_000,
         /// Seconds for which a port stays closed after a loop was detected on it.
         pub quarantine_s: u32 [1..=86_400] = 30,
@@ -75,7 +75,7 @@ enum PortState {
     Settling(Time),
     /// Closed until this time, because a loop was detected.
     Quarantined(Time),
-    /// Open to the packets that the role of the port admits.
+    /// Open to the packets admitted by the port's role.
     Open(PortRole),
 }
 
@@ -107,7 +107,7 @@ impl LoopGuard {
         ctx.emit(AddFlow::new(msg.node, Self::OWNER, lldp, up).because::<NodeJoined>().priority(PROBES));
         self.drivers.put(msg.node, msg.driver);
 
-        // discard the previous port states, because links are discovered again, and ports stay closed until then
+        // discards the previous port states, because links are discovered again and ports stay closed until then
         for (port, state) in self.port_states.at(msg.node).take_if(|_, _| true) {
             reopen(msg.node, port, state, ctx);
         }
@@ -154,7 +154,7 @@ impl LoopGuard {
 
         let quarantined = matches!(state, PortState::Quarantined(_));
         if msg.role == PortRole::Edge {
-            // another link may be at this port
+            // the port may now have a different link
             if !quarantined {
                 self.close(node, port, Cause::of::<PortRoleChanged>(), ctx);
             }
@@ -173,7 +173,7 @@ impl LoopGuard {
             _ => open_port(node, port, ctx),
         }
 
-        // forget the addresses at this port so that their ports are learned again
+        // forgets the addresses at this port, so that their ports are learned again
         self.sightings.at(node).retain(|_, seen| seen.port != port && seen.home != port);
     }
 
@@ -197,8 +197,7 @@ impl LoopGuard {
         if role == PortRole::Blocked || self.is_credible(msg, ctx) { None } else { Some(msg.discard()) }
     }
 
-    /// Returns whether the source of a packet is accepted at its input port. Blames a port for repeated
-    /// conflicts.
+    /// Returns whether a packet's source is accepted at its input port. Blames a port for repeated conflicts.
     fn is_credible(&mut self, msg: &PacketIn, ctx: &mut Ctx) -> bool {
         let (now, source) = (ctx.now(), msg.source());
         let frame = if msg.destination().mac().is_multicast() { xxh3_64(&msg.data) } else { 0 };
@@ -235,7 +234,7 @@ impl LoopGuard {
             return true;
         }
 
-        // do not blame a port with a link, because the cell of the switch behind the link finds the port to blame
+        // does not blame a port with a link, because the cell of the switch behind the link finds the port to blame
         let port_states = self.port_states.at(msg.node);
         let at_edge = |port: PortNo| port_states.get(&port) == Some(&PortState::Open(PortRole::Edge));
         let mut suspects = [port, before.port].into_iter();

@@ -1,4 +1,4 @@
-//! Counters of switch connections. Each counter is written by one driver, and can be read by any thread.
+//! Counters of switch connections. Each counter is written by one driver and can be read by any thread.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};

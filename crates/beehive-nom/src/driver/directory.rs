@@ -20,7 +20,7 @@ use tokio::sync::{Notify, oneshot};
 #[derive(Debug, Default)]
 pub struct Directory {
     entries: Mutex<Entries>,
-    /// Number of connections that were refused because of their address. No other data about them is kept.
+    /// Number of connections refused because of their address. No other data about them is kept.
     addresses_refused: AtomicU64,
 }
 
@@ -141,12 +141,12 @@ impl Directory {
         (entries.ended, entries.refused)
     }
 
-    /// Counts a connection that was refused because of its address, and returns the new total.
+    /// Counts a connection refused because of its address, and returns the new total.
     pub(super) fn refuse_address(&self) -> u64 {
         self.addresses_refused.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns the number of connections that were refused because of their address.
+    /// Returns the number of connections refused because of their address.
     pub fn addresses_refused(&self) -> u64 {
         self.addresses_refused.load(Ordering::Relaxed)
     }
@@ -195,7 +195,7 @@ impl ConnectionRecord {
     }
 
     /// Requests a probe of this connection. Returns a receiver of the outcome, or `None` if
-    /// [`limits::CHALLENGERS_MAX`] connections already wait for it.
+    /// [`limits::CHALLENGERS_MAX`] connections are already waiting for it.
     pub fn challenge(&self) -> Option<oneshot::Receiver<ProbeOutcome>> {
         let mut challengers = self.challengers.lock();
         challengers.retain(|c| !c.is_closed());
@@ -224,7 +224,7 @@ impl ConnectionRecord {
     /// Sends the outcome of the probe to all waiting connections.
     pub fn report_probe(&self, verdict: ProbeOutcome) {
         for challenger in self.challengers.lock().drain(..) {
-            // the receiver may have been dropped in the meantime
+            // the receiver may meanwhile have been dropped
             let _ = challenger.send(verdict);
         }
     }

@@ -14,13 +14,12 @@ pub(super) fn allows(held: usize, more: usize, free: usize) -> bool {
 
 /// Records how many of a driver's credits each port holds. It is maintained only while credits are scarce.
 ///
-/// A returned credit does not name its port. The ledger assumes that credits return
-/// in the order in which they were taken. This is true if a single bee handles the
-/// packets; with several bees it is an estimate whose errors average out.
+/// A returned credit does not name its port. The ledger assumes that credits return in the order in which they were
+/// taken, which is true if a single bee handles the packets; with several bees, it is an estimate whose errors average
+/// out.
 #[derive(Debug, Default)]
 pub(super) struct CreditLedger {
-    /// Credits in the order in which they were taken. `None` stands
-    /// for the credits that were taken before credits became scarce.
+    /// Credits in the order in which they were taken. `None` stands for credits taken before credits became scarce.
     taken: VecDeque<(Option<PortNo>, u32)>,
     held: BTreeMap<PortNo, u32>,
     total: u32,

@@ -1,9 +1,9 @@
 //! Admits the messages of a switch to the hive. A packet needs a credit. While there is none, the packet waits in a
-//! queue, and is shed if it waits for too long. All other events are always admitted.
+//! queue, and is shed if it waits too long. All other events are always admitted.
 //!
-//! If the operating system preempts the thread of a bee for some milliseconds, the
-//! bee is not overloaded, so packets wait for it. Meanwhile the driver continues to
-//! read the messages that must not wait: echoes, ports, flows, errors and barriers.
+//! If the operating system preempts a bee's thread for a few milliseconds, the bee is not overloaded, so packets wait
+//! for it. Meanwhile the driver continues to read the messages that must not wait: echoes, ports, flows, errors and
+//! barriers.
 
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
@@ -46,7 +46,7 @@ pub(crate) struct Ingress {
     credits_left: u32,
     ledger: CreditLedger,
     queues: PacketQueues,
-    /// Counts of this round, which are added to the counters when the round ends.
+    /// This round's counts, which are added to the counters when the round ends.
     tally: Tally,
     now: Time,
     window: Window,
@@ -79,7 +79,7 @@ impl Window {
         Window { start, uncredited: 0, shed: 0, probes: BTreeMap::new() }
     }
 
-    /// Counts a probe of `port` and returns whether it may be admitted without a credit.
+    /// Counts a probe from `port`, and returns whether it may be admitted without a credit.
     fn allows_probe(&mut self, port: PortNo) -> bool {
         if self.probes.len() >= limits::PORTS_PER_NODE_MAX && !self.probes.contains_key(&port) {
             return false;
@@ -123,8 +123,8 @@ impl Ingress {
             return Some(self.io.receive().await);
         }
 
-        // wait until one more credit is free than now, because the
-        // credits that are free now do not suffice to admit a packet
+        // waits until one more credit is free than now, because the credits that are free now do not suffice to admit a
+        // packet
         let returned = self.io.credits_returned(self.credits_left + 1);
         tokio::select! {
             biased;
@@ -186,7 +186,7 @@ impl Ingress {
             if !self.admit_queued() {
                 return;
             }
-            // cannot fail, because no more packets were admitted than there are credits
+            // cannot fail, because no more packets have been admitted than there are credits
             let _ = self.io.try_flush();
         }
     }
@@ -248,7 +248,7 @@ impl Ingress {
     }
 
     fn emit_now<M: Message>(&mut self, message: M) {
-        // first flush the packets that arrived earlier, to preserve the order
+        // first flushes the packets that arrived earlier, to preserve the order
         let _ = self.io.try_flush();
         self.io.emit(message);
         self.flush_event()
@@ -268,8 +268,8 @@ impl Ingress {
     /// queues or sheds it.
     #[cold]
     fn packet_in_scarce(&mut self, packet: PacketIn) {
-        // a flood must not make the links over which it arrives look dead, because the topology would then change for
-        // no reason
+        // a flood must not make the links over which it arrives look dead; otherwise the topology would change for no
+        // reason
         if packet.ethernet().is_some_and(|header| header.ethertype == LLDP)
             && self.window.allows_probe(packet.port)
         {
@@ -339,7 +339,7 @@ impl Events for Ingress {
             }
             Event::PortUp(message) => self.emit_now(message),
             Event::PortDown(message) => {
-                // The queued packets arrived before this event. After it, no app may learn from them that their
+                // The queued packets arrived before this event. After this event, no app may learn from them that their
                 // senders are at this port.
                 self.tally.shed += self.queues.drop_port(message.port);
                 self.emit_now(message)

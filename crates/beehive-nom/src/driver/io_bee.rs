@@ -9,21 +9,21 @@ use std::ops::ControlFlow;
 
 /// Drives a switch until its connection ends or the hive stops. Returns the reason.
 ///
-/// Each round processes the input of the switch, hands the resulting messages to the hive, gives the driver all
-/// answers and commands that have arrived by then, and writes once. The hive handles the messages as soon as this
-/// task waits. Their answers wake the task for the next round.
+/// Each round processes the switch's input, hands the resulting messages to the hive, gives the driver all answers and
+/// commands that have arrived by then, and writes once. The hive handles the messages as soon as this task waits. Their
+/// answers wake the task for the next round.
 pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
     let mut io = io;
 
-    // run the handlers of this switch's messages on this worker thread so that no other thread has to be woken
+    // runs the handlers of this switch's messages on this worker thread, so that no other thread has to be woken
     io.run_here();
     let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
     let mut pending = PendingCommands::default();
     let close = loop {
-        // while the output of the driver is full, commands stay in the bounded inbox of this IO bee
+        // while the driver's output is full, commands stay in this IO bee's bounded inbox
         let accepts_commands = !driver.is_full();
         tokio::select! {
             biased;
@@ -41,7 +41,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     };
 
     ingress.node_left();
-    // try to send the pending output, such as an error message
+    // tries to send the pending output, such as an error message
     let now = ingress.io().now();
     let _ = driver.flush(now);
     driver.end(&close).await;
@@ -49,7 +49,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
     close
 }
 
-/// Mail that has been received, but not yet given to the driver.
+/// Mail received but not yet given to the driver.
 #[derive(Default)]
 struct PendingCommands {
     queue: VecDeque<Mail>,
@@ -76,7 +76,7 @@ fn round<D: Driver>(
     loop {
         let delivered = pending.deliver(driver);
         let flushed = driver.flush(now);
-        // report an error in the input rather than a write error that follows from it, because it explains better why
+        // reports an error in the input rather than the resulting write error, because the former better explains why
         // the connection ends
         taken.as_ref().map_err(Close::clone)?;
         flushed?;
@@ -93,8 +93,8 @@ impl PendingCommands {
         while let Some(mail) = self.queue.pop_front() {
             let mail = match mail.into_answers::<PacketIn>() {
                 Ok(answers) => {
-                    // If a handler returned an error, its statistics count it, and the packet stays unanswered. A
-                    // driver whose output is full drops packet-outs.
+                    // If a handler returned an error, its statistics count the error, and the packet stays unanswered.
+                    // A driver whose output is full drops packet-outs.
                     answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
                     continue;
                 }

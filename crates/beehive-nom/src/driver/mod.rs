@@ -5,7 +5,7 @@
 //! for a short time and are then shed, with a fair share for each port. Other messages are never shed. The IO bee
 //! passes answers and commands to the driver in batches.
 //!
-//! Architecture invariant: code outside of [`openflow`] knows nothing about OpenFlow.
+//! Architecture invariant: code outside [`openflow`] knows nothing about OpenFlow.
 
 mod counters;
 mod directory;
@@ -120,7 +120,7 @@ pub enum Event {
     },
 }
 
-/// Flows that were read from a switch, with the IO bee that requested them.
+/// Flows read from a switch, with the IO bee that requested them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowReading {
     /// The IO bee that requested the flows; `None` if they are for the apps.
@@ -129,7 +129,7 @@ pub struct FlowReading {
     pub read: FlowsRead,
 }
 
-/// The reason why a connection ends.
+/// Why a connection ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Close {
@@ -138,7 +138,7 @@ pub enum Close {
     /// The peer closed the connection or remained silent without having sent a hello, like a port scan or a health
     /// check.
     NoHello,
-    /// The network failed, with the error text of the operating system.
+    /// The network failed, with the operating system's error text.
     Network(String),
     /// The handshake was not complete within [`SessionSettings::handshake`](openflow::SessionSettings::handshake).
     Handshake,
@@ -152,9 +152,9 @@ pub enum Close {
     Version(String),
     /// The switch violated the protocol.
     Malformed(String),
-    /// The switch does not read the messages that are sent to it.
+    /// The switch is not reading the messages sent to it.
     NotReading,
-    /// The switch sends more control events than the hive can handle.
+    /// The switch is sending more control events than the hive can handle.
     Flood,
     /// The hive is stopping.
     Stopping,

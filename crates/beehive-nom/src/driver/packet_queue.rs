@@ -1,5 +1,5 @@
-//! Queues the packets for which there is no credit. There is one queue per port, a limit on the total size, and a
-//! limit on the time that a packet waits.
+//! Queues packets for which there is no credit. There is one queue per port, a limit on the total size, and a limit on
+//! how long a packet waits.
 
 use crate::driver::fair_share;
 use crate::limits;
@@ -38,7 +38,7 @@ impl PacketQueues {
         self.packets == 0
     }
 
-    /// Returns whether packets of `port` are queued, in which case a new packet has to wait behind them.
+    /// Returns whether packets from `port` are queued, in which case a new packet must wait behind them.
     pub(super) fn has_queued(&self, port: PortNo) -> bool {
         self.by_port.contains_key(&port)
     }
@@ -87,7 +87,7 @@ impl PacketQueues {
         }
     }
 
-    /// Drops the packets that have waited for longer than `patience`. Returns their number.
+    /// Drops the packets that have waited longer than `patience`. Returns their number.
     pub(super) fn expire(&mut self, now: Time, patience: Duration) -> u64 {
         let before = self.packets;
         for _ in 0..self.rotation.len() {
@@ -139,8 +139,8 @@ impl PacketQueues {
 }
 
 impl PacketIn {
-    /// Copies the data of the packet, because a packet that is kept for longer must not keep alive the whole chunk of
-    /// input from which it was parsed.
+    /// Copies the packet's data, because a packet that is kept longer must not keep alive the whole input chunk from
+    /// which it was parsed.
     pub(super) fn detached(self) -> PacketIn {
         PacketIn { data: Bytes::copy_from_slice(&self.data), ..self }
     }

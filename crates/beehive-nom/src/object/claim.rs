@@ -1,5 +1,5 @@
-//! Extracts the IP address of a host from a packet in which the host announces it (ARP, IPv6 neighbor discovery) or
-//! in which a DHCP server grants it.
+//! Extracts a host's IP address from a packet in which the host announces it (ARP, IPv6 neighbor discovery) or a DHCP
+//! server grants it.
 
 use crate::object::{Ethernet, Mac, Station};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -16,8 +16,7 @@ const DHCP_SERVER: u16 = 67;
 /// Magic cookie before the options (RFC 2131, 3).
 const DHCP_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
-/// Returns a host, and the IP address that the host announces in
-/// `frame` or that a DHCP server grants to the host in `frame`.
+/// Returns a host, and the IP address announced by the host or granted to it by a DHCP server in `frame`.
 pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
     let header = Ethernet::read(frame)?;
     let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
@@ -26,7 +25,7 @@ pub fn read(frame: &[u8]) -> Option<(Station, IpAddr)> {
         (Some(LaxNetSlice::Arp(arp)), _) => {
             let mac = Mac(*arp.sender_hw_addr().first_chunk()?);
             let address = Ipv4Addr::from(*arp.sender_protocol_addr().first_chunk::<4>()?);
-            // ignore ARP packets that were sent on behalf of another host
+            // ignores ARP packets sent on behalf of another host
             (mac == header.source).then_some((station(mac), IpAddr::V4(address)))?
         }
         (Some(LaxNetSlice::Ipv6(ip)), Some(TransportSlice::Icmpv6(icmp)))

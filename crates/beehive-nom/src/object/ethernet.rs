@@ -65,9 +65,9 @@ impl Ethernet {
         })
     }
 
-    /// Returns whether a bridge may learn from the frame and forward it. This is
-    /// so if the source is a single station, and the frame is not addressed to
-    /// the bridge itself (LLDP, spanning tree and the other reserved groups).
+    /// Returns whether a bridge may learn from the frame and forward it. This is so if the source is a single
+    /// station and the frame is not addressed to the bridge itself (LLDP, spanning tree and the other
+    /// reserved groups).
     #[inline]
     pub fn is_bridged(&self) -> bool {
         !self.source.is_multicast()

@@ -1,4 +1,4 @@
-//! Defines the events about nodes, ports and flows that drivers report.
+//! Defines the events about nodes, ports and flows reported by drivers.
 
 use crate::object::{Cause, FlowKey, FlowMatch, NodeId, Owner, Port, PortNo};
 use beehive::{Address, Message};
@@ -70,7 +70,7 @@ pub struct PortChanged {
     pub port: Port,
 }
 
-/// The reason why a flow was removed.
+/// Why a flow was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {
@@ -78,7 +78,7 @@ pub enum FlowRemovedReason {
     Idle,
     /// The hard timeout expired.
     Hard,
-    /// A command has withdrawn the flow.
+    /// The flow was withdrawn by a command.
     Withdrawn,
     /// Another reason.
     Other,
@@ -114,6 +114,6 @@ pub struct FlowFailed {
     pub cause: Cause,
     /// The flow, or `None` if it is no longer known.
     pub flow: Option<FlowKey>,
-    /// The error in terms of the switch's protocol, such as `flow_mod_failed: TABLE_FULL`.
+    /// The error in the terms of the switch's protocol, such as `flow_mod_failed: TABLE_FULL`.
     pub why: String,
 }

@@ -5,8 +5,8 @@ use beehive::Message;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The app that owns a flow. The owner is stored in the cookie of the flow. Because it is derived only from the app's
-/// name, it is the same on all hives and after a restart.
+/// The app that owns a flow. The owner is stored in the flow's cookie. Because it is derived only from the app's name,
+/// it is the same on all hives and after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Owner(u32);
 
@@ -27,8 +27,8 @@ impl Owner {
     }
 }
 
-/// Computes the FNV-1a hash of the bytes from index `at` on.
-/// Switches store the result, so the function must never change.
+/// Computes the FNV-1a hash of the bytes starting at index `at`. Switches store the result, so the function must never
+/// change.
 const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     let mut hash: u32 = 0x811c_9dc5;
     while at < bytes.len() {
@@ -38,8 +38,8 @@ const fn hash(bytes: &[u8], mut at: usize) -> u32 {
     hash
 }
 
-/// The type of the message that caused a flow. Like the [`Owner`], the cause is stored in the cookie of the flow, so
-/// it is derived only from the name of the message type, without the path.
+/// The type of the message that caused a flow. Like the [`Owner`], the cause is stored in the flow's cookie, so it is
+/// derived only from the message type's name, without the path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Cause(u16);
 
@@ -79,7 +79,7 @@ impl Cause {
     }
 }
 
-/// The values that the fields of a packet must have to match a flow. `None` matches any value.
+/// The values that a packet's fields must have to match a flow. `None` matches any value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct FlowMatch {
     /// The input port.
@@ -122,7 +122,7 @@ impl FlowMatch {
     }
 
     /// Returns whether a packet with this header that arrived at `port` matches. Ignores the conversation, which the
-    /// caller has to compare.
+    /// caller must compare.
     pub fn matches(&self, port: PortNo, header: &Ethernet) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, has: T) -> bool {
             wanted.is_none_or(|wanted| wanted == has)
@@ -134,7 +134,7 @@ impl FlowMatch {
             && fits(self.ethertype, header.ethertype)
     }
 
-    /// Returns whether this match matches every packet that `other` matches.
+    /// Returns whether this match matches every packet matched by `other`.
     pub fn covers(&self, other: &FlowMatch) -> bool {
         fn wider<T: PartialEq>(wide: &Option<T>, narrow: &Option<T>) -> bool {
             wide.is_none() || wide == narrow
@@ -213,7 +213,7 @@ impl From<Action> for Actions {
 /// A flow.
 ///
 /// A flow with a timeout is soft: only the switch stores it, until it expires. A flow without a timeout is intended:
-/// the node app stores it as well, and installs it again when the switch reconnects.
+/// the node app also stores it, and reinstalls it when the switch reconnects.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
     /// The owner.
@@ -264,7 +264,7 @@ pub struct AddFlow {
 }
 
 impl AddFlow {
-    /// Creates a request for a flow of `owner` that applies `actions` to packets that match.
+    /// Creates a request for a flow of `owner` that applies `actions` to matching packets.
     pub fn new(node: NodeId, owner: Owner, matching: FlowMatch, actions: Actions) -> AddFlow {
         AddFlow {
             node,
@@ -280,8 +280,8 @@ impl AddFlow {
         }
     }
 
-    /// Creates a request for a flow that sends packets like `packet` (with the same port, source, destination and
-    /// tag) out of `port`. Packets from a host that has moved do not match the flow, and are sent to the controller.
+    /// Creates a request for a flow that sends packets like `packet` (with the same port, source, destination and tag)
+    /// out of `port`. Packets from a host that has moved do not match the flow and are sent to the controller.
     #[inline]
     pub fn between(owner: Owner, packet: &PacketIn, port: PortNo) -> AddFlow {
         AddFlow::new(packet.node, owner, FlowMatch::like(packet), Actions::One(Action::Output(port)))
@@ -294,7 +294,7 @@ impl AddFlow {
         self.caused_by(const { Cause::of::<M>() })
     }
 
-    /// Sets a cause that is known only at run time. See also [`AddFlow::because`].
+    /// Sets a cause known only at run time. See also [`AddFlow::because`].
     #[inline]
     pub fn caused_by(mut self, cause: Cause) -> AddFlow {
         self.flow.cause = cause;
@@ -401,9 +401,9 @@ pub struct InstallFlow(pub Flow);
 /// Withdraws flows. The node app sends this message to a driver.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct WithdrawFlows {
-    /// The owner, or `None` for the flows of all apps of Beehive. A switch that
-    /// does not know owners removes the flows of all owners and of other systems
-    /// (see [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
+    /// The owner, or `None` for the flows of all of Beehive's apps. A switch that does not know owners removes the
+    /// flows of all owners and of other systems (see
+    /// [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners)).
     pub owner: Option<Owner>,
     /// The flows to withdraw.
     pub scope: FlowScope,

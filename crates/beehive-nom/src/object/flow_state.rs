@@ -1,4 +1,4 @@
-//! Defines the messages for comparing the flows of a switch with the intended flows.
+//! Defines the messages for comparing a switch's flows with the intended ones.
 
 #[cfg(doc)]
 use crate::object::AddFlow;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A flow as the switch reports it, whether or not Beehive has installed it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FoundFlow {
-    /// The number of the flow table in the switch that contains the flow.
+    /// The number of the switch's flow table that contains the flow.
     pub table: u8,
     /// The owner, or `None` if Beehive did not install the flow.
     pub owner: Option<Owner>,
@@ -66,8 +66,8 @@ impl FoundFlow {
         self.idle_s != 0 || self.hard_s != 0
     }
 
-    /// Returns the owner if Beehive can have installed the flow, that is, if the flow is in table 0 and network
-    /// objects can express it completely.
+    /// Returns the owner if Beehive can have installed the flow, that is, if the flow is in table 0 and can be fully
+    /// expressed by network objects.
     pub fn ours(&self) -> Option<Owner> {
         if self.table == 0 && self.more.is_none() { self.owner } else { None }
     }
@@ -97,16 +97,16 @@ impl FoundFlow {
     }
 }
 
-/// Makes a driver read the flows of its switch. The flows arrive in one or more [`FlowsRead`].
+/// Makes a driver read its switch's flows. The flows arrive in one or more [`FlowsRead`].
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadFlows {
-    /// A number that the requester chooses, and that every reply repeats.
+    /// A number chosen by the requester and repeated in every reply.
     pub reading: u64,
     /// The IO bee that receives the replies. If it is `None`, the replies are emitted to the apps.
     pub asker: Option<Address>,
 }
 
-/// Flows that were read from a switch.
+/// Flows read from a switch.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsRead {
     /// The switch.
@@ -129,12 +129,12 @@ pub struct FlowsConfirmed {
     pub flows: Vec<FlowKey>,
 }
 
-/// An app sends this message to the node app to announce that it checks its own soft flows in a switch, including
-/// soft flows from before a restart. Whenever the flows of the switch are read, the node app withdraws the app's soft
-/// flows that use a port that is down, and passes the other ones to the app in [`FlowsFound`].
+/// An app sends this message to the node app to announce that it checks its own soft flows in a switch, including soft
+/// flows from before a restart. Whenever the switch's flows are read, the node app withdraws the app's soft flows that
+/// use a port that is down, and passes the others to the app in [`FlowsFound`].
 ///
-/// Soft flows that no app adopts stay until they expire. Therefore an app whose soft flows can become wrong while the
-/// controller is away must adopt them, and withdraw the flows that it no longer wants.
+/// Soft flows not adopted by any app stay until they expire. Therefore an app whose soft flows can become wrong while
+/// the controller is away must adopt them and withdraw those that it no longer wants.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdoptFlows {
     /// The switch.
@@ -143,7 +143,7 @@ pub struct AdoptFlows {
     pub owner: Owner,
 }
 
-/// Soft flows of an app that were found in a switch. The app withdraws the wrong ones.
+/// An app's soft flows that were found in a switch. The app withdraws the wrong ones.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct FlowsFound {
     /// The switch.
@@ -154,7 +154,7 @@ pub struct FlowsFound {
     pub flows: Vec<FoundFlow>,
 }
 
-/// Requests that the flows of a switch be read and corrected at once, instead of within a minute.
+/// Requests that a switch's flows be read and corrected immediately, instead of within a minute.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VerifyFlows {
     /// The switch.
@@ -178,11 +178,11 @@ pub struct NodeDescription {
     pub reading: Reading,
     /// The intended flows.
     pub flows: Vec<IntendedFlow>,
-    /// The flows that the switch has refused, most recent last.
+    /// The flows refused by the switch, most recent last.
     pub failures: Vec<FlowFailure>,
 }
 
-/// The result of comparing the flows of a switch with the intended ones.
+/// The result of comparing a switch's flows with the intended ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reading {
     /// The number of the comparison, or 0 before the first one.
@@ -195,9 +195,9 @@ pub struct Reading {
     pub soft: u64,
     /// Number of missing or different flows that were installed.
     pub installed: u64,
-    /// Number of flows of Beehive that were not intended and were withdrawn.
+    /// Number of Beehive's flows that were not intended and were withdrawn.
     pub withdrawn: u64,
-    /// Number of flows of other systems, which were left unchanged.
+    /// Number of other systems' flows, which were left unchanged.
     pub foreign: u64,
 }
 

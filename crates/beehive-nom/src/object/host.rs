@@ -10,15 +10,15 @@ use std::net::IpAddr;
 pub struct Host {
     /// The port at which the host is.
     pub at: PortId,
-    /// The IP addresses that the host has announced, most recent last.
+    /// The IP addresses announced by the host, most recent last.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Host {
-    /// Maximum number of addresses that are kept per host.
+    /// Maximum number of addresses kept per host.
     pub const ADDRESSES_MAX: usize = 8;
 
-    /// Creates a host at `at`, with the address that it has announced, if any.
+    /// Creates a host at `at`, with its announced address, if any.
     pub fn new(at: PortId, address: Option<IpAddr>) -> Host {
         Host { at, addresses: address.into_iter().collect() }
     }
@@ -28,8 +28,8 @@ impl Host {
         self.addresses.len() < Self::ADDRESSES_MAX && !self.addresses.contains(address)
     }
 
-    /// Makes `address` the most recent address. Returns whether it is new, and the addresses that were removed to
-    /// make room for it.
+    /// Makes `address` the most recent address. Returns whether it is new, and the addresses removed to make room for
+    /// it.
     pub fn add_address(&mut self, address: IpAddr) -> (bool, Vec<IpAddr>) {
         let place = self.addresses.iter().position(|other| *other == address);
         if let Some(place) = place {
@@ -70,7 +70,7 @@ pub struct HostLost {
     pub at: PortId,
 }
 
-/// Packets with the address of a host arrive at another port, while the host still answers at its own port.
+/// Packets with a host's address are arriving at another port, while the host still answers at its own port.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostContested {
     /// The host.
@@ -86,8 +86,8 @@ pub struct HostContested {
 #[message(reply = Host)]
 pub struct FindHost(pub Station);
 
-/// Requests the hosts that were recently seen at a switch, with their ports. Some hosts may have moved since then;
-/// [`FindHost`] returns the current location.
+/// Requests the hosts recently seen at a switch, with their ports. Some hosts may have moved since then; [`FindHost`]
+/// returns the current location.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 #[message(reply = Vec<(Station, PortNo)>)]
 pub struct ListHosts(pub NodeId);

@@ -20,7 +20,7 @@ impl fmt::Display for PortId {
     }
 }
 
-/// One direction of a cable: packets that are sent out of one port arrive at the other port.
+/// One direction of a cable: packets sent out of one port arrive at the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// The sending port.
@@ -86,16 +86,16 @@ pub struct PortRoleChanged {
     pub role: PortRole,
 }
 
-/// Packets may now take other paths through the network, so the locations of addresses that were learned at a switch
-/// are no longer valid.
+/// Packets may now take other paths through the network, so the address locations learned at a switch are no longer
+/// valid.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathsChanged {
     /// The switch.
     pub node: NodeId,
 }
 
-/// Packets circulate in a loop that no known link explains, or an address appears at two ports at once. The port, or
-/// the address at this port, is blocked for some time.
+/// Packets are circulating in a loop that no known link explains, or an address is appearing at two ports at once. The
+/// port, or the address at this port, is blocked for some time.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct LoopDetected {
     /// The port.

@@ -1,4 +1,4 @@
-//! Parses networks in settings. A single address stands for the network that contains only this address.
+//! Parses networks in settings. A single address stands for the network that contains only that address.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
@@ -17,7 +17,7 @@ pub fn network(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// Deserializes an optional network, in human-readable formats from text, and in logs from ipnet's own encoding.
+/// Deserializes an optional network: from text in human-readable formats, and from ipnet's own encoding in logs.
 pub(crate) fn written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
     if !deserializer.is_human_readable() {
         return Option::deserialize(deserializer);

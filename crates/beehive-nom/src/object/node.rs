@@ -32,7 +32,7 @@ impl PortNo {
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
     /// The flow table of the switch. Valid only in packet-outs.
     pub const TABLE: PortNo = PortNo(0xffff_fff9);
-    /// The switch's own forwarding without OpenFlow. Occurs only in flows of other controllers.
+    /// The switch's own forwarding without OpenFlow. Occurs only in other controllers' flows.
     pub const NORMAL: PortNo = PortNo(0xffff_fffa);
     /// All ports that take part in flooding, except the input port.
     pub const FLOOD: PortNo = PortNo(0xffff_fffb);

@@ -5,17 +5,17 @@ use beehive::Message;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The id of a packet that the switch buffers. The id can be used once, on the connection that reported it.
+/// The id of a packet buffered by the switch. The id can be used once, on the connection that reported it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct BufferId(pub u32);
 
-/// The reason why a switch sent a packet to the controller.
+/// Why a switch sent a packet to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PacketInReason {
     /// No flow matched.
     Miss,
-    /// An action of a flow sent the packet.
+    /// The packet was sent by a flow's action.
     Action,
     /// Another reason.
     Other,
@@ -30,7 +30,7 @@ pub struct PacketIn {
     pub node: NodeId,
     /// The port at which the packet arrived.
     pub port: PortNo,
-    /// The reason why the switch sent the packet to the controller.
+    /// Why the switch sent the packet to the controller.
     pub reason: PacketInReason,
     /// Length of the packet in bytes. `data` may contain only the start of the packet.
     pub length: u16,
@@ -124,7 +124,7 @@ impl PacketIn {
 /// The content of a packet-out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payload {
-    /// The packet that the switch buffers under this id.
+    /// The packet buffered by the switch under this id.
     Buffered(BufferId),
     /// This packet, beginning with its Ethernet header.
     Whole(Bytes),
@@ -137,7 +137,7 @@ pub enum Payload {
 pub struct PacketOut {
     /// The switch.
     pub node: NodeId,
-    /// The input port that the switch assumes. It is [`PortNo::CONTROLLER`] for a packet that the controller created.
+    /// The input port assumed by the switch: [`PortNo::CONTROLLER`] for a packet created by the controller.
     pub port: PortNo,
     /// The packet.
     pub payload: Payload,
@@ -146,7 +146,7 @@ pub struct PacketOut {
 }
 
 impl PacketOut {
-    /// Creates a packet-out that sends a packet of the controller out of `port`.
+    /// Creates a packet-out that sends a packet created by the controller out of `port`.
     pub fn new(node: NodeId, port: PortNo, data: Bytes) -> PacketOut {
         let actions = Actions::One(Action::Output(port));
         PacketOut { node, port: PortNo::CONTROLLER, payload: Payload::Whole(data), actions }

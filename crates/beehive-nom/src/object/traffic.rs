@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// One direction of a conversation between two hosts: addresses, protocol and ports (the five-tuple).
 ///
 /// For protocols without ports, both ports are zero. For an ICMP echo request, the source port is the identifier and
-/// the destination port is zero; for an echo reply it is the other way round. Therefore a reply is the reverse of its
+/// the destination port is zero; for an echo reply, it is the other way round. Therefore a reply is the reverse of its
 /// request, and no request is the reverse of another request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Conversation {
@@ -99,7 +99,7 @@ pub enum Traffic {
     Conversation(Conversation),
     /// A fragment other than the first one. It does not contain the ports, so they are zero here.
     Fragment(Conversation),
-    /// An ICMP error that was caused by a packet of this conversation.
+    /// An ICMP error caused by a packet of this conversation.
     IcmpError(Conversation),
     /// Any other packet: neither IP nor ARP, or malformed.
     Other,
@@ -165,7 +165,7 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 return Traffic::Other;
             };
 
-            // replace identifier 0 by 1, because port 0 marks the other end of the conversation
+            // replaces identifier 0 with 1, because port 0 marks the other end of the conversation
             let identifier = u16::from_be_bytes([*high, *low]).max(1);
             match (protocol == Conversation::ICMP, *kind) {
                 (true, 8) | (false, 128) => conversation.source_port = identifier,
@@ -176,8 +176,8 @@ fn read_internet(packet: &LaxSlicedPacket<'_>, outermost: bool) -> Traffic {
                 // RFC 4861, 7.1: a packet with a lower hop limit has passed through a router and is not neighbor
                 // discovery
                 (false, 133..=136) if hops == 255 && outermost => return Traffic::AddressResolution,
-                // use two different ports, because a conversation that
-                // equals its own reverse would count as its own reply
+                // uses two different ports, because a conversation that equals its own reverse would count as its own
+                // reply
                 _ => (conversation.source_port, conversation.destination_port) = (u16::from(*kind), u16::MAX),
             }
         }
@@ -195,7 +195,7 @@ fn fragment_offset(header: &[u8]) -> u16 {
     word.map_or(0, |word| u16::from_be_bytes(*word) >> 3)
 }
 
-/// Classifies an ICMP error that was sent to the host `told` because of the packet `about`.
+/// Classifies an ICMP error sent to the host `told` because of the packet `about`.
 fn read_icmp_error(about: &[u8], told: IpAddr) -> Traffic {
     let Ok(packet) = LaxSlicedPacket::from_ip(about) else { return Traffic::Other };
     match read_internet(&packet, false) {

@@ -1,4 +1,4 @@
-//! Keeps the expiry times of table entries, without a write for every packet.
+//! Keeps the expiry times of table entries without a write for every packet.
 
 use beehive::{RowKey, Rows, Time};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Building blocks of apps: a bridge's address table, tables with a quota for each port, deadlines, settings with
 //! ranges, and the owner of an app's flows.
 //!
-//! The building blocks are plain data and functions over [`Rows`](beehive::Rows). An app keeps its own dictionaries,
-//! so its map is derived as usual, and passes the rows of one cell to the building blocks.
+//! The building blocks are plain data and functions over [`Rows`](beehive::Rows). An app keeps its own dictionaries, so
+//! its map is derived as usual, and passes one cell's rows to the building blocks.
 
 mod deadline;
 mod owner;

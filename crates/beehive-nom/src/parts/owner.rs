@@ -1,9 +1,9 @@
-//! Derives the owner of an app's flows from the app.
+//! Derives the owner of an app's flows from the app's name.
 
 use crate::object::Owner;
 use beehive::App;
 
-/// The owner of an app's flows. Every app has an owner, which is derived from the app's name.
+/// The owner of an app's flows. Every app has an owner, derived from the app's name.
 ///
 /// `beehive flows` translates owners back to app names, so an app must not use any other owner.
 ///

@@ -1,9 +1,9 @@
-//! A table whose entries belong to the ports of a switch, with a quota for each port.
+//! A table whose entries belong to a switch's ports, with a quota for each port.
 //!
-//! An app that stores data for every address that it sees in a packet needs a limit. Otherwise a single host that
-//! forges addresses fills the memory and the switch's flow tables. One limit for the whole switch is not enough,
-//! because an attacker would use up the space of all other hosts. With a quota for each port, an attacker does not
-//! affect other ports.
+//! An app that stores data for every address it sees in a packet needs a limit. Otherwise a single host that forges
+//! addresses could fill the memory and the switch's flow tables. One limit for the whole switch is not enough, because
+//! an attacker would use up the space of all other hosts. With a quota for each port, an attacker does not affect other
+//! ports.
 
 use crate::object::PortNo;
 use beehive::{RowKey, Rows, Value};

@@ -1,16 +1,16 @@
-//! Declares the settings of apps. The declaration of each setting contains its default and its range.
+//! Declares app settings. Each setting's declaration contains its default and its range.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// For the macro, so a crate that declares settings does not have to depend on serde.
+/// For the macro, so that a crate that declares settings does not have to depend on serde.
 #[doc(hidden)]
 pub use serde;
 
-/// Declares the settings of an app as a struct for [`Config`](beehive::Config). Each field has a default and, in
-/// brackets, an optional range.
+/// Declares an app's settings as a struct for [`Config`](beehive::Config). Each field has a default and, in brackets,
+/// an optional range.
 ///
-/// Missing keys get their defaults. Unknown keys and numbers out of range are errors; no value is adjusted silently.
-/// The macro adds the default and the range to the documentation of each field.
+/// Missing keys get their defaults. Unknown keys and out-of-range numbers are errors; no value is silently adjusted.
+/// The macro adds the default and the range to each field's documentation.
 ///
 /// ```
 /// beehive_nom::settings! {
@@ -59,7 +59,7 @@ macro_rules! settings {
             fn deserialize<D: $crate::parts::settings::serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> ::std::result::Result<Self, D::Error> {
-                // a name of its own, which cannot be ambiguous in a crate that depends on serde, too
+                // a separate name, which cannot be ambiguous in a crate that also depends on serde
                 use $crate::parts::settings::serde as serde_of_settings;
 
                 #[derive(serde_of_settings::Deserialize)]
@@ -82,7 +82,7 @@ macro_rules! settings {
     (@value $value:ident, $least:literal, $most:literal) => { $value.0 };
 }
 
-/// A number that is refused unless it is from `LEAST` to `MOST` when it is deserialized.
+/// A number that is refused on deserialization unless it is from `LEAST` to `MOST`.
 #[derive(Clone, Copy, Debug)]
 pub struct Within<T, const LEAST: i64, const MOST: i64>(pub T);
 

@@ -1,11 +1,11 @@
-//! The address table of a bridge, with aging and a quota for each port.
+//! A bridge's address table, with aging and a quota for each port.
 
 use crate::object::{FoundFlow, PortNo, Station};
 use crate::parts::{PortQuota, QuotaTable, extend, seconds};
 use beehive::{Rows, Time};
 use std::time::Duration;
 
-/// Margin by which an address outlives the flows that lead to it, because switches do not end flows precisely to the
+/// Margin by which an address outlives the flows that lead to it, because switches do not expire flows to the exact
 /// second.
 const FLOW_END_SLACK: Duration = Duration::from_secs(2);
 
@@ -42,17 +42,17 @@ pub enum Learned {
 }
 
 impl Learned {
-    /// Returns whether the table now records the station behind the port of the packet.
+    /// Returns whether the table now records the station behind the packet's port.
     #[inline]
     pub fn is_known(self) -> bool {
         matches!(self, Learned::Here | Learned::Moved { kept: true, .. })
     }
 }
 
-/// The stations of one switch, with the port of each station and the time until which it is remembered.
+/// One switch's stations, with each station's port and the time until which it is remembered.
 ///
-/// If the deadline of a station is unknown (after a fail-over, if deadlines are `#[volatile]`), the station is
-/// treated as if its latest packet had just arrived.
+/// If a station's deadline is unknown (after a fail-over, if deadlines are `#[volatile]`), the station is treated as if
+/// its latest packet had just arrived.
 ///
 /// ```
 /// use beehive_core::{Rows, Time};
@@ -95,7 +95,7 @@ impl<'a> StationTable<'a> {
         StationTable { ports, until, port_counts, limits, now }
     }
 
-    /// Learns from a packet of `station` that arrived at `port`. From now on, the station is recorded behind this
+    /// Learns from a packet from `station` that arrived at `port`. From now on, the station is recorded behind this
     /// port, unless a quota is used up.
     #[inline]
     pub fn learn(&mut self, station: Station, port: PortNo) -> Learned {
@@ -128,7 +128,7 @@ impl<'a> StationTable<'a> {
         }
     }
 
-    /// Returns the port behind which a station is.
+    /// Returns the port behind which a station is located.
     #[inline]
     pub fn port(&self, station: Station) -> Option<PortNo> {
         self.ports.get(&station).copied()
@@ -141,7 +141,7 @@ impl<'a> StationTable<'a> {
         extend(self.until, station, self.now + longest + FLOW_END_SLACK);
     }
 
-    /// Learns from a flow between two stations that is already in the switch. Returns `false` if the flow should be
+    /// Learns from a flow between two stations that the switch already has. Returns `false` if the flow should be
     /// withdrawn, because it contradicts the table, a quota is used up, or the flow has no hard timeout.
     pub fn adopt(&mut self, found: &FoundFlow) -> bool {
         let Some(ends) = found.endpoints().filter(|_| found.hard_s != 0) else { return false };

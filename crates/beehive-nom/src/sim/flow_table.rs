@@ -39,12 +39,12 @@ pub struct Gone {
 }
 
 impl FlowTable {
-    /// Installs a flow, which replaces the flow with the same priority and match.
+    /// Installs a flow, replacing any flow with the same priority and match.
     pub fn install(&mut self, flow: &Flow, now: Time) {
         self.put(flow, false, now)
     }
 
-    /// Installs a flow of another system. The owner of the flow is ignored.
+    /// Installs another system's flow. The flow's owner is ignored.
     pub fn install_foreign(&mut self, flow: &Flow, now: Time) {
         self.put(flow, true, now)
     }
@@ -70,7 +70,7 @@ impl FlowTable {
         !self.remove(|i| (i.flow.key() == key).then_some(FlowRemovedReason::Withdrawn)).is_empty()
     }
 
-    /// Returns the flows in the form in which a switch reports them.
+    /// Returns the flows as a switch reports them.
     pub fn describe(&self, now: Time) -> Vec<FoundFlow> {
         let found = |Installed { flow, foreign, since, packets, bytes, .. }: &Installed| FoundFlow {
             table: 0,

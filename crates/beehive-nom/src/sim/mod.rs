@@ -1,8 +1,8 @@
 //! Simulates switches in memory, with a second implementation of the driver trait.
 //!
 //! A simulated switch forwards packets according to a flow table with priorities, matches, actions and timeouts. It
-//! sends packets without a matching flow to the controller, and records the frames that each port sends. It uses the
-//! clock of the hive, so a test that controls the clock controls the timeouts.
+//! sends packets without a matching flow to the controller, and records the frames sent by each port. It uses the
+//! hive's clock, so a test that controls the clock controls the timeouts.
 
 mod driver;
 mod flow_table;

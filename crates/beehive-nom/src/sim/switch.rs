@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 
-/// Maximum number of sent frames that a port records. The oldest frames are dropped first.
+/// Maximum number of sent frames recorded by a port. The oldest frames are dropped first.
 const FRAMES_PER_PORT_MAX: usize = 4_096;
 /// Number of flows in each part of a flow report.
 const FLOWS_PER_PART: usize = 100;
-/// Maximum number of messages that wait for the driver. Further messages are lost, as in a real switch.
+/// Maximum number of messages waiting for the driver. Further messages are lost, as in a real switch.
 const UPCALLS_MAX: usize = 65_536;
 
 /// A handle to a simulated switch, which is cheap to clone.
@@ -54,7 +54,7 @@ struct State {
     drops_misses: bool,
 }
 
-/// The way in which a simulated switch responds to commands.
+/// How a simulated switch responds to commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Behavior {
     /// Executes all commands.
@@ -64,7 +64,7 @@ pub enum Behavior {
     Full,
     /// Does not report its flows.
     Silent,
-    /// Accepts no commands, which therefore wait in the inbox of the IO bee.
+    /// Accepts no commands, so they wait in the IO bee's inbox.
     Busy,
 }
 
@@ -135,7 +135,7 @@ impl SimulatedSwitch {
         })
     }
 
-    /// Closes the connection. The switch continues to forward packets according to its flows.
+    /// Closes the connection. The switch continues to forward packets by its flows.
     pub fn disconnect(&self) {
         self.inner.state.lock().connected = false;
         self.inner.wake.notify_one()
@@ -152,7 +152,7 @@ impl SimulatedSwitch {
         }
     }
 
-    /// Returns the number of packets and events that were sent to the controller so far.
+    /// Returns the number of packets and events sent to the controller so far.
     pub fn upcalls_total(&self) -> u64 {
         self.inner.state.lock().upcalls_total
     }
@@ -196,12 +196,12 @@ impl SimulatedSwitch {
         })])
     }
 
-    /// Installs a flow of another system. The owner of the flow is ignored.
+    /// Installs another system's flow. The flow's owner is ignored.
     pub fn install_foreign(&self, flow: &Flow) {
         self.inner.state.lock().table.install_foreign(flow, self.inner.hive.now())
     }
 
-    /// Installs a flow of Beehive that no app knows, as if the flow were left over from before a restart.
+    /// Installs a Beehive flow unknown to any app, as if it were left over from before a restart.
     pub fn install_leftover(&self, flow: &Flow) {
         self.inner.state.lock().table.install(flow, self.inner.hive.now())
     }
@@ -211,7 +211,7 @@ impl SimulatedSwitch {
         self.inner.state.lock().table.remove_silently(key)
     }
 
-    /// Sets the way in which the switch responds to commands.
+    /// Sets how the switch responds to commands.
     pub fn set_behavior(&self, behavior: Behavior) {
         self.inner.state.lock().behavior = behavior;
         self.inner.wake.notify_one()
@@ -266,7 +266,7 @@ impl Inner {
         }
     }
 
-    /// Returns whether the wire contains no more frames that `port` has sent.
+    /// Returns whether the wire contains no more frames sent by `port`.
     pub(super) fn is_wire_empty(&self, port: PortNo) -> bool {
         let state = self.state.lock();
         let wire = state.ports.get(&port).and_then(|interface| interface.wire.as_ref());
@@ -286,7 +286,7 @@ impl Inner {
         if ended {
             state.driven = false;
         }
-        // a driver that has not noticed the disconnection yet still counts as busy
+        // a driver that has not yet noticed the disconnection still counts as busy
         state.busy = state.driven && !state.connected;
         drop(state);
         self.quiet.notify_waiters()
@@ -373,7 +373,7 @@ impl Inner {
             return;
         }
 
-        // report the flows in parts, like a real switch
+        // reports the flows in parts, like a real switch
         let mut parts: Vec<_> = flows.chunks(FLOWS_PER_PART).map(<[_]>::to_vec).collect();
         let end = parts.pop().unwrap_or_default();
         let count = parts.len();
@@ -402,7 +402,7 @@ impl Inner {
         self.report(gone)
     }
 
-    /// Reports the intended flows among the removed flows, and no soft flows, like a real switch.
+    /// Reports only the intended flows among the removed ones, like a real switch.
     fn report(&self, gone: Vec<Gone>) {
         let node = self.node;
         self.push_upcalls(gone.into_iter().filter(|gone| !gone.flow.is_soft()).map(

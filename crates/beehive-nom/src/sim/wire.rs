@@ -1,4 +1,4 @@
-//! Simulates a cable between two ports: each port receives the frames that the other one sends.
+//! Simulates a cable between two ports: each port receives the frames sent by the other.
 
 use crate::object::PortNo;
 use crate::sim::switch::SimulatedSwitch;
@@ -50,19 +50,19 @@ impl Wire {
         self.state.lossy.store(lossy, Ordering::Relaxed)
     }
 
-    /// Disconnects the cable, so both ports go down.
+    /// Disconnects the cable, so that both ports go down.
     pub fn cut(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, false))
     }
 
-    /// Connects the cable again, so both ports come up.
+    /// Reconnects the cable, so that both ports come up.
     pub fn mend(&self) {
         self.ends.iter().for_each(|(switch, port)| switch.set_up(*port, true))
     }
 }
 
-/// Carries frames from `from` to `to` in a separate task so that a frame does not pass through the whole network in
-/// a single call.
+/// Carries frames from `from` to `to` in a separate task, so that a frame does not pass through the whole
+/// network in a single call.
 fn carry(from: &(SimulatedSwitch, PortNo), to: &(SimulatedSwitch, PortNo), state: &Arc<State>) {
     let (put, take) = mpsc::channel::<Bytes>(FRAMES_MAX);
     from.0.inner.plug(from.1, put);

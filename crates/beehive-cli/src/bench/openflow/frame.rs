@@ -12,7 +12,7 @@ const IP_SOURCE_AT: usize = 26;
 /// Identifies the packet-in to which a frame belongs. The stamp is part of the payload, so a packet-out returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Random number of the run, so frames of earlier runs that a controller has kept do not count.
+    /// Random number of the run, so that frames kept by a controller from earlier runs do not count.
     pub(super) run: u32,
     /// Number of the switch that sent the packet-in.
     pub(super) switch: u32,
@@ -72,7 +72,7 @@ impl Host {
     }
 }
 
-/// Template of a PACKET_IN message. The fields that differ between messages are patched in each copy.
+/// Template of a PACKET_IN message. Fields that differ between messages are patched in each copy.
 #[derive(Debug, Clone)]
 pub(super) struct PacketIn {
     message: Vec<u8>,
@@ -94,7 +94,7 @@ impl PacketIn {
         Self::around(version, frame)
     }
 
-    /// Returns the template of a gratuitous ARP request, from which the controller learns the location of a host.
+    /// Returns the template of a gratuitous ARP request, from which the controller learns a host's location.
     pub(super) fn announcement(version: Version) -> Self {
         let mut frame = [0_u8; FRAME_BYTES];
         frame[..6].fill(0xff);
@@ -151,7 +151,7 @@ impl PacketIn {
         frame[IP_SUM_AT..IP_SUM_AT + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
     }
 
-    /// Appends the message for the announcement of a host.
+    /// Appends the message that announces a host.
     pub(super) fn append_announcement(
         &self,
         out: &mut Vec<u8>,
@@ -168,7 +168,7 @@ impl PacketIn {
         frame[38..42].copy_from_slice(&address);
     }
 
-    /// Appends the template, sets the fields of the message and the stamp, and returns the frame.
+    /// Appends the template, sets the message's fields and the stamp, and returns the frame.
     #[inline]
     fn append<'a>(&self, out: &'a mut Vec<u8>, stamp: &Stamp, buffer: u32, port: u32) -> &'a mut [u8] {
         let start = out.len();

@@ -1,4 +1,4 @@
-//! The limits of the load generator's options, and of the resources that a controller can make it use.
+//! Limits on the load generator's options, and on the resources that a controller can make it use.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ pub(super) const PORTS_MAX: u32 = 1_000;
 pub(super) const WINDOW_MAX: u32 = 32_768;
 /// Maximum number of threads.
 pub(super) const THREADS_MAX: usize = 256;
-/// Maximum number of (source, destination) pairs of a switch, which sends their packets in a cycle.
+/// Maximum number of (source, destination) pairs per switch. The switch cycles through them.
 pub(super) const PAIRS_MAX: usize = 65_536;
-/// Length of the read buffer that all switches of a thread share, in bytes.
+/// Length of the read buffer shared by all switches of a thread, in bytes.
 pub(super) const READ_BYTES: usize = 256 * 1024;
 /// Maximum length of an OpenFlow message, whose length field has 16 bits.
 pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
 /// Maximum number of handshakes in flight per thread. It is small enough that an accept queue of 128 does not
 /// overflow.
 pub(super) const HANDSHAKES_AT_ONCE_MAX: usize = 32;
-/// Maximum number of unsent bytes of a connection. Beyond that, the connection fails, because the controller sends
+/// Maximum number of unsent bytes on a connection. Beyond that, the connection fails, because the controller is sending
 /// requests without reading the answers.
 pub(super) const UNSENT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Number of announcements of a host after which the controller is assumed not to answer them.
+/// Number of announcements per host after which the controller is assumed not to answer them.
 pub(super) const ANNOUNCEMENTS_MAX: u8 = 3;
-/// Maximum number of distinct reasons for lost connections that are reported. Connections lost for further reasons
-/// are only counted.
+/// Maximum number of distinct reasons reported for lost connections. Connections lost for further reasons are only
+/// counted.
 pub(super) const FAULTS_KEPT_MAX: usize = 8;
 /// Maximum latency in the histogram. Slower answers are recorded with this latency.
 pub(super) const LATENCY_MAX: Duration = Duration::from_secs(60);
 /// Interval at which outstanding packet-ins are checked for timeouts.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(50);
-/// Time for which switches of OpenFlow 1.3 wait for a table-miss flow before they send without one.
+/// How long OpenFlow 1.3 switches wait for a table-miss flow before they send without one.
 pub(super) const TABLE_MISS_WAIT: Duration = Duration::from_secs(2);

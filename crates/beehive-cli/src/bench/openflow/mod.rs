@@ -1,9 +1,9 @@
 //! `beehive bench openflow`: measures any OpenFlow controller with emulated switches.
 //!
 //! The conductor (this file) moves worker threads through the stages of a run. A [`worker`] owns the sockets and the
-//! poll loop of some switches. [`switch`] is the protocol of a switch without I/O, [`window`] tracks outstanding
-//! packet-ins, [`frame`] builds the packets of hosts, and [`wire`] encodes OpenFlow independently of the codec that
-//! the controller uses.
+//! poll loop of some of the switches. [`switch`] is a switch's protocol without I/O, [`window`] tracks outstanding
+//! packet-ins, [`frame`] builds the hosts' packets, and [`wire`] encodes OpenFlow independently of the controller's
+//! codec.
 
 mod cpu_time;
 mod frame;
@@ -35,7 +35,7 @@ use report::{Observed, Report, grouped};
 use stage::{Shared, Stage};
 use worker::{POLL_INTERVAL, Worker, WorkerResult};
 
-/// Reason why there is no result, as a message for the user.
+/// Why there is no result, as a message for the user.
 #[derive(Debug)]
 enum Failure {
     /// The address cannot be resolved, or does not accept connections.
@@ -106,7 +106,7 @@ pub(crate) fn run(args: OpenflowArgs) -> ExitCode {
     if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs the benchmark. Reports its progress to `progress`.
+/// Runs the benchmark, reporting to `progress`.
 fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Failure> {
     let plan = Arc::new(Plan::new(args, resolve(args)?, RandomState::new().build_hasher().finish() as u32));
     let threads = args.threads.min(args.switches as usize);
@@ -138,7 +138,7 @@ fn resolve(args: &OpenflowArgs) -> Result<SocketAddr, Failure> {
     match addresses.as_slice() {
         [] => Err(unreachable("the name has no address".into())),
         [address] => Ok(*address),
-        // a name such as localhost can have several addresses: take the first one that accepts a connection
+        // a name such as localhost can have several addresses, so takes the first one that accepts a connection
         several => {
             let mut last = String::new();
             for address in several {
@@ -299,7 +299,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Waits for `duration`. Reports and returns the rate of answers of each second.
+    /// Waits for `duration`. Reports and returns the answer rate in each second.
     fn watch(&mut self, what: &str, duration: Duration) -> Result<Vec<f64>, Failure> {
         let begun = Instant::now();
         let end = begun + duration;

@@ -1,4 +1,4 @@
-//! The command line of `beehive bench openflow`, and the plan of a run, which all threads share.
+//! The command line of `beehive bench openflow`, and the plan of a run, shared by all threads.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -110,7 +110,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// Returns the name that is used on the command line.
+    /// Returns the name used on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -165,9 +165,9 @@ pub(super) struct Plan {
     pub(super) buffers: bool,
     pub(super) busy_poll: bool,
     pub(super) timeout: Duration,
-    /// Random number of this run, which is part of every stamp.
+    /// This run's random number, which is part of every stamp.
     pub(super) run: u32,
-    /// Pairs (source, destination) of hosts in sending order. The two hosts of a pair are never at the same port.
+    /// (source, destination) pairs of hosts, in sending order. The two hosts in a pair are never at the same port.
     pub(super) pairs: Vec<(u16, u16)>,
     /// For each version, the template of a packet between hosts and the template of an announcement.
     templates: [[PacketIn; 2]; 2],
@@ -208,7 +208,7 @@ impl Plan {
         if version == Version::V10 { v10 } else { v13 }
     }
 
-    /// Returns the template of the announcement of a host.
+    /// Returns the template of a host announcement.
     pub(super) fn announcement(&self, version: Version) -> &PacketIn {
         let [[_, v10], [_, v13]] = &self.templates;
         if version == Version::V10 { v10 } else { v13 }
@@ -221,7 +221,7 @@ impl Plan {
     }
 }
 
-/// Default number of outstanding packet-ins of all switches together, which is enough to keep both sides busy.
+/// Default number of outstanding packet-ins for all switches together, enough to keep both sides busy.
 const WINDOW_TOTAL: u32 = 8_192;
 /// Minimum default window of a switch.
 const WINDOW_MIN: u32 = 128;
@@ -249,7 +249,7 @@ fn pairs(hosts: u32, ports: u32) -> Vec<(u16, u16)> {
     for _ in 0..rounds {
         for source in 0..hosts {
             let mut destination = (source + 1 + next(u64::from(hosts) - 1) as u32) % hosts;
-            // terminates, because there are at least two ports and two hosts, so a host at another port exists
+            // terminates, because with at least two ports and two hosts there is always a host at another port
             while port_of(destination as u16, ports) == port_of(source as u16, ports) {
                 destination = (destination + 1) % hosts;
             }

@@ -10,7 +10,7 @@ use super::options::{OpenflowArgs, OpenflowVersion, Plan};
 use super::tally::Counts;
 use super::worker::WorkerResult;
 
-/// The result of a run. The names of fields that hold times end in their unit.
+/// The result of a run. Names of time fields end in their unit.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) controller: String,
@@ -37,8 +37,8 @@ pub(super) struct Report {
     pub(super) misdirected: u64,
     pub(super) openflow_errors: u64,
     pub(super) unknown_requests: u64,
-    /// Number of switches that have a table-miss flow or do not need one. Without it, a real switch of OpenFlow 1.3
-    /// would send no packet-ins; 1.0 does not need one.
+    /// Number of switches that have a table-miss flow or do not need one. Without one, a real 1.3 switch would send no
+    /// packet-ins; 1.0 does not need one.
     pub(super) switches_with_table_miss: u32,
     /// Number of switches that lost their connection.
     pub(super) switches_lost: u32,
@@ -49,7 +49,8 @@ pub(super) struct Report {
     pub(super) generator_cpu: Option<CpuUse>,
 }
 
-/// Answered packet-ins per second: the mean of the whole run, and the minimum, median and maximum of single seconds.
+/// Answered packet-ins per second: the mean over the whole run, and the minimum, median and maximum over single
+/// seconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Rate {
     pub(super) mean: f64,
@@ -134,7 +135,7 @@ impl Report {
             shares.extend(result.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
             match &mut latencies {
                 None => latencies = Some(result.tally.latencies().clone()),
-                // cannot fail, because all histograms have the same bounds
+                // cannot fail: all histograms have the same bounds
                 Some(all) => all.add(result.tally.latencies()).unwrap_or_default(),
             }
         }

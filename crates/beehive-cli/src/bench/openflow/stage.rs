@@ -38,7 +38,7 @@ impl Stage {
     }
 }
 
-/// Progress of one worker, which only that worker writes. Aligned to avoid false sharing.
+/// Progress of one worker, written only by that worker. Aligned to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Progress {
@@ -54,7 +54,7 @@ pub(super) struct Progress {
     pub(super) answered: AtomicU64,
 }
 
-/// The state that all threads of a run share.
+/// The state shared by all threads of a run.
 #[derive(Debug)]
 pub(super) struct Shared {
     stage: AtomicU8,

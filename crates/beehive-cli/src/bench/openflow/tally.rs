@@ -15,7 +15,7 @@ pub(super) struct Counts {
     pub(super) flow_mods: u64,
     /// Number of received packet-outs.
     pub(super) packet_outs: u64,
-    /// Number of packet-ins that were not answered in time.
+    /// Number of packet-ins not answered in time.
     pub(super) unanswered: u64,
     /// Number of answers to packet-ins that had already been answered or had timed out.
     pub(super) repeated: u64,
@@ -27,7 +27,7 @@ pub(super) struct Counts {
     pub(super) misdirected: u64,
     /// Number of received OpenFlow errors.
     pub(super) errors: u64,
-    /// Number of requests that the emulated switch does not know and ignores.
+    /// Number of requests unknown to the emulated switch and ignored by it.
     pub(super) unknown: u64,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Tally {
     latencies: Histogram<u64>,
     /// Latency of the current run of equal latencies, in nanoseconds.
     run_ns: u64,
-    /// Number of answers in that run, which the histogram does not contain yet.
+    /// Number of answers in that run, which is not in the histogram yet.
     run_length: u64,
 }
 
@@ -69,8 +69,8 @@ impl Tally {
         Self { counts: Counts::default(), latencies, run_ns: 0, run_length: 0 }
     }
 
-    /// Counts an answer with this latency. If one read returns the answers to packet-ins that were sent in one write,
-    /// their latencies are equal. Therefore a run of equal latencies is recorded at once.
+    /// Counts an answer with this latency. If one read returns the answers to packet-ins sent in one write, their
+    /// latencies are equal. Runs of equal latencies are therefore recorded together.
     #[inline]
     pub(super) fn answered(&mut self, latency_ns: u64) {
         self.counts.answered += 1;

@@ -190,7 +190,7 @@ fn every_packet_in_is_answered_once_in_both_versions_and_modes() {
             let report = measure_against(
                 version,
                 Behavior::Learning,
-                // The timeouts are long, because on a slow machine late answers would count as lost, and a thread may
+                // The timeouts are long, because on a slow machine late answers would count as lost and a thread might
                 // start its measurement late.
                 &format!("--of {of} --mode {mode} --switches 3 --threads 2 --timeout 10 --seconds 1"),
             );
@@ -260,7 +260,7 @@ fn flooding_is_noticed() {
 #[test]
 fn what_was_answered_before_measuring_does_not_count() {
     let report = measure_against(1, Behavior::Learning, "--switches 1 --window 8 --warmup 0.5 --seconds 0.2");
-    // the counters per switch and per thread start with the measurement and must agree
+    // the per-switch and per-thread counters start with the measurement and must agree
     let (mean, only) = (report.rate_per_second.mean, report.fairness.slowest_per_second);
     assert!(mean > 0.0 && (mean / only - 1.0).abs() < 1e-9, "{report:?}");
     // the rates of single seconds do not include answers from the warm-up

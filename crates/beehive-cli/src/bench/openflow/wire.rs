@@ -1,9 +1,9 @@
-//! Encodes the few OpenFlow 1.0 and 1.3 messages that a switch sends, and parses the messages that it receives.
+//! Encodes the few OpenFlow 1.0 and 1.3 messages sent by a switch, and parses the messages it receives.
 //!
 //! This module shares no code with `beehive-of`, so it can reveal errors there. Parsers return `None` if a field lies
-//! outside of its message. No function here panics on bytes from the network.
+//! outside its message. No function here panics on bytes from the network.
 
-/// An OpenFlow version that emulated switches support.
+/// An OpenFlow version supported by emulated switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
     /// OpenFlow 1.0, wire version 1.
@@ -86,9 +86,9 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// The fields of a packet-out that the load generator needs.
+/// The packet-out fields needed by the load generator.
 pub(super) struct PacketOut<'a> {
-    /// Id of the buffer that the packet-out releases, or [`NO_BUFFER`].
+    /// Id of the buffer released by the packet-out, or [`NO_BUFFER`].
     pub(super) buffer: u32,
     /// Port of the first output action, with reserved ports numbered as in 1.3. `None` if the packet is dropped.
     pub(super) port: Option<u32>,
@@ -132,12 +132,12 @@ fn first_output(version: Version, mut actions: &[u8]) -> Option<Option<u32>> {
     Some(None)
 }
 
-/// Converts a port number of 1.0 to 1.3. Reserved ports (0xff00 and above) have the same low bits in both versions.
+/// Converts a 1.0 port number to 1.3. Reserved ports (0xff00 and above) have the same low bits in both versions.
 fn widen_port(port: u16) -> u32 {
     if port >= 0xff00 { 0xffff_0000 | u32::from(port) } else { u32::from(port) }
 }
 
-/// Returns the id of the buffer that a FLOW_MOD message releases, or [`NO_BUFFER`].
+/// Returns the id of the buffer released by a FLOW_MOD message, or [`NO_BUFFER`].
 #[inline]
 pub(super) fn flow_mod_buffer(version: Version, message: &[u8]) -> Option<u32> {
     let (at, bytes_min) = match version {
@@ -208,7 +208,7 @@ pub(super) fn message(out: &mut Vec<u8>, version: Version, kind: u8, transaction
     finish(out, start);
 }
 
-/// Appends a HELLO. A switch of version 1.3 also announces 1.0, in a bitmap. Version 1.0 has no bitmap.
+/// Appends a HELLO. A 1.3 switch also announces 1.0, in a bitmap; 1.0 has no bitmap.
 pub(super) fn hello(out: &mut Vec<u8>, newest: Version) {
     match newest {
         Version::V10 => message(out, newest, kind::HELLO, 1, &[]),
@@ -272,7 +272,7 @@ fn port_description(out: &mut Vec<u8>, version: Version, datapath: u64, port: u3
     }
 }
 
-/// Appends the answer to a statistics request (1.0) or multipart request (1.3) from a switch without flows, whose
+/// Appends the answer to a statistics request (1.0) or multipart request (1.3), for a switch without flows whose
 /// counters are all 0.
 pub(super) fn statistics_reply(
     out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! A worker thread of the load generator, which runs the sockets and the poll loop of some of the switches.
+//! A worker thread of the load generator: runs the sockets and the poll loop of some of the switches.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use super::switch::{Fault, Switch};
 use super::tally::Tally;
 use super::wire::Version;
 
-/// Maximum time for which a worker sleeps before it checks the stage of the run.
+/// Maximum time that a worker sleeps before it checks the stage of the run.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time after which an unanswered announcement is repeated.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The measurement of one worker.
 #[derive(Debug)]
 pub(super) struct WorkerResult {
-    /// Counters of the measurement. They include packet-ins of the measurement that were lost during the drain.
+    /// Counters of the measurement, including its packet-ins that were lost during the drain.
     pub(super) tally: Tally,
     /// Duration of the measurement.
     pub(super) measured: Duration,
@@ -44,7 +44,7 @@ struct Connection {
     socket: Option<TcpStream>,
     /// Received bytes of an incomplete message.
     partial: Vec<u8>,
-    /// Bytes that the socket has not accepted yet.
+    /// Bytes not yet accepted by the socket.
     unsent: Vec<u8>,
     was_ready: bool,
     was_announced: bool,
@@ -64,7 +64,7 @@ pub(super) struct Worker {
     handshaking: usize,
     /// Read buffer. Its first [`MESSAGE_BYTES_MAX`] bytes are reserved for an incomplete message from an earlier read.
     input: Vec<u8>,
-    /// Bytes that one switch sends in reaction to one event.
+    /// Bytes sent by one switch in response to one event.
     output: Vec<u8>,
     tally: Tally,
     /// Number of answers in earlier tallies.
@@ -194,7 +194,7 @@ impl Worker {
         self.clock.elapsed().as_nanos() as u64
     }
 
-    /// Connects the next switches, a few at a time so that the accept queue of the controller does not overflow.
+    /// Connects the next switches, a few at a time so that the controller's accept queue does not overflow.
     fn connect_more(&mut self) {
         while self.handshaking < HANDSHAKES_AT_ONCE_MAX
             && let Some(at) = self.to_connect.pop_front()
@@ -327,7 +327,7 @@ impl Worker {
         }
     }
 
-    /// Updates the shared progress after a change of the switch.
+    /// Updates the shared progress after the switch has changed.
     fn note_progress(&mut self, at: usize) {
         let Some(connection) = self.connections.get_mut(at) else { return };
         let progress = self.shared.progress(self.number);

@@ -2,8 +2,8 @@
 //!
 //! Every port sends an LLDP probe each second. The cell of the receiving switch checks the keyed hash and the age of
 //! the probe, and asks the cell of the sending switch whether this is one of its recent, unanswered probes. Therefore
-//! forged, old and duplicated probes do not form a link. A hash cannot reveal that two hosts relay fresh probes over
-//! their own wire, so two ports that both have hosts behind them do not form a link either.
+//! forged, old and duplicated probes do not form a link. A hash cannot reveal that two hosts are relaying fresh probes
+//! over their own wire, so two ports that both have hosts behind them do not form a link either.
 
 mod probe;
 
@@ -43,8 +43,8 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiscoverySettings {
-    /// The secret with which probes are signed. All hives share it, and nobody else may know it. Without a secret, no
-    /// links are found.
+    /// The secret with which probes are signed. All hives share it, and nobody else may know it. Without it, no links
+    /// are found.
     pub secret: Secret,
 }
 
@@ -63,9 +63,9 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct PortState {
     since: Time,
-    /// Whether packets from hosts arrived at the port before it ever had a link.
+    /// Whether packets from hosts have arrived at the port before it ever had a link.
     hosted: bool,
-    /// Whether the port ever had a link. If so, all packets come from the other switch, even the packets that arrive
+    /// Whether the port has ever had a link. If so, all packets come from the other switch, even those that arrive
     /// while the link is lost.
     linked: bool,
 }
@@ -75,7 +75,7 @@ struct PortState {
 struct ProbeState {
     /// Nonces of the latest probes, newest first. The nonce of an answered probe is `None`.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
-    /// Time at which the port whose probes arrive at this port last received a probe from this port.
+    /// When the port whose probes arrive at this port last received a probe from this port.
     mutual: Option<Time>,
     /// Number of received LLDP frames.
     received: u32,
@@ -97,14 +97,14 @@ struct Confirmed(Link);
 #[derive(Message, Clone, Copy, Debug)]
 struct PeerLost(Link);
 
-/// Maximum age of a probe that forms a new link. Any probe younger than [`LINK_TIMEOUT`] keeps an existing link
-/// alive: on an overloaded machine, replies are late by seconds, which must not change the topology.
+/// Maximum age of a probe that forms a new link. Any probe younger than [`LINK_TIMEOUT`] keeps an existing link alive:
+/// on an overloaded machine, replies are seconds late, which must not change the topology.
 const PROBE_AGE_MAX: Duration = Duration::from_secs(1);
 /// Time without a probe after which a link is down.
 const LINK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Time between two ticks above which the second tick counts as late.
 const TICK_LATE: Duration = Duration::from_secs(2);
-/// Time after a port came up during which its packets may come from a switch that has not been discovered yet.
+/// Time after a port comes up during which its packets may come from a switch that has not been discovered yet.
 const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[handlers]
@@ -163,7 +163,7 @@ impl Discovery {
     fn tick(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let now = ctx.now();
         let heard = self.last_heard.at(*node);
-        // do not count a pause of this process against the links, because probes that arrived during the pause may be
+        // does not count a pause of this process against the links, because probes that arrived during the pause may be
         // processed after this tick
         let last = self.ticked.entry(*node).or_insert(now);
         let pause = now.since(*last).saturating_sub(TICK_LATE);
@@ -279,13 +279,12 @@ impl Discovery {
         match self.ports.at(link.to.node).get_mut(&link.to.port) {
             Some(state) if !state.linked => state.linked = true,
             Some(_) => {}
-            None => return, // the port went down in the meantime
+            None => return, // the port went down meanwhile
         }
 
         let links = self.links.at(link.to.node);
         if let Some(other) = links.get(&link.to.port).filter(|other| **other != link.from) {
-            // keep the existing link while its probes arrive, because
-            // otherwise the link would change with every probe
+            // keeps the existing link while its probes arrive, because otherwise the link would change with every probe
             return tracing::warn!(%link, %other, "rejected a link: more than one switch is behind the receiving port");
         }
 

@@ -34,16 +34,16 @@ pub struct Probe {
     pub nonce: u64,
 }
 
-/// The reason why a frame is not a valid probe.
+/// Why a frame is not a valid probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeError {
-    /// The frame is malformed, or an LLDP frame of another system.
+    /// The frame is malformed, or another system's LLDP frame.
     Foreign,
-    /// The frame has the form of a probe, but a wrong hash.
+    /// The frame has the form of a probe but a wrong hash.
     Forged,
 }
 
-/// The secret key of probes, which only the hives of one cluster know.
+/// The secret key of probes, known only to the hives of one cluster.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
@@ -95,7 +95,7 @@ impl Probe {
     ///
     /// # Errors
     ///
-    /// Returns an error if the frame is malformed, an LLDP frame of another system, or a forged probe.
+    /// Returns an error if the frame is malformed, another system's LLDP frame, or a forged probe.
     pub fn read(frame: &[u8], key: &Key) -> Result<Probe, ProbeError> {
         let mut rest = frame.get(14..).ok_or(ProbeError::Foreign)?;
         // terminates, because every element takes at least two bytes

@@ -1,10 +1,10 @@
 //! Firewall: decides which conversations are allowed. It precedes the forwarding app in the chain.
 //!
-//! A flow of the forwarding app matches only Ethernet fields, so with it one allowed packet would let all traffic
-//! between two hosts pass. Therefore every switch gets a flow of higher priority that sends all packets to the
-//! controller ([`GUARD`]). Above that flow, it gets one flow for each direction of an open conversation ([`OPEN`]),
-//! with the actions that the forwarding app wants for packets between these stations. When the forwarding app
-//! withdraws a flow, the firewall withdraws its own flows, too.
+//! The forwarding app's flows match only Ethernet fields, so with them one allowed packet would open the way for all
+//! traffic between two hosts. Therefore every switch gets a higher-priority flow that sends all packets to the
+//! controller ([`GUARD`]). Above that flow, the switch gets one flow for each direction of an open conversation
+//! ([`OPEN`]), with the actions that the forwarding app wants for packets between these stations. When the forwarding
+//! app withdraws a flow, the firewall also withdraws its own.
 //!
 //! The firewall denies malformed packets, and all packets other than ARP, neighbor discovery and IP. A switch that
 //! has no rules yet forwards nothing.
@@ -25,18 +25,18 @@ use beehive::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The priority of the flow that sends every packet to the controller. It is above the priorities of forwarding apps.
+/// The priority of the flow that sends every packet to the controller. Above the priorities of forwarding apps.
 pub const GUARD: u16 = 1_000;
 /// The priority of the flows of open conversations.
 pub const OPEN: u16 = 1_100;
-/// Maximum time between a packet and the installation of the flow that the packet causes.
+/// Maximum time between a packet and the installation of the flow it causes.
 const FLOW_SETUP_SLACK: Duration = Duration::from_secs(2);
 
 /// Decides which conversations are allowed.
 #[derive(App)]
 #[app(name = "firewall", replication = 3)]
 pub struct Firewall {
-    /// The rules that replace the rules in the settings, if there are any.
+    /// The rules that replace those in the settings, if any.
     policy: Dict<Rulebook, Policy>,
     nodes: Table<Rulebook, NodeId, ()>,
     /// The rules in force at each switch.
@@ -44,7 +44,7 @@ pub struct Firewall {
     /// The open conversations, each in the direction of its first packet.
     open: Table<NodeId, Conversation, Open>,
     port_counts: Table<NodeId, PortNo, u32>,
-    /// Directions of open conversations for which the forwarding app has not installed a flow yet.
+    /// Directions of open conversations for which the forwarding app has not yet installed a flow.
     #[volatile]
     pending: Table<NodeId, (FlowMatch, Conversation), ()>,
     config: Config<FirewallSettings>,
@@ -65,7 +65,7 @@ crate::settings! {
         pub default: Verdict = Verdict::Deny,
         /// Seconds without a packet after which a conversation is closed.
         pub idle_s: u16 [1..=65_535] = 60,
-        /// Maximum number of open conversations that were begun by hosts behind one port of a switch.
+        /// Maximum number of open conversations begun by hosts behind one port of a switch.
         pub open_per_port_max: u32 [1..=1_000_000] = 4096,
         /// Maximum number of open conversations at one switch.
         pub open_per_node_max: u32 [1..=1_000_000] = 65_536,
@@ -172,7 +172,7 @@ impl Firewall {
         ctx.emit(AskPolicy(msg.node));
     }
 
-    /// Forgets the flows of the switch. They have the actions that the forwarding app wanted until now, which may be
+    /// Forgets the switch's flows. Their actions are those that the forwarding app has wanted so far, which may be
     /// wrong when the switch comes back.
     #[rcv(sharded)]
     fn node_left(&mut self, msg: &NodeLeft, ctx: &mut Ctx) {
@@ -232,7 +232,7 @@ impl Firewall {
             Traffic::AddressResolution => return true,
             Traffic::Conversation(spoken) => spoken,
             Traffic::IcmpError(about) => return find_open(open, about).is_some(),
-            // accept a later fragment: it is harmless, because no host reassembles it without the first fragment,
+            // accepts a later fragment, which is harmless, because no host reassembles it without the first fragment,
             // which contains the ports
             Traffic::Fragment(part) => {
                 return may_be_fragment(open, part) || may_be_fragment(open, part.reversed());
@@ -270,8 +270,8 @@ impl Firewall {
         true
     }
 
-    /// Copies the actions of a flow of the forwarding app to flows for the open conversations between the
-    /// same stations.
+    /// Copies the actions of one of the forwarding app's flows to flows for the open conversations between the same
+    /// stations.
     #[rcv(sharded)]
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) {
         if msg.flow.owner == Self::OWNER {
@@ -288,7 +288,7 @@ impl Firewall {
         for key in behind.cloned().collect::<Vec<_>>() {
             pending.remove(&key);
             let spoken = key.1;
-            let Some(begun) = find_open(all, spoken) else { continue }; // it was closed in the meantime
+            let Some(begun) = find_open(all, spoken) else { continue }; // it was closed meanwhile
             let Some(open) = all.get_mut(&begun) else { continue };
 
             let matching = FlowMatch { conversation: Some(spoken.into()), ..ethernet_match.clone() };

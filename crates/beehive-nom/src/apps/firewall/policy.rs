@@ -1,4 +1,4 @@
-//! Defines the rules of the firewall. The first rule that matches decides.
+//! Defines the firewall's rules. The first matching rule decides.
 
 use crate::object::{Conversation, Ports, Protocol, network};
 use ipnet::IpNet;
@@ -16,11 +16,11 @@ pub enum Verdict {
     Deny,
 }
 
-/// A rule. A field that is left out matches everything.
+/// A rule. Omitted fields match everything.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The decision about conversations that match.
+    /// The decision about matching conversations.
     pub action: Verdict,
     /// The source of the first packet.
     #[serde(default, deserialize_with = "network::written")]

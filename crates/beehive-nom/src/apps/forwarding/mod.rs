@@ -1,7 +1,7 @@
 //! Reactive forwarding: the first packet between two hosts installs flows along a shortest path.
 //!
-//! The app receives the events about hosts, links and port roles, and decides in a single cell, because a path spans
-//! the whole network. Packets to unknown hosts and to groups are flooded along the tree. The app needs the apps
+//! The app receives the events about hosts, links and port roles, and makes its decisions in a single cell, because a
+//! path spans the whole network. Packets to unknown hosts and to groups are flooded along the tree. It needs the apps
 //! discovery, topology, loop guard (with `paths_on_blocked`) and hosts.
 //!
 //! The flow at the first switch of a path expires before the flows at later switches. Therefore no packet arrives in
@@ -66,7 +66,7 @@ impl Forwarding {
             shortest(&links, msg.node, target.node).map(|path| (target, path))
         });
         let Some((target, path)) = path else {
-            // there is no path, so flood the packet along the tree
+            // there is no path, so floods the packet along the tree
             let blocked = self.blocked.at(Map).contains(&here);
             return Some(if blocked { msg.discard() } else { msg.flood() });
         };
@@ -159,7 +159,7 @@ impl Forwarding {
         ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER });
     }
 
-    /// Withdraws flows of an earlier connection, and flows that do not follow a current shortest path.
+    /// Withdraws flows from an earlier connection, and flows that do not follow a current shortest path.
     #[rcv(centralized)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         if msg.owner != Self::OWNER {

@@ -3,9 +3,9 @@
 use crate::object::{Link, NodeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Returns the links of a shortest path in order, or `None` if there is no path. The choice among paths of equal
-/// length is deterministic. The path in the opposite direction is the reverse of this path, so an observer on the
-/// path sees both directions of a conversation.
+/// Returns the links of a shortest path in order, or `None` if there is no path. The choice among paths of equal length
+/// is deterministic. The path in the opposite direction is the reverse of this one, so an observer on the path sees
+/// both directions of a conversation.
 pub fn shortest(links: &BTreeSet<Link>, from: NodeId, to: NodeId) -> Option<Vec<Link>> {
     if from > to {
         let path = shortest(links, to, from)?;

@@ -1,12 +1,11 @@
 //! Node controller: keeps the driver and the intended flows of each switch. A cell is one switch.
 //!
 //! Apps send their requests for a node to this app, because only this app knows the driver. It stores intended flows
-//! (flows without a timeout), installs them, waits for confirmation, and installs them again when needed. It only
-//! passes on soft flows (flows with a timeout); the switch and their app keep track of them.
+//! (flows without a timeout), installs them, waits for confirmation, and reinstalls them when needed. Soft flows (flows
+//! with a timeout) are only passed on; the switch and their app keep track of them.
 //!
-//! A switch keeps its flows while the controller is away. Therefore this app reads
-//! the flows of a switch when the switch joins, and every minute afterwards. It
-//! changes only flows that are not as intended ([`Verdict`]). It withdraws
+//! A switch keeps its flows while the controller is away. Therefore this app reads a switch's flows when the switch
+//! joins, and every minute afterwards. It changes only flows that are not as intended ([`Verdict`]). It withdraws
 //!
 //! - flows without a timeout that no app has requested since the switch joined or the controller started, because
 //!   they would stay forever, and
@@ -44,19 +43,18 @@ pub struct NodeController {
     ports: Table<NodeId, PortNo, ()>,
     /// The owners that adopt their soft flows.
     adopters: Table<NodeId, Owner, ()>,
-    /// Flows that the read in progress has found to be as intended.
+    /// Flows found by the read in progress to be as intended.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
     /// Soft flows that were sent after the read in progress began; its results for them are outdated. If there are
-    /// [`limits::RENEWED_FLOWS_PER_NODE_MAX`] of them, the results are treated as outdated for every flow that no
-    /// app intends.
+    /// [`limits::RENEWED_FLOWS_PER_NODE_MAX`] of them, the results are treated as outdated for every unintended flow.
     #[volatile]
     renewed: Table<NodeId, FlowKey, ()>,
     /// Number of intended flows sent since the latest confirmation, at most [`limits::FLOWS_PER_BATCH_MAX`]. A
     /// fail-over resets it to 0.
     #[volatile]
     unconfirmed: Dict<NodeId, u32>,
-    /// The flows that were refused most recently.
+    /// The most recently refused flows.
     #[volatile]
     failures: Table<NodeId, u64, FlowFailure>,
 }
@@ -72,12 +70,12 @@ struct Node {
     parts: u64,
     /// Number of parts at the latest periodic sweep.
     parts_at_sweep: u64,
-    /// Whether flows can be installed: the first read is complete and the apps have had time to make their
-    /// claims. Apps learn of a switch at the same time as this app. They may take longer to request and adopt
-    /// flows than the switch takes to report its flows.
+    /// Whether flows can be installed: the first read is complete, and the apps have had time to make their claims.
+    /// Apps learn of a switch at the same time as this app, and may take longer to request and adopt flows than the
+    /// switch takes to report its flows.
     claims_are_in: bool,
-    /// Whether the switch has flows that no app has requested or adopted so far. If so, the flows are read again as
-    /// soon as the apps have had time to claim them.
+    /// Whether the switch has flows not yet requested or adopted by any app. If so, the flows are read again as soon as
+    /// the apps have had time to claim them.
     has_unclaimed: bool,
     /// Whether flows are waiting until other flows are confirmed.
     has_backlog: bool,
@@ -88,25 +86,24 @@ struct Node {
 struct Intended {
     flow: Flow,
     state: FlowState,
-    /// Number of the read that was current when the flow was last
-    /// sent. The results of that read may not include this flow.
+    /// Number of the read that was current when the flow was last sent. That read's results may not include this flow.
     sent: u64,
     /// Number of consecutive refusals.
     refusals: u32,
 }
 
-/// A message that the node app sends to itself, to check whether a switch that has joined reports its flows.
+/// A message that the node app sends to itself to check whether a switch that has joined is reporting its flows.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadingOverdue {
     /// The switch.
     pub node: NodeId,
     /// The number of the read.
     pub reading: u64,
-    /// Number of parts that had arrived when this message was sent.
+    /// Number of parts that had arrived by the time this message was sent.
     pub parts: u64,
 }
 
-/// Equal refusals that follow one another within this time are logged only once.
+/// Identical refusals within this time are logged only once.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 #[handlers]
@@ -136,7 +133,7 @@ impl NodeController {
         self.seen.at(msg.node).clear();
         self.renewed.at(msg.node).clear();
         self.unconfirmed.remove(&msg.node);
-        // add the miss flow before the switch reports its flows, which may contain it
+        // adds the miss flow before the switch reports its flows, which may include it
         node.ensure_miss_flow(self.flows.at(msg.node));
         let reading = node.read(ctx);
 
@@ -159,7 +156,7 @@ impl NodeController {
         self.unconfirmed.remove(&msg.node);
 
         let flows = self.flows.at(msg.node);
-        // Apps request the flows caused by `NodeJoined` again when the switch rejoins. Forget these flows so that
+        // Apps request the flows caused by `NodeJoined` again when the switch rejoins. Forgets these flows, so that
         // nothing remains stored for switches that connect once under random ids.
         flows.retain(|_, intended| intended.flow.cause != Cause::of::<NodeJoined>());
         if flows.is_empty() {
@@ -208,7 +205,7 @@ impl NodeController {
     fn add_flow(&mut self, msg: &AddFlow, ctx: &mut Ctx) -> Result<(), Error> {
         if msg.flow.is_soft() {
             let (flows, key) = (self.flows.at(msg.node), msg.flow.key());
-            // the app replaces its own intended flow, which must not be installed again over the soft flow
+            // the app is replacing its own intended flow, which must not be reinstalled over the soft flow
             if flows.get(&key).is_some_and(|intended| intended.flow.owner == msg.flow.owner) {
                 flows.remove(&key);
             }
@@ -246,7 +243,7 @@ impl NodeController {
 
         ctx.send(node.driver, WithdrawFlows { owner: Some(msg.owner), scope: msg.scope.clone() });
         if !node.knows_owners {
-            // such a switch has also removed the flows of other owners in this scope
+            // such a switch has also removed other owners' flows in this scope
             let lost = flows.iter().filter(|(_, intended)| msg.scope.contains(&intended.flow));
             for key in lost.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
                 mark_missing(flows, &key, node.reading.number)
@@ -263,7 +260,7 @@ impl NodeController {
         }
     }
 
-    /// Installs an intended flow again if it was removed without a request from its owner.
+    /// Reinstalls an intended flow if it was removed without a request from its owner.
     #[rcv(sharded)]
     fn flow_removed(&mut self, msg: &FlowRemoved, ctx: &mut Ctx) {
         if msg.reason != FlowRemovedReason::Withdrawn {
@@ -332,7 +329,7 @@ impl NodeController {
         }
     }
 
-    /// Compares the flows of a switch with the intended ones.
+    /// Compares a switch's flows with the intended ones.
     #[rcv(sharded)]
     fn flows_read(&mut self, msg: &FlowsRead, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get_mut(&msg.node) else { return };
@@ -353,9 +350,8 @@ impl NodeController {
             let intended = flows.get(&key).filter(|_| found.table == 0 && found.more.is_none());
             let intended = intended.map(|i| (&i.flow, i.sent >= msg.reading));
 
-            // If an app replaces a flow by a soft flow after the switch has reported
-            // it, but before the report arrives, then a withdrawal would remove the
-            // soft flow, because a withdrawal cannot tell the two flows apart.
+            // If an app replaces a flow with a soft flow after the switch has reported the old one, but before the
+            // report arrives, a withdrawal would remove the soft flow, because it cannot tell the two flows apart.
             if intended.is_none() && found.ours().is_some() && (all_renewed || renewed.contains(&key)) {
                 continue;
             }
@@ -430,7 +426,7 @@ impl NodeController {
         }
     }
 
-    /// Withdraws all flows of Beehive from a switch that does not report its flows, and installs the intended flows.
+    /// Withdraws all of Beehive's flows from a switch that does not report its flows, and installs the intended ones.
     #[rcv(sharded)]
     fn reading_overdue(&mut self, msg: &ReadingOverdue, ctx: &mut Ctx) {
         let Some(node) = self.nodes.get_mut(&msg.node) else { return self.adopters.at(msg.node).clear() };
@@ -458,8 +454,8 @@ impl NodeController {
         self.install(msg.node, ctx)
     }
 
-    /// Reads the flows of each switch again. A sweep is spread over half of its period, so the time between two reads
-    /// of a switch is at most 60 s.
+    /// Rereads each switch's flows. A sweep is spread over half of its period, so the time between two reads of a
+    /// switch is at most 60 s.
     #[every("40s", each = nodes)]
     fn read_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let Some(controlled) = self.nodes.get_mut(node) else { return };
@@ -476,7 +472,7 @@ impl NodeController {
             return Err(Error::new(format!("node {} is not connected", msg.node)));
         };
         if !node.claims_are_in {
-            // the first read must complete first, because the setup of the switch depends on it
+            // the first read must complete first, because setting up the switch depends on it
             ctx.after(limits::ADOPTION_TIMEOUT, *msg);
             return Ok(());
         }
@@ -558,7 +554,7 @@ fn send_flow(
 impl Node {
     /// Requests the flows of the switch. Returns the number of the read.
     fn read(&mut self, ctx: &mut Ctx) -> u64 {
-        // choose a number that was not used on an earlier connection or before a restart
+        // chooses a number not used on an earlier connection or before a restart
         let number = ctx.now().as_nanoseconds().max(self.reading.number + 1);
         self.reading = Reading { number, ..Reading::default() };
         (self.parts, self.parts_at_sweep) = (0, 0);
@@ -566,8 +562,8 @@ impl Node {
         number
     }
 
-    /// Returns whether the read in progress must not be restarted. This is so for the first read, which ends in any
-    /// case, and for a read that makes progress.
+    /// Returns whether the read in progress must not be restarted, which is so for the first read, which ends in any
+    /// case, and for a read that is making progress.
     fn must_finish_reading(&mut self) -> bool {
         let goes_on = self.parts > std::mem::replace(&mut self.parts_at_sweep, self.parts);
         !self.claims_are_in || goes_on && !self.reading.complete
@@ -607,8 +603,8 @@ const MISS_FLOW: Flow = Flow {
     hard_s: 0,
 };
 
-/// Marks a flow as missing at the switch, and the result of the read in progress as outdated for it, because the read
-/// may have found the flow before it was removed.
+/// Marks a flow as missing at the switch, and the result of the read in progress as outdated for that flow, because the
+/// read may have found it before it was removed.
 fn mark_missing(flows: &mut Rows<FlowKey, Intended>, key: &FlowKey, reading: u64) {
     if let Some(intended) = flows.get_mut(key) {
         (intended.state, intended.sent) = (FlowState::Waiting, reading)

@@ -1,8 +1,8 @@
-//! Decides what to do with a flow that was found in a switch.
+//! Decides what to do with a flow found in a switch.
 
 use crate::object::{Action, Flow, FoundFlow, Owner, PortNo};
 
-/// The decision about a flow that was found in a switch.
+/// The decision about a flow found in a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// The flow equals the intended one.
@@ -11,16 +11,16 @@ pub(super) enum Verdict {
     Different,
     /// The intended flow was sent after the read began, so the reported flow is outdated.
     Superseded,
-    /// A soft flow over usable ports, of an app that adopts its soft flows. The app checks it.
+    /// A soft flow over usable ports, owned by an app that adopts its soft flows. The app checks it.
     Adopted(Owner),
-    /// A soft flow of an app that has not adopted its soft flows so far. The flow stays until it expires. This
-    /// includes the flows of apps that are not running, because the node app does not know which apps are running.
+    /// A soft flow of an app that has not adopted its soft flows so far. The flow stays until it expires. This includes
+    /// flows of apps that are not running, because the node app does not know which apps are running.
     NotAdopted,
-    /// A flow without a timeout that no app has requested so far, and that would stay forever.
+    /// A flow without a timeout that no app has requested so far and that would stay forever.
     Unclaimed(Owner),
-    /// A soft flow over a port that is down or missing, of an app that adopts its soft flows.
+    /// A soft flow over a port that is down or missing, owned by an app that adopts its soft flows.
     Stray(Owner),
-    /// A flow of another system, or a flow that Beehive cannot have installed.
+    /// Another system's flow, or a flow that Beehive cannot have installed.
     Foreign,
 }
 

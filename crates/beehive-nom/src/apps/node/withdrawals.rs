@@ -4,17 +4,17 @@ use crate::object::{FlowKey, FoundFlow, NodeId, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Maximum number of owners that one log line names.
+/// Maximum number of owners named in one log line.
 const OWNERS_MAX: usize = 8;
 
-/// The reason why the node app withdraws or replaces a flow that it has found in a switch.
+/// Why the node app withdraws or replaces a flow found in a switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Reason {
     /// The flow has no timeout, and no app has requested it.
     Unclaimed,
     /// The flow uses a port that is down or missing, and its app adopts its flows.
     Stray,
-    /// The soft flow has the priority and the match of an intended flow, which is installed in its place.
+    /// The soft flow has the same priority and match as an intended flow, which is installed in its place.
     Replaced,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The flows of one part of a read that are withdrawn or replaced.
+/// The flows withdrawn or replaced because of one part of a read.
 #[derive(Debug, Default)]
 pub(super) struct Withdrawals(BTreeMap<Reason, Group>);
 

@@ -1,4 +1,4 @@
-//! Topology: keeps the links, and computes the spanning tree that flooded packets follow. It has a single cell,
+//! Topology: keeps the links, and computes the spanning tree along which packets are flooded. It has a single cell,
 //! because the tree spans the whole network.
 //!
 //! The app receives each link change once, and no packets, so it is idle while the cabling stays the same.
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(App)]
 #[app(name = "topology", replication = 3)]
 pub struct Topology {
-    /// The directions of links that discovery has found.
+    /// The link directions found by discovery.
     links: Table<Fabric, Link, ()>,
     /// The cables, keyed by the smaller of their two directions.
     cables: Table<Fabric, Link, Cable>,
@@ -78,7 +78,7 @@ impl Topology {
         let before: BTreeMap<_, _> = cables.iter().map(|(link, cable)| (*link, *cable)).collect();
         let after = span(&before);
 
-        // block ports before opening others so that there is no loop at any time
+        // blocks ports before opening others, so that there is no loop at any time
         for wanted in [false, true] {
             for (link, in_tree) in after.iter().filter(|(_, in_tree)| **in_tree == wanted) {
                 let was = before.get(link).is_some_and(|cable| cable.in_tree);
@@ -98,7 +98,7 @@ impl Topology {
     }
 
     /// Announces the roles of the ports at both ends of a cable. Other cables may end at the same ports, because a
-    /// cable may have been plugged in elsewhere in the meantime.
+    /// cable may meanwhile have been plugged in elsewhere.
     fn announce(&mut self, link: Link, ctx: &mut Ctx) {
         for port in [link.from, link.to] {
             let cables = self.cables.at(Fabric).iter();

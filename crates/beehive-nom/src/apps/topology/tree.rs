@@ -1,13 +1,13 @@
-//! Computes the loop-free tree that flooded packets follow.
+//! Computes the loop-free tree along which packets are flooded.
 
 use crate::object::{Link, NodeId};
 use std::collections::BTreeMap;
 
-/// Returns for each cable whether it is in the tree. The keys of the input are the smaller directions of the cables.
-/// The values state whether a cable works both ways and whether it was in the previous tree.
+/// Returns for each cable whether it is in the tree. The input's keys are the smaller directions of the cables; its
+/// values state whether a cable works both ways and whether it was in the previous tree.
 ///
-/// To change as little as possible, cables of the previous tree stay in the tree as long as they work. The
-/// other cables are then added in key order. The result is deterministic.
+/// To change as little as possible, cables in the previous tree stay in the tree as long as they work. The others are
+/// then added in key order. The result is deterministic.
 pub fn span(cables: &BTreeMap<Link, Cable>) -> BTreeMap<Link, bool> {
     let mut groups = Groups::default();
     let mut chosen: BTreeMap<Link, bool> = cables.keys().map(|link| (*link, false)).collect();

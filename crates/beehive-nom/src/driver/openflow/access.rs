@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Access {
     addresses: Option<Vec<IpNet>>,
     nodes: Option<BTreeSet<NodeId>>,
-    /// Number of connections that were refused because of their identity.
+    /// Number of connections refused because of their identity.
     refused: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl Access {
         self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
     }
 
-    /// Counts a connection that was refused because of its identity, and returns the new total.
+    /// Counts a connection refused because of its identity, and returns the new total.
     pub(super) fn refused(&self) -> u64 {
         self.refused.fetch_add(1, Ordering::Relaxed) + 1
     }

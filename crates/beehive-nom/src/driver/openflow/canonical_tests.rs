@@ -91,8 +91,8 @@ fn read(bytes: &[u8]) -> (FlowMatch, Actions) {
     (wire::match_from(&flow.match_fields), actions.collect::<Vec<_>>().into())
 }
 
-/// Returns the actions in the way in which a canonical form treats them: the order of consecutive set actions does
-/// not matter, and if several of them set the same field, the last one counts.
+/// Returns the actions as a canonical form treats them: the order of consecutive set actions does not matter, and if
+/// several of them set the same field, the last one counts.
 fn meaning(actions: &Actions) -> Vec<(Option<Mac>, Option<Mac>, Option<Action>)> {
     let mut steps = vec![(None, None, None)];
     for action in actions.as_slice() {
@@ -123,7 +123,7 @@ fn similar() -> impl Strategy<Value = (Flow, Flow)> {
 }
 
 proptest! {
-    /// If this were not so, the node app would leave a wrong flow in a switch, or replace a correct one.
+    /// Otherwise, the node app would leave a wrong flow in a switch, or replace a correct one.
     #[test]
     fn two_flows_are_the_same_object_exactly_if_their_canonical_forms_are_equal((one, other) in similar()) {
         for version in Version::ALL {
@@ -135,8 +135,8 @@ proptest! {
         }
     }
 
-    /// A switch may report a flow in another notation than that in which it was sent. This test uses the notation of
-    /// `ovs-ofctl`.
+    /// A switch may report a flow in a different notation from the one in which it was sent. This test uses the
+    /// notation of `ovs-ofctl`.
     #[test]
     fn a_flow_is_recognized_in_another_notation(flow in flow()) {
         for version in Version::ALL {

@@ -1,4 +1,4 @@
-//! Defines the transport of a connection, which reads and writes bytes and authenticates the peer.
+//! Defines a connection's transport, which reads and writes bytes and authenticates the peer.
 
 use crate::object::NodeId;
 use bytes::BytesMut;
@@ -39,15 +39,15 @@ pub trait Channel: Send + 'static {
     /// connection has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Closes the sending direction and waits until the peer has closed its own, so the peer receives all
-    /// output.
+    /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
+    /// all output.
     fn finish(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Checks that the peer is allowed to claim the node id `node`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the certificate of the peer names another node or no node.
+    /// Returns an error if the peer's certificate names another node or no node.
     fn authorize(&self, node: NodeId) -> Result<(), String>;
 }
 

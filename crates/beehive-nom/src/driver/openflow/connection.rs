@@ -122,9 +122,8 @@ impl<C: Channel> Connection<C> {
                 }
                 Ok(())
             }
-            // A peer that closes the connection without having read our hello resets
-            // it, and a peer that closes the connection during the TLS handshake
-            // causes an unexpected end of file. Neither of them has sent a message.
+            // A peer that closes the connection without having read our hello resets the connection, and one that
+            // closes it during the TLS handshake causes an unexpected end of file. Neither has sent a message.
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
                     && self.has_sent_nothing() =>
@@ -144,7 +143,7 @@ impl<C: Channel> Connection<C> {
         Close::Untrusted(why)
     }
 
-    /// Checks that the access list and the certificate of the peer allow it to claim the id `node`.
+    /// Checks that the access list and the peer's certificate allow the peer to claim the id `node`.
     fn authorize(&mut self, node: NodeId) -> Result<(), Close> {
         let refused = if !self.access.admits_node(node) {
             Counters::add(&self.counters.unlisted, 1);
@@ -159,7 +158,7 @@ impl<C: Channel> Connection<C> {
         Err(refused)
     }
 
-    /// Returns whether the peer has not sent anything yet.
+    /// Returns whether the peer has sent nothing so far.
     fn has_sent_nothing(&self) -> bool {
         self.session.protocol().is_empty() && self.input.is_empty()
     }
@@ -249,8 +248,8 @@ impl<C: Channel> Connection<C> {
         Close::Duplicate
     }
 
-    /// Handles the outcomes of two probes: the probe of another connection for which this connection waits, and the
-    /// probe of this connection itself.
+    /// Handles the outcomes of two probes: of another connection, for which this connection is waiting, and of this
+    /// connection itself.
     fn resolve_probes<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
         if let Some(verdict) = self.wait_result.verdict.take()
             && let Some(Dispute { node, kept, .. }) = self.dispute.take()
@@ -274,7 +273,7 @@ impl<C: Channel> Connection<C> {
         Ok(())
     }
 
-    /// Frees buffer memory that a burst has allocated.
+    /// Frees buffer memory allocated by a burst.
     fn shrink(&mut self) {
         self.read_target = limits::READ_BYTES_FIRST;
         if self.input.is_empty() && self.input.capacity() > limits::READ_BYTES_FIRST {
@@ -307,7 +306,7 @@ impl<C: Channel> Driver for Connection<C> {
             self.timer_at = deadline;
         }
 
-        // packets in flight share the buffer, so use up its free space before allocating another buffer
+        // packets in flight share the buffer, so its free space is used up before another buffer is allocated
         if self.input.capacity() - self.input.len() < (self.read_target / 4).max(limits::READ_BYTES_FIRST / 2)
         {
             self.input.reserve(self.read_target)
@@ -332,7 +331,7 @@ impl<C: Channel> Driver for Connection<C> {
         };
 
         let known = wait_result.verdict.is_some();
-        // limit the buffered input of a peer whose identity is in conflict: the remaining input stays in the socket
+        // limits the buffered input of a peer whose identity is in dispute: the remaining input stays in the socket
         let is_capped = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
         tokio::select! {
             biased;
@@ -361,7 +360,7 @@ impl<C: Channel> Driver for Connection<C> {
         let resolved = self.wait_result.verdict.is_some();
         self.resolve_probes(now, events)?;
         if resolved {
-            // handle the input that arrived during the conflict
+            // handles the input that arrived during the dispute
             self.process_frames(now, events)?
         }
 
@@ -425,7 +424,7 @@ impl<C: Channel> Driver for Connection<C> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let since = *self.stalled_since.get_or_insert(now);
-                    // the limit is a time rather than an amount of output, because output is produced faster than any
+                    // limits the time rather than the amount of output, because output is produced faster than any
                     // switch reads it
                     if now.since(since) >= limits::BACKLOG_STALL_TIMEOUT {
                         return Err(Close::NotReading);
@@ -449,7 +448,7 @@ impl<C: Channel> Driver for Connection<C> {
                 tracing::debug!(%node, address, "switch disconnected: the controller is stopping")
             }
             _ if self.session.is_ready() => tracing::info!(%node, address, %close, "switch disconnected"),
-            // log only at powers of two, because a refused peer connects again and again
+            // logs only at powers of two, because a refused peer connects again and again
             Close::Untrusted(_) | Close::Unlisted(_) => {
                 let refused = self.access.refused();
                 if refused.is_power_of_two() {
@@ -472,7 +471,7 @@ impl<C: Channel> Driver for Connection<C> {
         );
 
         if has_final_message {
-            // wait until the final message has arrived, because a reset of the connection would discard it
+            // waits until the final message has arrived, because a connection reset would discard it
             #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.channel.finish()).await;
         }

@@ -1,4 +1,4 @@
-//! Loads the TLS certificates of the controller from a folder, and reloads them when the files change.
+//! Loads the controller's TLS certificates from a folder, and reloads them when the files change.
 
 use parking_lot::Mutex;
 use rustls::pki_types::pem::{self, PemObject};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub const CERTIFICATE: &str = "cert.pem";
 /// The PEM file with the private key of the controller's certificate.
 pub const KEY: &str = "key.pem";
-/// The PEM file with the certificates of the CAs that sign the certificates of switches.
+/// The PEM file with the certificates of the CAs that sign switch certificates.
 pub const SWITCHES_CA: &str = "ca.pem";
 
 /// Minimum time between two checks for changed files.
@@ -36,7 +36,7 @@ pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
 #[derive(Debug)]
 pub struct Credentials {
     folder: PathBuf,
-    /// Whether the certificate of a switch must contain the node id that the switch reports.
+    /// Whether a switch's certificate must contain the node id that the switch reports.
     binds_node: bool,
     current: Mutex<Current>,
 }
@@ -52,8 +52,8 @@ struct Current {
 type Stamps = [Option<(SystemTime, u64)>; 3];
 
 impl Credentials {
-    /// Reads [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`] from `folder`. With `binds_node`, the certificate of a
-    /// switch must contain the node id that the switch reports.
+    /// Reads [`CERTIFICATE`], [`KEY`] and [`SWITCHES_CA`] from `folder`. With `binds_node`, a switch's certificate must
+    /// contain the node id that the switch reports.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Credentials {
         Ok(Credentials { folder: folder.to_path_buf(), binds_node, current })
     }
 
-    /// Returns whether the certificate of a switch must contain the node id that the switch reports.
+    /// Returns whether a switch's certificate must contain the node id that the switch reports.
     pub fn binds_node(&self) -> bool {
         self.binds_node
     }
@@ -158,7 +158,7 @@ fn load(folder: &Path) -> Result<ServerConfig, String> {
     let builder = versions.map_err(words)?.with_client_cert_verifier(verifier);
     let mut config = builder.with_single_cert(own, key).map_err(words)?;
 
-    // disable session resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
+    // disables session resumption: a switch whose certificate is no longer trusted must not reconnect with an old TLS
     // ticket
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

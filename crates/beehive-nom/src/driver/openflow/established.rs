@@ -1,5 +1,5 @@
-//! Handles the messages of a switch after the handshake. Packet-ins have a fast path, because they are by far the
-//! most frequent messages.
+//! Handles a switch's messages after the handshake. Packet-ins have a fast path, because they are by far the most
+//! frequent messages.
 
 use crate::driver::openflow::handshake::describe_error;
 use crate::driver::openflow::sent_flows::SentFlow;
@@ -131,7 +131,7 @@ impl Session {
         Ok(())
     }
 
-    /// Applies a port status message. Returns whether the port was up before, or `None` if the message was ignored.
+    /// Applies a port status message. Returns whether the port was previously up, or `None` if the message was ignored.
     pub(super) fn apply_port_status(&mut self, status: &PortStatus) -> Option<bool> {
         let number = wire::port_from(status.port.number);
         let known = self.ports.contains_key(&number);
@@ -217,7 +217,7 @@ impl Session {
         }
 
         // The flow was sent too long ago to be remembered, or the message was a withdrawal. The error quotes the
-        // message that caused it. The offset of the cookie in that message depends on the version.
+        // message that caused it. The cookie's offset in that message depends on the version.
         let cookie_at = match self.version {
             Version::V1_0 => 8 + 40,
             _ => 8,

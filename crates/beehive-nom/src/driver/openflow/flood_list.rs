@@ -1,8 +1,8 @@
-//! Replaces the `FLOOD` port by a list of ports for switches that do not support `FLOOD`.
+//! Replaces the `FLOOD` port with a list of ports for switches that do not support `FLOOD`.
 //!
-//! Since OpenFlow 1.3, `FLOOD` is optional (specification 1.3.5, 4.5), and a switch may refuse it. If it does, every
-//! flooded packet lists its output ports, according to the rules that the switch would apply. The list does not
-//! contain the input port, ports that are down or have no link, and ports that the administrator has excluded.
+//! Since OpenFlow 1.3, `FLOOD` is optional (specification 1.3.5, 4.5), and a switch may refuse it. If so, every flooded
+//! packet lists its output ports, according to the rules that the switch would apply. The list does not contain the
+//! input port, ports that are down or have no link, or ports that the administrator has excluded.
 
 use crate::driver::openflow::session::Session;
 use crate::object::{Action, Actions, PacketOut, PortNo};
@@ -24,7 +24,7 @@ impl Session {
         }
     }
 
-    /// Returns the actions of a packet, in which `FLOOD` is replaced by one output for each port.
+    /// Returns a packet's actions with `FLOOD` replaced by one output per port.
     #[cold]
     pub(super) fn flood_to_ports(&self, packet: &PacketOut) -> Actions {
         let mut actions = Vec::new();

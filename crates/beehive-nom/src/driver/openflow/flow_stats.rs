@@ -1,4 +1,4 @@
-//! Reads the flows of a switch, and converts them to network objects as far as network objects can express them.
+//! Reads a switch's flows, and converts them to network objects as far as network objects can express them.
 
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;
@@ -10,7 +10,7 @@ use beehive_of::any::{self, FlowEntry, FlowStatistics, FlowStatisticsRequest, Vl
 use bytes::BytesMut;
 use std::fmt::Write;
 
-/// A flow statistics request that has not been answered completely.
+/// A flow statistics request that has not yet been answered completely.
 #[derive(Debug)]
 pub(super) struct PendingReading {
     xid: u32,
@@ -22,7 +22,7 @@ impl Session {
     /// Requests the flows of the switch.
     pub fn read_flows(&mut self, wanted: &ReadFlows, out: &mut BytesMut) {
         if self.readings.len() >= limits::READINGS_MAX {
-            // drop the oldest request, which has timed out or will time out at its requester
+            // drops the oldest request, which has timed out or will time out at its requester
             self.readings.remove(0);
         }
 
@@ -66,8 +66,8 @@ impl Session {
         Ok(())
     }
 
-    /// Handles an error that the switch reported for the request
-    /// `xid`. Returns whether that was a flow statistics request.
+    /// Handles an error reported by the switch for the request `xid`. Returns whether that was a flow statistics
+    /// request.
     pub(super) fn reading_refused(&mut self, xid: u32) -> bool {
         let before = self.readings.len();
         self.readings.retain(|pending| pending.xid != xid);
@@ -115,7 +115,7 @@ fn flags(flags: any::FlowFlags) -> FlowFlags {
 }
 
 /// Describes the flags that [`FlowFlags`] cannot express. Beehive sets none of them. If a switch reports one for a
-/// flow of Beehive, the switch itself has added it, and the flow is still correct.
+/// Beehive flow, the switch itself has added the flag, and the flow is still correct.
 fn push_unknown_flags(flags: any::FlowFlags, more: &mut String) {
     let known = any::FlowFlags::SEND_FLOW_REMOVED
         .with(any::FlowFlags::CHECK_OVERLAP)

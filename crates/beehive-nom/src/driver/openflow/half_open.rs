@@ -28,7 +28,7 @@ impl HalfOpen {
         if waiting.len() >= max
             && let Some(oldest) = waiting.pop_front()
         {
-            // the connection may have ended in the meantime
+            // the connection may have ended meanwhile
             let _ = oldest.send(());
         }
 
@@ -41,7 +41,7 @@ impl Slot {
     /// Completes when this connection is evicted. Cancel-safe.
     pub(super) async fn evicted(&mut self) {
         if (&mut self.0).await.is_err() {
-            // the sender is gone, so this connection cannot be evicted any more
+            // the sender is gone, so this connection can no longer be evicted
             std::future::pending().await
         }
     }

@@ -1,4 +1,4 @@
-//! Performs the handshake: hello, features, setup. A message that is out of order ends the connection.
+//! Performs the handshake: hello, features, setup. An out-of-order message ends the connection.
 
 use crate::driver::openflow::session::{Phase, Session, Step};
 use crate::driver::openflow::wire;
@@ -71,9 +71,9 @@ impl Session {
         Ok(Step::Continue)
     }
 
-    /// Checks the start of an incomplete first message. Bytes that do not begin like a hello are refused at once.
-    /// Otherwise the first bytes of HTTP or TLS would be taken for the header of a long message, for which the
-    /// controller would wait.
+    /// Checks the start of an incomplete first message. Bytes that do not begin like a hello are refused immediately.
+    /// Otherwise the first bytes of HTTP or TLS would be taken for the header of a long message, and the controller
+    /// would wait for it.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Session {
             Some(_) => "none of these versions, according to its version bitmap".to_string(),
             None => format!("at most wire version {}", hello.version),
         };
-        // use the version of the switch's hello if that version is known, and otherwise the lowest version
+        // uses the version in the switch's hello if that version is known, and otherwise the lowest version
         self.version = Version::from_wire(hello.version).unwrap_or(Version::V1_0);
         let words = "Beehive supports OpenFlow 1.0 to 1.5; configure one of these versions at the switch \
             (Open vSwitch: ovs-vsctl set bridge BRIDGE protocols=OpenFlow13)";
@@ -174,7 +174,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Returns no error at present, because every setup message can be encoded in every version.
+    /// Currently never returns an error, because every setup message can be encoded in every version.
     pub fn admit(&mut self, now: Time, out: &mut BytesMut) -> Result<(), Close> {
         let version = self.version;
         let config = SwitchConfig { flags: 0, miss_send_len: u16::MAX };
@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// Handles an error in reply to a setup message. If possible, the switch is served nevertheless.
+    /// Handles an error in reply to a setup message. If possible, the switch is served anyway.
     fn setup_refused(&mut self, xid: u32, error: &ErrorMessage<'_>) -> Result<(), Close> {
         match &mut self.phase {
             Phase::Features { xid: asked } if *asked == xid => {
@@ -251,7 +251,7 @@ fn encoded(result: Result<(), EncodeError>) -> Result<(), Close> {
     result.map_err(|error| Close::Malformed(format!("cannot encode a handshake message: {error}")))
 }
 
-/// Describes an error message of the switch.
+/// Describes an error message from the switch.
 pub(super) fn describe_error(error: &ErrorMessage<'_>) -> String {
     let words = error.data.get(..limits::ERROR_TEXT_BYTES_MAX).unwrap_or(error.data);
     if error.error_type == ErrorMessage::HELLO_FAILED && !words.is_empty() {

@@ -27,7 +27,7 @@ impl Keepalive {
         self.asked = 0;
     }
 
-    /// Returns the time at which [`Keepalive::tick`] has to be called next.
+    /// Returns the time at which [`Keepalive::tick`] must next be called.
     pub(super) fn deadline(&self) -> Time {
         let question = self.heard + self.interval * (self.asked + 1);
         self.probed.map_or(question, |probed| question.min(probed + self.interval))
@@ -44,7 +44,7 @@ impl Keepalive {
             return Err(Close::Silent);
         }
 
-        // send one request at a time, even if the clock has jumped
+        // sends one request at a time, even if the clock has jumped
         self.asked += 1;
         if due > self.asked {
             self.heard = now - self.interval * self.asked;

@@ -1,4 +1,4 @@
-//! Accepts connections of switches, and starts an IO bee for each of them. Limits the number of connections, and the
+//! Accepts connections from switches, and starts an IO bee for each of them. Limits the number of connections, and the
 //! number of connections that have not completed the handshake.
 
 use crate::driver::openflow::access::Access;
@@ -23,8 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub struct ListenerSettings {
     /// Maximum number of connections. Default 4 096.
     pub connections_max: usize,
-    /// Maximum number of connections that have not completed the handshake. One more connection evicts the oldest of
-    /// them. Default 512.
+    /// Maximum number of connections that have not completed the handshake. When it is exceeded, the oldest of them is
+    /// evicted. Default 512.
     pub half_open_max: usize,
     /// Settings of the OpenFlow session of each connection.
     pub session: SessionSettings,
@@ -48,7 +48,7 @@ impl Default for ListenerSettings {
 pub struct ListenError {
     /// The address to listen on.
     pub address: SocketAddr,
-    /// The error of the operating system.
+    /// The operating system's error.
     pub error: std::io::Error,
 }
 
@@ -100,7 +100,7 @@ impl Listener {
         Listener::guarded(hive, directory, settings, Access::default())
     }
 
-    /// Creates a listener like [`Listener::new`] that admits only the switches that `access` allows.
+    /// Creates a listener like [`Listener::new`] that admits only the switches allowed by `access`.
     pub fn guarded(
         hive: &Hive,
         directory: Arc<Directory>,
@@ -156,9 +156,9 @@ impl Listener {
             // the peer closed the connection before it was accepted
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                // out of file descriptors or memory: retry after a pause, in which other tasks may free some
+                // out of file descriptors or memory: retries after a pause, during which other tasks may free some
                 let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
-                // log only at powers of two, because the condition may last for long
+                // logs only at powers of two, because the condition may last a long time
                 if failed.is_power_of_two() {
                     tracing::warn!(%error, failed, "cannot accept connections");
                 }
@@ -171,7 +171,7 @@ impl Listener {
 
     fn admit(&self, stream: TcpStream, peer: SocketAddr, credentials: Option<&Credentials>) {
         if !self.access.admits_address(peer.ip()) {
-            // refuse before allocating anything for the connection
+            // refuses before allocating anything for the connection
             let refused = self.directory.refuse_address();
             if refused.is_power_of_two() {
                 tracing::warn!(%peer, refused, "connection refused: its address is not on the list of allowed networks");
@@ -184,7 +184,7 @@ impl Listener {
             return;
         }
 
-        // send small messages at once; if the option cannot be set, the connection still works, but more slowly
+        // sends small messages immediately; if the option cannot be set, the connection still works, but more slowly
         let _ = stream.set_nodelay(true);
         match credentials {
             None => self.spawn(Plain::new(stream), peer),

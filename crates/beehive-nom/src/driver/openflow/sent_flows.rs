@@ -1,4 +1,4 @@
-//! Tracks the flows that were sent to a switch: their transaction ids, and whether they are confirmed.
+//! Tracks the flows sent to a switch: their transaction ids, and whether they are confirmed.
 //!
 //! An error contains the transaction id of the message that caused it. A switch answers a barrier when it has
 //! processed all messages before the barrier.
@@ -23,7 +23,7 @@ pub(super) struct SentFlows {
     recent: Vec<SentFlow>,
     /// Index of the next entry to write in `recent`.
     next: usize,
-    /// Intended flows that no barrier has confirmed yet, in sending order. A flow that was refused is `None`.
+    /// Intended flows not yet confirmed by a barrier, in sending order. A refused flow is `None`.
     unconfirmed: VecDeque<(u32, Option<FlowKey>)>,
     /// Transaction id of the barrier in flight.
     barrier: Option<u32>,
@@ -76,9 +76,9 @@ impl SentFlows {
         Some(self.unconfirmed.drain(..done).filter_map(|(_, flow)| flow).collect())
     }
 
-    /// Handles an error that the switch reported for the message `xid`. Returns
-    /// whether that message was the barrier in flight. If so, the switch does not
-    /// support barriers, and the flows sent so far are confirmed when they are read.
+    /// Handles an error reported by the switch for the message `xid`. Returns whether that message was the
+    /// barrier in flight. If so, the switch does not support barriers, and the flows sent so far are
+    /// confirmed when they are read.
     pub(super) fn barrier_refused(&mut self, xid: u32) -> bool {
         let refused = self.barrier == Some(xid);
         if refused {
@@ -88,8 +88,8 @@ impl SentFlows {
         refused
     }
 
-    /// Handles an error that the switch reported for the message `xid`.
-    /// Returns the flow in that message, if it is still remembered.
+    /// Handles an error reported by the switch for the message `xid`. Returns the flow in that message, if it
+    /// is still remembered.
     pub(super) fn refused(&mut self, xid: u32) -> Option<SentFlow> {
         let at = self.unconfirmed.partition_point(|(sent, _)| is_before(*sent, xid));
         if let Some((sent, flow)) = self.unconfirmed.get_mut(at)

@@ -1,5 +1,5 @@
-//! Implements the OpenFlow protocol with one switch, without I/O: its inputs are frames and the time, its outputs are
-//! bytes and events.
+//! Implements the OpenFlow protocol with one switch, without I/O: its inputs are frames and the time, and its outputs
+//! are bytes and events.
 
 use crate::driver::openflow::buffers::Buffers;
 use crate::driver::openflow::flow_stats::PendingReading;
@@ -26,7 +26,7 @@ pub struct SessionSettings {
     pub echo_misses: u32,
     /// Time limit of the handshake, counted from the start of the connection. Default 5 s.
     pub handshake: Duration,
-    /// Versions that the controller offers. Default 1.0 to 1.5.
+    /// Versions offered by the controller. Default 1.0 to 1.5.
     pub versions: VersionSet,
 }
 
@@ -65,8 +65,8 @@ pub(super) enum Phase {
         xid: u32,
     },
     Identified,
-    /// The session waits for the port description and for the reply
-    /// to the barrier, as long as their transaction ids are `Some`.
+    /// The session is waiting for the port description and for the reply to the barrier, as long as their transaction
+    /// ids are `Some`.
     Setup {
         ports: Option<u32>,
         barrier: Option<u32>,
@@ -111,7 +111,7 @@ struct Tally {
 }
 
 impl Session {
-    /// Creates a session with a switch that has connected at the time `now`, and writes a hello to `out`.
+    /// Creates a session with a switch that connected at time `now`, and writes a hello to `out`.
     pub fn new(settings: SessionSettings, counters: Arc<Counters>, now: Time, out: &mut BytesMut) -> Session {
         let mut session = Session {
             settings,
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Returns the datapath id that the switch has reported, or 0 before it has reported one.
+    /// Returns the datapath id reported by the switch, or 0 before it has reported one.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -177,12 +177,12 @@ impl Session {
     #[inline]
     pub(super) fn xid(&mut self) -> u32 {
         let xid = self.next_xid;
-        // skip zero, which peers use for unsolicited messages
+        // skips zero, which peers use for unsolicited messages
         self.next_xid = xid.wrapping_add(1).max(1);
         xid
     }
 
-    /// Returns the time at which [`Session::tick`] has to be called next.
+    /// Returns the time at which [`Session::tick`] must next be called.
     pub fn deadline(&self) -> Time {
         match self.phase {
             Phase::Ready => self.keepalive.deadline(),
@@ -204,7 +204,7 @@ impl Session {
                 }
                 Ok(())
             }
-            // serve a switch even if it never answers barriers
+            // serves a switch even if it never answers barriers
             Phase::Setup { ports: None, since, .. } if now.since(since) >= BARRIER_TIMEOUT => {
                 tracing::debug!(node = %self.node, "switch did not answer the barrier of the handshake; serving it nevertheless");
                 self.become_ready(now, events);
@@ -225,7 +225,7 @@ impl Session {
         Counters::add(&self.counters.echoes, 1);
     }
 
-    /// Sends an echo request at once, because another connection claims the same datapath id.
+    /// Sends an echo request immediately, because another connection is claiming the same datapath id.
     pub fn probe(&mut self, now: Time, out: &mut BytesMut) {
         if self.keepalive.probe(now) {
             self.send_echo_request(out)
@@ -385,5 +385,5 @@ impl Session {
 /// The actions that flood a packet.
 const FLOOD: Actions = Actions::One(Action::Output(PortNo::FLOOD));
 
-/// Time for which the session waits for the reply to the barrier of the handshake.
+/// How long the session waits for the reply to the handshake's barrier.
 pub(super) const BARRIER_TIMEOUT: Duration = Duration::from_secs(1);

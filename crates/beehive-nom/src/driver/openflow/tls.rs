@@ -1,8 +1,8 @@
 //! Implements a TLS channel with rustls, without a separate task and without an extra copy.
 //!
-//! The TLS handshake happens while the connection reads. During it, the connection occupies a handshake slot, and has
-//! the same time limit for the handshake as any other connection. Output that is written before the end of the TLS
-//! handshake is buffered, up to [`BUFFERED_BYTES_MAX`].
+//! The TLS handshake happens while the connection is reading. Meanwhile, the connection occupies a handshake slot, with
+//! the same time limit as any other connection. Output written before the end of the TLS handshake is buffered, up to
+//! [`BUFFERED_BYTES_MAX`].
 
 use crate::driver::openflow::certificate;
 use crate::driver::openflow::channel::{Channel, ChannelEvent};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Maximum number of bytes that rustls buffers until the socket accepts them or the handshake ends. Further output
-/// stays in the connection.
+/// Maximum number of bytes buffered by rustls until the socket accepts them or the handshake ends. Further output stays
+/// in the connection.
 const BUFFERED_BYTES_MAX: usize = 64 * 1024;
 
 /// TLS over TCP. No data is delivered before the peer has presented a trusted certificate.
@@ -41,7 +41,7 @@ impl Tls {
         Ok(Tls { tcp, tls, binds_node })
     }
 
-    /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are none at present.
+    /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are currently none.
     fn decrypted(&mut self, input: &mut BytesMut) -> Option<io::Result<usize>> {
         let mut reader = self.tls.reader();
         match reader.fill_buf() {
@@ -54,8 +54,8 @@ impl Tls {
                 Some(Ok(count))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            // the peer closed the connection without close_notify; truncation is detected nevertheless, because
-            // messages contain their length
+            // the peer closed the connection without close_notify; truncation is still detected, because messages
+            // contain their length
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Some(Ok(0)),
             Err(error) => Some(Err(error)),
         }
@@ -66,7 +66,7 @@ impl Tls {
         match self.tls.read_tls(&mut Socket(&self.tcp)) {
             Ok(count) => {
                 if let Err(error) = self.tls.process_new_packets() {
-                    // try to send the TLS alert, which the peer may still read
+                    // tries to send the TLS alert, which the peer may still read
                     let _ = self.push();
                     return Err(io::Error::new(ErrorKind::InvalidData, error));
                 }
@@ -109,7 +109,8 @@ impl Tls {
             }
 
             let pushes = self.tls.wants_write();
-            // during the handshake, application output waits for handshake messages from the peer, not for the socket
+            // during the handshake, application output is waiting for handshake messages from the peer, not for the
+            // socket
             let want_write = want_write && !self.tls.is_handshaking();
             let interest = match (want_read, pushes || want_write) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
@@ -140,7 +141,7 @@ impl Channel for Tls {
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // write the buffered output first so that it does not grow
+        // writes the buffered output first, so that it does not grow
         self.push()?;
         match self.tls.writer().write(bytes)? {
             0 => Err(ErrorKind::WouldBlock.into()),
@@ -185,7 +186,7 @@ impl Channel for Tls {
     }
 }
 
-/// Adapts the non-blocking socket to the `Read` and `Write` traits that rustls expects.
+/// Adapts the non-blocking socket to the `Read` and `Write` traits expected by rustls.
 struct Socket<'a>(&'a TcpStream);
 
 impl Read for Socket<'_> {

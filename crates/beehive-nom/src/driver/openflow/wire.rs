@@ -9,8 +9,7 @@ use beehive_of::{EncodeError, MacAddress, Version};
 use bytes::BytesMut;
 use std::net::IpAddr;
 
-/// Upper 16 bits of the cookie of every flow that Beehive installs. The owner (32 bits) and the cause (16 bits)
-/// follow.
+/// Upper 16 bits of the cookie of every flow installed by Beehive. The owner (32 bits) and the cause (16 bits) follow.
 const COOKIE_MARK: u64 = 0xbee1 << 48;
 const COOKIE_MARK_MASK: u64 = 0xffff << 48;
 const COOKIE_OWNER_MASK: u64 = 0xffff_ffff << 16;
@@ -25,7 +24,7 @@ pub(super) fn owner(cookie: u64) -> Option<Owner> {
         .then(|| Owner::from_number(((cookie & COOKIE_OWNER_MASK) >> 16) as u32))
 }
 
-/// Returns the cause of the flow with this cookie, which must be a cookie of Beehive.
+/// Returns the cause of the flow with this cookie, which must be one of Beehive's.
 pub(super) fn cause(cookie: u64) -> Cause {
     Cause::from_number(cookie as u16)
 }
@@ -92,8 +91,8 @@ fn in_conversation(conversation: &Conversation, ethernet: any::Match) -> any::Ma
     matching
 }
 
-/// Returns the conversation that a match describes, if all five fields of a conversation are present and the
-/// addresses are not masked.
+/// Returns the conversation described by a match, if all five of its fields are present and the addresses are not
+/// masked.
 pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
     let m = matching;
     let (source, destination) = match (m.ipv4_src, m.ipv4_dst, m.ipv6_src, m.ipv6_dst) {
@@ -115,7 +114,7 @@ pub(super) fn conversation_from(matching: &any::Match) -> Option<Conversation> {
     })
 }
 
-/// Converts the fields of a match that network objects can express.
+/// Converts the match fields that network objects can express.
 pub(super) fn match_from(matching: &any::Match) -> FlowMatch {
     let mac = |mac: beehive_of::Masked<MacAddress>| Mac(mac.value.0);
     let conversation = conversation_from(matching);
@@ -189,11 +188,10 @@ pub(super) fn packet_out(
     })
 }
 
-/// Appends a flow-mod that installs a flow. The switch reports the removal only of intended flows, because the node
-/// app does not track soft flows.
+/// Appends a flow-mod that installs a flow. The switch reports only the removal of intended flows, because the node app
+/// does not track soft flows.
 ///
-/// # Errors
-/// Returns an error if the version cannot express a port of the flow.
+/// # Errors Returns an error if the version cannot express one of the flow's ports.
 #[inline]
 pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let matching = match_to(&flow.matching);
@@ -213,7 +211,7 @@ pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> R
 /// Appends the flow-mods that withdraw flows.
 ///
 /// An OpenFlow 1.0 switch cannot select flows by cookie, so it removes the flows of all owners in the scope. The node
-/// app takes this into account, and installs the flows of other owners again.
+/// app takes this into account and reinstalls the other owners' flows.
 pub(super) fn withdraw(
     flows: &WithdrawFlows,
     version: Version,
@@ -252,7 +250,7 @@ pub(super) fn withdraw(
     }
 }
 
-/// Calls `each` with every tag that belongs to a VLAN. VLAN 0 has two of them: no tag and a priority tag.
+/// Calls `each` with every tag that belongs to a VLAN. VLAN 0 has two: no tag and a priority tag.
 fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<(), E> {
     if vlan == Vlan::NONE {
         each(Tag::Untagged)?;
@@ -262,9 +260,9 @@ fn in_vlan<E>(vlan: Vlan, mut each: impl FnMut(Tag) -> Result<(), E>) -> Result<
 
 /// Appends a flow-mod that has no effect: it deletes a flow for packets from a port that does not exist.
 ///
-/// While a switch has no controller, it may cache the decision to drop packets. Any
-/// change of the flow table makes the switch look up packets again. With OpenFlow
-/// 1.0 there may be no other change, because that version has no table-miss flow.
+/// While a switch has no controller, it may cache the decision to drop packets. Any change to the flow table makes the
+/// switch look packets up again. With OpenFlow 1.0 there may be no other change, because that version has no table-miss
+/// flow.
 pub(super) fn touch(version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let nowhere = any::Match { in_port: Some(beehive_of::PortNo(NOWHERE)), ..any::Match::ANY };
     FlowMod::delete_strict(0, nowhere).encode_into(version, xid, out)

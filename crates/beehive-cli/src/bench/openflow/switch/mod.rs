@@ -1,4 +1,4 @@
-//! The protocol of an emulated switch, without I/O: it takes bytes from the controller and returns bytes to send to it.
+//! An emulated switch's protocol, without I/O: takes bytes from the controller and returns bytes to send to it.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use super::tally::Tally;
 use super::window::{Sent, Window};
 use super::wire::{self, NO_BUFFER, PacketOut, Version, kind};
 
-/// Reason why a connection ended, as a message for the user.
+/// Why a connection ended, as a message for the user.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// The controller sent something other than OpenFlow of the negotiated version.
     NotOpenflow { bytes: Vec<u8>, why: &'static str },
-    /// The controller supports none of the versions of the switch.
+    /// The controller supports none of the switch's versions.
     NoCommonVersion(u8),
-    /// The controller refused the HELLO of the switch with this text.
+    /// The controller refused the switch's HELLO with this text.
     Refused(String),
-    /// The controller sends requests without reading the answers.
+    /// The controller is sending requests without reading the answers.
     Overflow,
     /// The controller closed the connection.
     Closed,
@@ -51,7 +51,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The packets that a switch sends on its own initiative after the handshake.
+/// The packets sent by a switch on its own initiative after the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
     /// Nothing.
@@ -162,7 +162,7 @@ impl Switch {
         while let Some(header) = rest.first_chunk::<{ wire::HEADER_BYTES }>() {
             let [version, kind, length_high, length_low, ..] = *header;
             let length = usize::from(u16::from_be_bytes([length_high, length_low]));
-            // check the version before waiting for the whole message, which may never be complete
+            // checks the version before waiting for the whole message, which may never be complete
             if self.negotiated.is_none_or(|negotiated| negotiated.byte() != version)
                 && !self.is_before_negotiation(version, kind)
             {
@@ -188,8 +188,7 @@ impl Switch {
         Ok(bytes.len() - rest.len())
     }
 
-    /// Returns whether the message may have a version other than
-    /// the negotiated one, which is true only of HELLO and ERROR.
+    /// Returns whether the message may have a version other than the negotiated one, which only HELLO and ERROR may.
     fn is_before_negotiation(&self, version: u8, kind: u8) -> bool {
         (1..=6).contains(&version) && matches!(kind, kind::HELLO | kind::ERROR)
     }
@@ -266,7 +265,7 @@ impl Switch {
     }
 
     #[inline]
-    /// Counts an answer, either to a packet of the measurement or to an announcement.
+    /// Counts an answer, either to a measured packet or to an announcement.
     fn count_answer(&mut self, sent: Sent, now_ns: u64, tally: &mut Tally) {
         if sent.attempt > 0 {
             self.announced += 1;
@@ -381,7 +380,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Chooses the version according to the controller's HELLO, or answers with an error.
+    /// Chooses the version based on the controller's HELLO, or answers with an error.
     fn negotiate(&mut self, plan: &Plan, hello: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.negotiated = wire::negotiate(plan.newest, hello);
         if self.negotiated.is_some() {
@@ -463,8 +462,8 @@ impl Switch {
         Host { switch: self.index, number, hosts: plan.hosts }
     }
 
-    /// Removes packet-ins that were sent at or before `oldest_ns`. Schedules lost announcements to be repeated,
-    /// unless an earlier host was given up and the controller has never answered an announcement.
+    /// Removes packet-ins sent at or before `oldest_ns`. Schedules lost announcements to be repeated, unless an earlier
+    /// host was given up and the controller has never answered an announcement.
     pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
         let Self { window, to_repeat, announced, heard_announcement, .. } = self;
         let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };

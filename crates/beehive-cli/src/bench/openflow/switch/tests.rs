@@ -18,7 +18,7 @@ fn plan(words: &[&str]) -> Plan {
     Plan::new(&line.openflow, ([127, 0, 0, 1], 1).into(), 0x5eed_5eed)
 }
 
-/// A switch with its plan and counters, for which time does not advance.
+/// A switch with its plan and counters; time does not advance.
 struct Fixture {
     plan: Plan,
     switch: Switch,
@@ -74,7 +74,7 @@ fn split(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 const HELLO_13: &[u8] = &[4, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x12];
 const HELLO_10: &[u8] = &[1, 0, 0, 8, 0, 0, 0, 1];
 
-/// Returns the packet-out of OpenFlow 1.0 that sends the frame of a packet-in to a port.
+/// Returns the OpenFlow 1.0 packet-out that sends a packet-in's frame to a port.
 fn packet_out_v10(packet_in: &[u8], port: u16) -> Vec<u8> {
     let [high, low] = port.to_be_bytes();
     let frame = &packet_in[18..];
@@ -207,7 +207,7 @@ fn an_answer_counts_once_and_makes_room_for_one_more() {
 }
 
 impl Window {
-    /// Returns the port of the destination of a packet-in of OpenFlow 1.0.
+    /// Returns the destination port of an OpenFlow 1.0 packet-in.
     fn answer_port(&self, packet_in: &[u8]) -> u16 {
         let [high, low] = packet_in[22..24] else { panic!("two bytes") };
         u16::from_be_bytes([high, low]) % 16 + 1
