@@ -1,8 +1,8 @@
 //! `attempt! { .. }`: a block whose changes are rolled back when it yields an error.
 //!
 //! The analysis treats an attempt as a labeled block that the handler may leave at any `?`; the code after
-//! the attempt is analyzed in either case. The code that the compiler receives passes two things to the macro
-//! that it cannot find by itself: the app and the context.
+//! the attempt is analyzed in either case. The code passed to the compiler gives the macro two things that it
+//! cannot find by itself: the app and the context.
 
 use crate::diagnostics::Diagnostics;
 use crate::pass::typed_parameters;
@@ -72,7 +72,7 @@ pub(crate) fn analyzed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Optio
     Some(block)
 }
 
-/// Rewrites a method into the form that the compiler receives. An attempt with a refused exit becomes a
+/// Rewrites a method into the form passed to the compiler. An attempt with a refused exit becomes a
 /// placeholder, because the compiler would refuse the same exit again.
 pub(crate) fn executed(f: &mut ImplItemFn) {
     if attempt_in(f).is_none() {
@@ -91,8 +91,8 @@ pub(crate) fn executed(f: &mut ImplItemFn) {
     Executed { app, context, yields }.visit_block_mut(&mut f.block)
 }
 
-/// Returns the type that the attempts of a method yield if they name none: a `Result` with the error type of
-/// the method, or with `beehive::Error` if the method names none.
+/// Returns the type that a method's attempts yield if they name none: a `Result` with the method's error
+/// type, or with `beehive::Error` if the method names none.
 fn yields_as(output: &ReturnType) -> TokenStream {
     let any = quote!(::beehive::Result<_>);
     let ReturnType::Type(_, of) = output else { return any };
@@ -147,7 +147,7 @@ impl VisitMut for Executed {
             return;
         }
 
-        // the analysis reports bodies that do not parse; the compiler receives an empty block
+        // the analysis reports bodies that do not parse; the compiler gets an empty block
         let Content { yields, stmts } = content(m).unwrap_or(Content { yields: None, stmts: vec![] });
         let mut inner: Block = Block { brace_token: Default::default(), stmts };
         self.visit_block_mut(&mut inner);
@@ -169,7 +169,7 @@ impl VisitMut for Executed {
     fn visit_item_mut(&mut self, _: &mut Item) {}
 }
 
-/// Adds the missing semicolon to `attempt! { .. }` in the middle of a block: it is a statement there, and its
+/// Adds the missing semicolon to `attempt! { .. }` in the middle of a block, where it is a statement whose
 /// value, which is not `()`, is discarded.
 fn end_statements(block: &mut Block) {
     let last = block.stmts.len().saturating_sub(1);

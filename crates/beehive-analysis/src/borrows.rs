@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, UnOp};
 
-/// Returns the names in an expression through which it may change a value, or whose mutable borrow its value
-/// may hold.
+/// Returns the names through which an expression may change a value, or whose mutable borrow its value may
+/// hold.
 pub(crate) fn borrowed_mutably(e: &Expr) -> BTreeSet<String> {
     let mut found = Borrows::default();
     found.visit_expr(e);
@@ -23,7 +23,7 @@ struct Borrows {
 }
 
 impl Borrows {
-    /// Records the names in code whose effect on them the analysis does not know.
+    /// Records the names in code that may have an unknown effect on them.
     fn all(&mut self, of: impl ToTokens) {
         let mut mentioned = vec![];
         names(of.to_token_stream(), &mut mentioned);
@@ -40,7 +40,7 @@ impl Borrows {
             Expr::Reference(r) => self.root(&r.expr),
             Expr::Try(t) => self.root(&t.expr),
             Expr::Tuple(t) => t.elems.iter().for_each(|e| self.root(e)),
-            // the names that a method borrows are found at the method call itself
+            // the names borrowed by a method are found at the method call itself
             Expr::MethodCall(_) => {}
             other => self.all(other),
         }

@@ -1,4 +1,4 @@
-//! Collects the errors of a block, each on the user's own tokens and each reported once.
+//! Collects a block's errors, each on the user's own tokens and each reported once.
 
 use crate::pages;
 use proc_macro2::{Span, TokenStream};
@@ -27,8 +27,8 @@ pub(crate) fn extent(span: Span) -> (usize, usize, usize, usize) {
 }
 
 impl Diagnostics {
-    /// Adds an error, unless the same message was already reported at the same place: a helper is analyzed
-    /// once per pattern of arguments.
+    /// Adds an error, unless the same message has already been reported at the same place, because a helper
+    /// is analyzed once per pattern of arguments.
     pub(crate) fn push(&mut self, error: Error) {
         let known = self
             .errors

@@ -1,7 +1,8 @@
-//! Faults that can be seeded into the analysis so that its tests can prove that they would notice them.
+//! Faults that can be seeded into the analysis, so that its tests can prove that they would notice them.
 //!
-//! Only the feature `faults`, which the crate's own tests and examples enable, can seed one. Without it
-//! [`Faults`] is empty and [`Faults::has`] is constantly false, so other builds contain none of the faults.
+//! Only the feature `faults`, which the crate's own tests and examples enable, can seed one. Without this
+//! feature, [`Faults`] is empty and [`Faults::has`] is always false, so other builds contain none of the
+//! faults.
 
 #![cfg_attr(not(feature = "faults"), expect(unreachable_pub, reason = "exported only with the feature"))]
 
@@ -11,7 +12,7 @@
 pub enum Fault {
     /// Drops the `else` side of a condition.
     ElseBranchLost,
-    /// Does not treat a change through a view of a local (`for x in v.iter_mut()`) as a change of the local.
+    /// Does not treat a change through a view of a local (`for x in v.iter_mut()`) as a change to the local.
     ViewsIgnored,
     /// Treats a local that is assigned under a condition on state as known.
     AssignmentsUnderStateIgnored,
@@ -21,15 +22,15 @@ pub enum Fault {
     JumpsUnderStateIgnored,
     /// Drops the body of a loop over the message.
     LoopBodyLost,
-    /// Ignores the changes that an expression which the map does not run makes to locals.
+    /// Ignores changes made to locals by an expression that the map does not run.
     DroppedChangesIgnored,
     /// Does not treat a temporary behind a `&mut` as something that changes.
     TemporariesAreFixed,
-    /// Does not treat the call of a closure as a change of what the closure has captured.
+    /// Does not treat a call to a closure as a change to what the closure has captured.
     ClosuresChangeNothing,
-    /// Takes every method for one that only reads.
+    /// Assumes that every method only reads.
     MethodsOnlyRead,
-    /// Takes the methods of statics for functions of the message.
+    /// Assumes that methods of statics are functions of the message.
     StaticsAreFixed,
     /// Lets a panic under a condition on state end the whole map.
     PanicsEndTheMap,
@@ -37,7 +38,7 @@ pub enum Fault {
     OtherVersionsIgnored,
     /// Treats the order of a hash set or a hash map as known.
     HashOrderIsFixed,
-    /// Does not apply what is learned late in a loop to the code before it.
+    /// Does not apply what is learned late in a loop to earlier code in the loop.
     LateFactsIgnored,
     /// Does not treat what a function returns as a view of what was lent to it.
     ReturnedViewsIgnored,
@@ -91,7 +92,7 @@ impl Fault {
     }
 }
 
-/// The fault that is seeded into an analysis; by default none.
+/// The fault seeded into an analysis; by default none.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {

@@ -12,7 +12,7 @@ pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
 }
 
 /// Methods that need all cells of a dictionary. Dictionaries declare them only so that the compiler can say
-/// what to use instead; a `Config` may have methods of these names.
+/// what to use instead; a `Config` may have methods with these names.
 pub(crate) fn needs_all_cells(method: &str) -> bool {
     matches!(
         method,
@@ -31,8 +31,8 @@ pub(crate) fn needs_all_cells(method: &str) -> bool {
     )
 }
 
-/// Methods of standard maps for which dictionaries use another name. Dictionaries declare these too, only so
-/// that the compiler can give the right name.
+/// Methods of standard maps for which dictionaries use a different name. Dictionaries also declare these,
+/// only so that the compiler can give the right name.
 pub(crate) fn has_another_name(method: &str) -> bool {
     matches!(method, "insert" | "contains_key")
 }
@@ -108,7 +108,7 @@ pub(crate) fn is_impure_method(method: &str) -> bool {
     IMPURE_METHODS.contains(&method)
 }
 
-/// Checks for a method of numbers: it takes a copy of the receiver, and the result is a number, too.
+/// Checks for a method of numbers: it takes a copy of the receiver, and its result is also a number.
 fn is_number_method(method: &str) -> bool {
     [
         "wrapping_",
@@ -233,8 +233,8 @@ pub(crate) fn only_reads(method: &str) -> bool {
 }
 
 /// Methods that only read if they have this many arguments. With a different number, a method of that name
-/// may change its receiver: `Iterator::min`, `Cell::get`, `BytesMut::split`. Changes that a closure among the
-/// arguments makes are found in the closure.
+/// may change its receiver: `Iterator::min`, `Cell::get`, `BytesMut::split`. Changes made by a closure among
+/// the arguments are found in the closure.
 pub(crate) const ONLY_READ_WITH: &[(usize, &[&str])] = &[
     (
         0,
@@ -405,7 +405,7 @@ pub(crate) fn is_primitive(name: &str) -> bool {
     PRIMITIVES.contains(&name)
 }
 
-/// Checks whether traits of the standard library give many types a function of this name.
+/// Checks whether standard library traits give many types a function with this name.
 pub(crate) fn is_standard_function(name: &str) -> bool {
     PURE_ASSOCIATED.contains(&name)
 }
@@ -419,7 +419,7 @@ pub(crate) enum Callee {
     Unknown,
 }
 
-/// Classifies a function by its path. `trusted` holds the names that `#[handlers(pure(..))]` lists.
+/// Classifies a function by its path. `trusted` holds the names listed in `#[handlers(pure(..))]`.
 pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
     let segments: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
     let Some(last) = segments.last().map(String::as_str) else { return Callee::Unknown };
@@ -481,7 +481,7 @@ pub(crate) enum MacroKind {
     Pure,
     /// `pure!`: the programmer promises that the argument is deterministic.
     Trust,
-    /// Appends to the place that its first argument names.
+    /// Appends to the place named by its first argument.
     Write,
     /// Takes expressions, has an effect, and continues after it.
     Log,
@@ -489,12 +489,12 @@ pub(crate) enum MacroKind {
     Diverge,
     /// May return early.
     MayExit,
-    /// Has the name of a macro of another crate, but no path that says which macro it is.
+    /// Has the name of another crate's macro, but no path that says which macro it is.
     Guessed,
     Unknown,
 }
 
-/// Macros of the crates for logs and errors that are common in handlers.
+/// Macros from logging and error crates that are common in handlers.
 pub(crate) const FOREIGN_MACROS: &[(MacroKind, &[&str])] = &[
     (MacroKind::Log, &["trace", "debug", "info", "warn", "error", "event", "log"]),
     (MacroKind::Diverge, &["bail"]),
@@ -550,7 +550,7 @@ fn foreign_macro_kind(name: &str) -> MacroKind {
     kind_of(name, FOREIGN_MACROS)
 }
 
-/// Checks whether other crates have a macro of this name that the analysis knows if its path names the crate.
+/// Checks for a macro from another crate that the analysis knows if its path names the crate.
 pub(crate) fn is_foreign_macro(name: &str) -> bool {
     foreign_macro_kind(name) != MacroKind::Unknown
 }
@@ -564,8 +564,8 @@ pub(crate) fn passes_on(m: &syn::Macro) -> bool {
     macro_kind(&m.path) == MacroKind::Log && m.path.segments.last().is_some_and(|s| s.ident == "dbg")
 }
 
-/// Returns what is known about a macro. The printed code checks that a bare name of the standard library is
-/// not the name of another macro.
+/// Returns what is known about a macro. The printed code checks that a bare standard library name does not
+/// refer to another macro.
 pub(crate) fn macro_kind(path: &syn::Path) -> MacroKind {
     let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { return MacroKind::Unknown };
     let of = path.segments.first().filter(|_| path.segments.len() > 1).map(|s| s.ident.to_string());

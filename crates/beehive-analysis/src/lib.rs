@@ -1,12 +1,12 @@
-//! Derives the map of a handler: the input is the handler's body, the output is a function that names the
-//! cells the handler may touch.
+//! Derives a handler's map: the input is the handler's body; the output is a function that names the cells the handler
+//! may touch.
 //!
-//! A handler is a method over dictionaries. A forward pass over its body (the `pass` folder) separates what
-//! depends on the message alone from what depends on state. It leaves a tree of nodes: the slice of the body
-//! that keys depend on, with the body's own control flow. The `emit` folder prunes, checks and prints that
-//! tree; the `report` folder describes the result in words; `handlers` implements the `#[handlers]` attribute
-//! on top of these, and `derive` holds the three derive macros. The crate is an ordinary library;
-//! `beehive-macros` is the proc-macro crate that the compiler loads.
+//! A handler is a method over dictionaries. A forward pass over its body (the `pass` folder) separates what depends on
+//! the message alone from what depends on state. The result is a tree of nodes: the slice of the body on which keys
+//! depend, with the body's own control flow. The `emit` folder prunes, checks and prints that tree; the `report` folder
+//! describes the result in words; `handlers` implements the `#[handlers]` attribute on top of these, and `derive` holds
+//! the three derive macros. The crate is an ordinary library; `beehive-macros` is the proc-macro crate that the
+//! compiler loads.
 //!
 //! # Why a derived map covers every access
 //!

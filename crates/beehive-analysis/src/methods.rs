@@ -1,5 +1,5 @@
-//! What the analysis knows about methods by name: which results may be mutable views, and which methods of a
-//! value with an unknown type only read it.
+//! What the analysis knows about methods by name: which results may be mutable views, and which methods only read a
+//! value of unknown type.
 
 /// Methods whose result may be a mutable view, besides those with `_mut` in their name.
 pub(crate) const VIEWS: &[&str] = &[
@@ -31,13 +31,13 @@ pub(crate) fn returns_mutable_view(method: &str) -> bool {
     method.ends_with("_mut") || method.contains("_mut_") || VIEWS.contains(&method)
 }
 
-/// Checks whether a method may build a value of a type that its receiver does not name, such as a `Cell`.
+/// Checks whether a method may build a value of a type not named by its receiver, such as a `Cell`.
 pub(crate) fn builds_any_type(method: &str) -> bool {
     matches!(method, "into" | "try_into" | "unwrap_or_default" | "default")
 }
 
-/// Checks for a method that yields items of an iterator or of a collection, or values computed from them, and not
-/// the iterator or a part of the collection.
+/// Checks for a method that yields items of an iterator or of a collection, or values computed from them, rather than
+/// the iterator or part of the collection.
 pub(crate) fn yields_items(method: &str) -> bool {
     matches!(
         method,
@@ -106,7 +106,7 @@ pub(crate) fn keeps_sharing(method: &str) -> bool {
     matches!(method, "clone" | "cloned" | "copied" | "to_owned" | "to_vec")
 }
 
-/// Checks whether a method may take its receiver by value, and the receiver may be a value that is not `Copy`.
+/// Checks whether a method may take its receiver by value and the receiver may be a value that is not `Copy`.
 pub(crate) fn takes_itself(method: &str) -> bool {
     method.starts_with("into")
         || method.starts_with("unwrap")
@@ -174,9 +174,9 @@ pub(crate) fn takes_option(method: &str) -> bool {
     )
 }
 
-/// Checks whether a method or function of the standard library never panics, no matter what its arguments are.
-/// Closures among the arguments are checked separately. A name that is missing here only costs the map a few
-/// nanoseconds for calls under a condition on state.
+/// Checks whether a method or function of the standard library never panics, no matter what its arguments are. Closures
+/// among the arguments are checked separately. A name missing from this list only costs the map a few nanoseconds for
+/// calls under a condition on state.
 pub(crate) fn cannot_panic(method: &str) -> bool {
     let by_zero = method.contains("div") || method.contains("rem");
     method.starts_with("checked_")
@@ -230,9 +230,9 @@ pub(crate) fn cannot_panic(method: &str) -> bool {
         )
 }
 
-/// Methods that take `&self` or a copy of the receiver in the standard library, and by convention in other
-/// types. They are trusted only for values that are not reachable through a `mut` or a `&mut` but whose type
-/// may have interior mutability.
+/// Methods that take `&self` or a copy of the receiver in the standard library, and by convention in other types. They
+/// are trusted only for values that are not reachable through a `mut` or a `&mut`, but whose type may have interior
+/// mutability.
 pub(crate) const READS: &[&str] = &[
     // numbers
     "abs",

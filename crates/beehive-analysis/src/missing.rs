@@ -1,4 +1,4 @@
-//! Stand-ins for methods and functions that the block calls but does not define. With them, the compiler does
+//! Stand-ins for methods and functions that the block calls but does not define, so that the compiler does
 //! not report them a second time after the analysis has.
 
 use crate::known::is_standard_function;
@@ -6,8 +6,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{ExprCall, ExprMethodCall};
 
-/// A called method or associated function that this block does not define; it may be defined elsewhere or not
-/// at all.
+/// A called method or associated function not defined in this block; it may be defined elsewhere or not at
+/// all.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     name: Ident,
@@ -41,9 +41,9 @@ impl Missing {
 }
 
 /// Returns the errors of a block together with stand-ins for the functions it lacks. A stand-in returns a
-/// type whose evaluation already failed, so the compiler reports nothing more about it. The stand-in methods
-/// are implemented for references, which method resolution tries last, so a method that does exist takes
-/// precedence.
+/// type whose evaluation has already failed, so the compiler reports nothing more about it. The stand-in
+/// methods are implemented for references, which method resolution tries last, so that an existing method
+/// takes precedence.
 pub(crate) fn refused(of: &str, missing: &[Missing], errors: TokenStream) -> TokenStream {
     let printed = |methods: bool| {
         let mut seen: Vec<&Ident> = vec![];

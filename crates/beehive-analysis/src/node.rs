@@ -1,4 +1,4 @@
-//! The tree that the pass produces: the parts of a body that a map may need, in the body's own order and
+//! The tree produced by the pass: the parts of a body that a map may need, in the body's own order and
 //! control flow.
 
 use crate::missing::Missing;
@@ -25,7 +25,7 @@ pub(crate) enum Node {
         value: Value,
         otherwise: Vec<Node>,
     },
-    /// A statement that depends only on the message: a change of a local, or a possible exit.
+    /// A statement that depends only on the message: a change to a local, or a possible exit.
     Pure {
         tokens: TokenStream,
         value: Value,
@@ -50,9 +50,9 @@ pub(crate) enum Node {
     },
     /// `if pure || state { then } else { otherwise }`.
     OrElse {
-        /// Whether the handler certainly takes the first branch.
+        /// Whether the handler is certain to take the first branch.
         flag: Ident,
-        /// Whether the handler has then certainly left the code that encloses the branches.
+        /// Whether the handler is then certain to have left the code around the branches.
         left: Ident,
         /// The jump or exit that leaves the code around the branches.
         leave: TokenStream,
@@ -96,21 +96,21 @@ pub(crate) enum Node {
         label: Option<TokenStream>,
         body: Vec<Node>,
     },
-    /// Branches between which state decides, so the map runs all of them. The number is the depth used in the
-    /// label that leaves a branch ([`branch_label`](crate::emit::leave::branch_label)).
+    /// Branches between which state decides, so that the map runs all of them. The number is the depth used
+    /// in the label that leaves a branch ([`branch_label`](crate::emit::leave::branch_label)).
     Either(usize, Vec<Vec<Node>>),
     Helper(HelperCall),
     Exit {
         /// Whether the exit reports nothing to the sender, neither an answer nor an error.
         quiet: bool,
-        /// Whether the handler certainly leaves here, so nothing after it runs on this path.
+        /// Whether the handler is certain to leave here, so that nothing after this runs on this path.
         certain: bool,
         tokens: TokenStream,
     },
     Jump(TokenStream),
 }
 
-/// An access of the cell that a key names.
+/// An access to the cell named by a key.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub field: Ident,
@@ -126,13 +126,13 @@ pub(crate) struct Access {
     pub varies: bool,
 }
 
-/// A call of a method of the app.
+/// A call to one of the app's methods.
 #[derive(Debug)]
 pub(crate) struct HelperCall {
     pub name: Ident,
     pub map: Rc<FunctionMap>,
     pub arguments: Vec<Argument>,
-    /// The `#[cfg]` attributes of the method.
+    /// The method's `#[cfg]` attributes.
     pub conditions: TokenStream,
 }
 
@@ -147,13 +147,13 @@ pub(crate) struct Argument {
     pub varies: bool,
 }
 
-/// The result of analyzing one function of the block, for one pattern of arguments that depend on state.
+/// The result of analyzing one of the block's functions, for one pattern of arguments that depend on state.
 #[derive(Debug)]
 pub(crate) struct FunctionMap {
-    /// Name of the map function that is printed for it.
+    /// Name of the map function printed for it.
     pub map_name: Ident,
     pub name: String,
-    /// Index among the functions of this name, of which `#[cfg]` selects one.
+    /// Index among the functions with this name, of which `#[cfg]` selects one.
     pub version: usize,
     pub nodes: Vec<Node>,
     /// For each parameter, the variables that its pattern binds.
@@ -161,15 +161,15 @@ pub(crate) struct FunctionMap {
     /// For each parameter, whether it depends on state.
     pub mask: Vec<bool>,
     pub errors: Vec<Error>,
-    /// Keys that come from a parameter which depends on state: the parameter's index and the access in words.
+    /// Keys that come from a state-dependent parameter: the parameter's index and the access in words.
     pub parameter_keys: Vec<(usize, String)>,
     /// Fields that must not be dictionaries, with the spans of their uses.
     pub plain: Vec<Ident>,
     /// Dictionaries whose shared views it reads, with the spans of their uses.
     pub shared: Vec<Ident>,
-    /// Methods and functions that it calls and the block does not define.
+    /// Methods and functions that it calls but the block does not define.
     pub missing: Vec<Missing>,
-    /// Macros of the standard library that it calls by a bare name.
+    /// Standard library macros that it calls by a bare name.
     pub macros: Vec<Ident>,
     pub tail: Value,
     pub is_method: bool,
@@ -182,7 +182,7 @@ pub(crate) struct FunctionMap {
     pub may_panic: OnceCell<bool>,
 }
 
-/// Checks whether the nodes contain only bindings, changes and exits that depend on the message alone.
+/// Checks that the nodes contain only bindings, changes and exits that depend on the message alone.
 pub(crate) fn is_pure(nodes: &[Node]) -> bool {
     nodes.iter().all(|n| match n {
         Node::Let { .. } | Node::Pure { .. } | Node::Item(_) | Node::Exit { .. } | Node::Jump(_) => true,
@@ -237,7 +237,7 @@ pub(crate) fn touches_state(nodes: &[Node]) -> bool {
     })
 }
 
-/// Adds to `out` everything that a verbatim copy of these nodes would use and change.
+/// Adds to `out` everything that a verbatim copy of these nodes would use or change.
 pub(crate) fn accumulate(nodes: &[Node], out: &mut Value) {
     fn add(out: &mut Value, value: &Value) {
         out.and(Value { taint: None, unordered: None, ..value.clone() })

@@ -5,7 +5,7 @@ use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use syn::{Error, Lit};
 
 /// Pairs of a fragment of an error's text and the name of a page in `beehive::guide::errors`. The first
-/// fragment that the text contains decides; errors about keys are told apart by their notes.
+/// fragment found in the text decides; errors about keys are told apart by their notes.
 const PAGES: &[(&str, &str)] = &[
     ("it comes from the context", "key_from_context"),
     ("so do not promise it with `pure!`", "key_from_context"),
@@ -82,14 +82,14 @@ const PAGES: &[(&str, &str)] = &[
     ("a union cannot be encoded", "keys_and_messages"),
 ];
 
-/// Prints `compile_error!` for each of the errors that `error` combines, and appends the name of its page if
-/// it has one.
+/// Prints `compile_error!` for each of the errors combined in `error`, and appends the name of its page if it
+/// has one.
 pub(crate) fn compile_error(error: &Error) -> TokenStream {
     error.to_compile_error().into_iter().map(with_page).collect()
 }
 
 /// Changes the texts inside the tokens, because the tokens carry the first and the last span of the
-/// underlined code. On stable compilers a newly built error would keep only the first span.
+/// underlined code. On stable compilers, a newly built error would keep only the first span.
 fn with_page(token: TokenTree) -> TokenTree {
     match token {
         TokenTree::Group(group) => {

@@ -1,4 +1,4 @@
-//! Suggests the known name that a misspelled one probably meant, for help lines only; no decision depends on
+//! Suggests the known name probably meant by a misspelled one, for help lines only; no decision depends on
 //! it.
 
 /// Returns the nearest known name if its edit distance is at least 1 and at most a third of the name's length

@@ -100,7 +100,7 @@ pub(crate) fn find_name(tokens: TokenStream, name: &str) -> Option<Span> {
     None
 }
 
-/// Collects all identifiers in tokens, including those that format strings capture.
+/// Collects all identifiers in tokens, including those captured by format strings.
 pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
     for t in tokens {
         match t {
@@ -120,7 +120,7 @@ pub(crate) fn names(tokens: TokenStream, out: &mut Vec<String>) {
     }
 }
 
-/// Collects the identifiers that a format string captures: `{name}`, `{name:..}`, `{:width$}`,
+/// Collects the identifiers captured by a format string: `{name}`, `{name:..}`, `{:width$}`,
 /// `{:.precision$}`.
 pub(crate) fn captures(format: &str, out: &mut Vec<String>) {
     let mut rest = format;
@@ -190,7 +190,7 @@ pub(crate) fn is_context(t: &Type) -> bool {
     }
 }
 
-/// Checks whether an expression contains a call and therefore has an effect if it is used as a statement.
+/// Checks whether an expression contains a call and therefore has an effect when used as a statement.
 pub(crate) fn discards(e: &Expr) -> bool {
     match peel(e) {
         // building a value has no effect, except that an error in tail position is an outcome
@@ -300,14 +300,14 @@ pub(crate) fn pattern_name(p: &Pat) -> Option<&Ident> {
     }
 }
 
-/// Returns the names that an expression itself binds: parameters of its closures, and names in its patterns.
+/// Returns the names bound by an expression itself: parameters of its closures, and names in its patterns.
 pub(crate) fn bound_inside(e: &Expr) -> Vec<String> {
     let mut bound = Bound(vec![]);
     bound.visit_expr(e);
     bound.0
 }
 
-/// Returns the names that a pattern binds.
+/// Returns the names bound by a pattern.
 pub(crate) fn bound_by(p: &Pat) -> Vec<String> {
     let mut bound = Bound(vec![]);
     bound.visit_pat(p);

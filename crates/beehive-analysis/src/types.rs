@@ -6,7 +6,7 @@ use crate::methods::{builds_any_type, returns_mutable_view};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, Type};
 
-/// Types of the standard library that change only through a `&mut`, if their parameters do.
+/// Standard library types that change only through a `&mut`, if their parameters do.
 const FROZEN: &[&str] = &[
     "String",
     "Vec",
@@ -43,12 +43,12 @@ const FROZEN: &[&str] = &[
     "Iterator",
 ];
 
-/// Checks for a type of the standard library all of whose functions are deterministic.
+/// Checks for a standard library type with only deterministic functions.
 pub(crate) fn is_standard_type(name: &str) -> bool {
     is_frozen_name(name) && !matches!(name, "HashMap" | "HashSet" | "Box" | "Iterator" | "PathBuf")
 }
 
-/// Checks for a type of the standard library, or a slice or an array, all of whose functions are deterministic.
+/// Checks for a standard library type, a slice or an array with only deterministic functions.
 pub(crate) fn is_standard(t: &Type) -> bool {
     match t {
         Type::Slice(_) | Type::Array(_) => is_frozen(t),
@@ -60,7 +60,7 @@ pub(crate) fn is_standard(t: &Type) -> bool {
     }
 }
 
-/// Returns the types of the standard library all of whose functions are deterministic, except numbers.
+/// Returns the standard library types with only deterministic functions, except numbers.
 pub(crate) fn standard_types() -> Vec<&'static str> {
     FROZEN.iter().copied().chain(["char", "str"]).filter(|name| is_standard_type(name)).collect()
 }
@@ -69,8 +69,8 @@ fn is_frozen_name(name: &str) -> bool {
     FROZEN.contains(&name) || is_primitive(name)
 }
 
-/// Checks for a type that is known to have no interior mutability. `_` counts as known, because only what the
-/// expression builds can fill it in.
+/// Checks for a type known to have no interior mutability. `_` counts as known, because only what the expression builds
+/// can fill it in.
 pub(crate) fn is_frozen(t: &Type) -> bool {
     match t {
         Type::Path(p) => p.path.segments.last().is_some_and(|s| {
@@ -125,7 +125,7 @@ fn is_ordered_name(name: &str) -> bool {
         || is_frozen_name(name) && !name.starts_with("Hash")
 }
 
-/// Checks whether the value of some tokens may hold a `&mut` that was made inside them.
+/// Checks whether the value of some tokens may hold a `&mut` made inside them.
 pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|t| match t {
         TokenTree::Ident(i) => i == "mut" || returns_mutable_view(&i.to_string()),
@@ -134,8 +134,7 @@ pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     })
 }
 
-/// Checks whether tokens may build a value of a type that the analysis does not know: `Name::function`, or a
-/// conversion.
+/// Checks whether tokens may build a value of a type unknown to the analysis: `Name::function`, or a conversion.
 pub(crate) fn builds_unknown_types(tokens: TokenStream) -> bool {
     let (mut of, mut colons) = (None::<String>, 0);
     for t in tokens {

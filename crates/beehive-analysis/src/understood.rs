@@ -11,7 +11,7 @@ use crate::types::standard_types;
 /// Names that the analysis treats alike.
 #[doc(hidden)]
 pub struct Understood {
-    /// The kind of items that have these names, and how the analysis treats them.
+    /// The kind of items with these names, and how the analysis treats them.
     pub what: &'static str,
     /// The names, sorted.
     pub names: Vec<&'static str>,

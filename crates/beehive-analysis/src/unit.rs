@@ -4,8 +4,8 @@
 //! A function is analyzed repeatedly until a round learns nothing new. A fact found late in a loop (a local
 //! is changed under a condition on state, the loop may end early) holds from the loop's first statement on,
 //! so the next round starts with it. [`Facts`] only grow and there are finitely many syntax nodes, so the
-//! rounds end. The nodes that are printed come from the last round, in which all the assumed facts held; this
-//! is the induction that the crate's documentation refers to.
+//! rounds end. The printed nodes come from the last round, in which all the assumed facts held; this is the
+//! induction mentioned in the crate's documentation.
 
 use crate::faults::{Fault, Faults};
 use crate::node::FunctionMap;
@@ -26,14 +26,15 @@ use syn::{Block, ExprClosure, ImplItemFn, Macro};
 pub(crate) struct Facts {
     /// Locals that are not functions of the message although their initial values are.
     pub poisoned: BTreeMap<Site, Taint>,
-    /// Loops, blocks and matches whose control flow depends on state.
+    /// Loops, blocks and matches with state-dependent control flow.
     pub undecided: BTreeSet<Site>,
     /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
     /// The sources that decide how often those loops run.
     pub decided_by: BTreeMap<Site, Sources>,
-    /// Locals in which views are stored after their declaration, with the declarations of the locals that the
-    /// views point into. The numbers 0 to 2 in the second set stand for the views that belong to no local.
+    /// Locals in which views are stored after their declaration, with the declarations of the locals into
+    /// which the views point. The numbers 0 to 2 in the second set stand for the views that belong to no
+    /// local.
     pub stored: BTreeMap<Site, (BTreeSet<Site>, Variables)>,
     /// Locals that may change through a shared reference to them, by interior mutability.
     pub touched: BTreeSet<Site>,
@@ -67,20 +68,20 @@ impl Facts {
     }
 }
 
-/// Properties that depend only on the text of a function. The first round that needs one computes it for all
-/// rounds.
+/// Properties that depend only on the text of a function. The first round that needs a property computes it
+/// for all rounds.
 #[derive(Default)]
 pub(crate) struct Once {
     /// Every name in the function, as often as it is mentioned.
     pub mentioned: OnceCell<Vec<String>>,
-    /// Attributes in the body that decide whether a part of it is compiled.
+    /// Attributes in the body that decide whether part of it is compiled.
     pub conditional: OnceCell<Vec<Span>>,
     /// Where it may have hash maps and hash sets that no local shows.
     pub hidden: OnceCell<Hidden>,
 }
 
-/// Syntax that the block does not contain as such: parsed macro arguments, and closure bodies that are
-/// analyzed as loop bodies. Each is built once and kept, so its nodes keep their addresses.
+/// Syntax not contained in the block as such: parsed macro arguments, and closure bodies analyzed as loop
+/// bodies. Each is built once and kept, so that its nodes keep their addresses.
 #[derive(Default)]
 pub(crate) struct Arena {
     arguments: RefCell<BTreeMap<Site, Rc<Option<Arguments>>>>,
@@ -117,7 +118,7 @@ pub(crate) type Functions<'a> = BTreeMap<String, Vec<&'a ImplItemFn>>;
 /// The impl block under analysis.
 pub(crate) struct Unit<'a> {
     functions: Functions<'a>,
-    /// Functions and macros that the programmer promises are deterministic.
+    /// Functions and macros that the programmer has promised are deterministic.
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
@@ -128,9 +129,9 @@ pub(crate) struct Unit<'a> {
 
 /// Why a helper could not be analyzed.
 pub(crate) enum Unavailable {
-    /// The block has no function of that name.
+    /// The block has no function with that name.
     Missing,
-    /// The function is already being analyzed: it calls itself, directly or through others.
+    /// The function is already being analyzed: it calls itself, directly or indirectly.
     Recursive,
 }
 
@@ -158,13 +159,13 @@ impl<'a> Unit<'a> {
         self.functions.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Checks whether a function of the block returns something boxed.
+    /// Checks whether any of the block's functions returns something boxed.
     pub(crate) fn returns_boxes(&self) -> bool {
         let boxed = |f: &&ImplItemFn| find_name(f.sig.output.to_token_stream(), "Box").is_some();
         *self.boxes.get_or_init(|| self.functions.values().flatten().any(boxed))
     }
 
-    /// Returns the result for every function that a handler calls.
+    /// Returns the result for every function called by a handler.
     pub(crate) fn helpers(&self) -> Vec<Rc<FunctionMap>> {
         self.known.borrow().values().cloned().collect()
     }
@@ -195,7 +196,7 @@ impl<'a> Unit<'a> {
         Ok(map)
     }
 
-    /// Analyzes a handler, all of whose parameters depend on the message alone.
+    /// Analyzes a handler. All its parameters depend on the message alone.
     pub(crate) fn handler(&self, item: &ImplItemFn) -> FunctionMap {
         self.fixpoint(item, &[], true)
     }

@@ -45,14 +45,14 @@ pub(crate) enum Why {
     Helper(String),
     /// Read from a field of the app other than by a keyed access.
     Field(String),
-    /// Computed by a function that the analysis cannot see.
+    /// Computed by a function that the analysis cannot see into.
     Call(String),
     /// Computed from the order of a hash map or a hash set.
     Unordered,
     /// Computed by calling a function value, such as a closure in a field.
     FunctionValue,
-    /// A name that no local has: a function that the analysis cannot see, or a misspelled local with the name
-    /// that was probably meant.
+    /// A name that is not a local's: a function that the analysis cannot see into, or a misspelled local,
+    /// with the name probably meant.
     Name(String, Option<String>),
     /// Computed by a method that may read something other than its receiver and arguments.
     Method(String),
@@ -71,7 +71,7 @@ pub(crate) enum Why {
     Together,
     /// The local with this name is changed by an expression that the map does not run.
     Dropped(String),
-    /// The parameter at this index, for which some caller passes a value that depends on state.
+    /// The parameter at this index, for which some caller passes a state-dependent value.
     Parameter(usize),
     /// Produced by code that was refused with an error of its own.
     Refused,
@@ -80,7 +80,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    /// Returns the note that an error shows about this reason; `line` is where the reason arose.
+    /// Returns the note shown in an error about this reason; `line` is where the reason arose.
     pub(crate) fn note(&self, line: usize) -> String {
         match self {
             Why::State(d) => format!("it depends on `self.{d}`, read at line {line}"),
@@ -139,7 +139,7 @@ impl Why {
 pub(crate) struct Sources {
     /// Whether it comes from the message or its envelope and may therefore differ from message to message.
     pub message: bool,
-    /// Indices of the parameters of the helper under analysis that it comes from.
+    /// Indices of the parameters, of the helper under analysis, from which it comes.
     pub parameters: BTreeSet<usize>,
 }
 
@@ -164,8 +164,8 @@ impl Sources {
 pub(crate) struct Value {
     /// Why it is not a function of the message; `None` if it is one.
     pub taint: Option<Taint>,
-    /// Why the order of its elements differs from run to run; `None` if it does not. Nothing else about it
-    /// is unknown.
+    /// Why the order of its elements differs between runs; `None` if it does not. Nothing else about it is
+    /// unknown.
     pub unordered: Option<Taint>,
     /// The locals that its expression reads.
     pub uses: Variables,
@@ -195,7 +195,7 @@ impl Value {
         Value { sources: Sources::message(), ..Value::default() }
     }
 
-    /// Merges in what is known about another expression that is evaluated as well.
+    /// Merges in what is known about another evaluated expression.
     pub(crate) fn and(&mut self, other: Value) {
         if self.taint.is_none() {
             self.taint = other.taint;

@@ -1,5 +1,5 @@
-//! `#[derive(App)]`: generates the constants that maps refer to, and the code that opens and visits all
-//! dictionaries of an app.
+//! `#[derive(App)]`: generates the constants used by maps, and the code that opens and visits all of an app's
+//! dictionaries.
 
 use super::also;
 use super::parts::borrows;
@@ -10,7 +10,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
 
-/// Limit on the dictionaries of an app, because the index of a dictionary is a bit in a `u64` mask.
+/// Limit on an app's dictionaries, because a dictionary's index is a bit in a `u64` mask.
 const DICTIONARIES_MAX: usize = 64;
 
 const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
@@ -43,7 +43,7 @@ enum Kind<'a> {
 
 /// Contents of a `#[shared]` attribute.
 struct Share {
-    /// Maximum age of the view that a reader may see, in milliseconds; `None` for the default of the runtime.
+    /// Maximum age, in milliseconds, of a view that a reader may see; `None` for the runtime's default.
     max_age: Option<u64>,
     span: Span,
 }
@@ -119,8 +119,8 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// Generates an app without dictionaries after an error. It still defines the constants that maps refer to,
-/// so the macros report no further errors.
+/// Generates an app without dictionaries after an error. It still defines the constants used by maps, so that
+/// the macros report no further errors.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     let mut fields: Vec<Field> = vec![];
     if let Data::Struct(data) = &input.data {
@@ -471,7 +471,7 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
         let Kind::Dictionary { key, contents, .. } = &f.kind else { continue };
 
         if !is_generic(input) {
-            // the first bound reports at its type what a derived key lacks; the second never reports
+            // the first bound reports, at the type, what a derived key lacks; the second never reports
             // anything, and lets the rest of the impl assume that the type is a key
             let same = as_argument(key);
             let declared = quote_spanned!(key.span()=> #same: ::beehive::__private::KeyType);
@@ -503,10 +503,10 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     generics
 }
 
-/// Generates the checks that the keys of rows are row keys. Which check reports an error depends on the
-/// traits that the type lacks, which are not known here if the app has generic parameters. The type is
-/// inferred from the field. If it were written again in a function, the compiler would report a misspelled
-/// type a second time, with different advice.
+/// Generates the checks that the types used as row keys are row keys. Which check reports an error depends on
+/// the traits the type lacks, which are unknown here if the app has generic parameters. The type is inferred
+/// from the field: if it were repeated in a function, the compiler would report a misspelled type a second
+/// time, with different advice.
 fn row_checks(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     let tables: Vec<(&Ident, &Type)> = fields
         .iter()
@@ -536,7 +536,7 @@ fn row_checks(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     }
 }
 
-/// Returns the type of a field such that an error about it underlines the type as it is written.
+/// Returns a field's type in such a way that an error about it underlines the type as written.
 fn as_argument(ty: &Type) -> TokenStream {
     let tokens = ty.to_token_stream();
     let end = tokens.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span());
@@ -544,8 +544,8 @@ fn as_argument(ty: &Type) -> TokenStream {
     quote!(#of<#tokens #end)
 }
 
-/// Returns the generics of the `State` impl. Without type parameters it has no bounds: [`with_bounds`] has
-/// already reported their violations, and the type should count as an app even then.
+/// Returns the generics of the `State` impl. Without type parameters, there are no bounds: [`with_bounds`]
+/// has already reported their violations, and the type should count as an app even then.
 fn state_generics(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     match is_generic(input) {
         true => with_key_bounds(input, fields),
@@ -572,8 +572,8 @@ fn with_key_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
     generics
 }
 
-/// Generates fallbacks for the constants of fields, used where a field's type lacks a derive. Inherent
-/// constants take precedence over them.
+/// Generates fallbacks for field constants, used where a field's type lacks a derive. Inherent constants take
+/// precedence over them.
 fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     if is_generic(input) {
         return TokenStream::new();
@@ -591,7 +591,7 @@ fn undeclared(input: &DeriveInput, fields: &[Field]) -> TokenStream {
     });
 
     // with the span of the struct's name, an unknown type name produces the same error here as in the struct,
-    // and the compiler shows it once
+    // so the compiler shows it only once
     let undeclared = Ident::new("__Undeclared", input.ident.span());
     quote! {
         #[allow(non_upper_case_globals, dead_code, private_interfaces)]
@@ -612,7 +612,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                 let span = key.span();
                 infos.push(quote!(Self::#constant.info()));
 
-                // use the path in the library so that another type with the name `Dict` is a type error
+                // uses the path in the library, so that another type named `Dict` is a type error
                 let open = quote_spanned!(span=> ::beehive::#container::open);
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));

@@ -159,10 +159,10 @@ fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
     generics
 }
 
-/// A field as the printed pattern binds it; the name has the span of the field's type.
+/// A field as bound by the printed pattern; the name has the span of the field's type.
 struct Bound {
     name: Ident,
-    /// Whether [`Parts`] reports it if its type cannot be encoded.
+    /// Whether [`Parts`] reports the field if its type cannot be encoded.
     is_checked: bool,
 }
 
@@ -188,12 +188,12 @@ fn destructure(fields: &Fields, parts: Option<&Parts>) -> (TokenStream, Vec<Boun
 }
 
 impl Bound {
-    /// Prints a call of a method of `KeyEncoding`. If the field's type lacks that trait and [`Parts`] reports
-    /// it, the call compiles without a second error.
+    /// Prints a call to a method of `KeyEncoding`. If the field's type lacks that trait and [`Parts`] reports
+    /// this, the call compiles without a second error.
     fn call(&self, method: &str, argument: &str) -> TokenStream {
         let span = self.name.span();
         let (name, method) = (&self.name, Ident::new(method, span));
-        // call-site hygiene, so the name refers to the parameter of the generated function
+        // uses call-site hygiene, so that the name refers to the generated function's parameter
         let argument = Ident::new(argument, Span::call_site());
         match self.is_checked {
             true => quote_spanned!(span=> ::beehive::__private::KeyPart(#name).#method(#argument);),

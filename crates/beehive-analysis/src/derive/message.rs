@@ -17,7 +17,7 @@ struct Options {
     own_serde: bool,
 }
 
-/// The types that the handlers of a message return.
+/// The types returned by a message's handlers.
 struct Types {
     reply: Type,
     error: Type,
@@ -64,7 +64,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         ::beehive::__private::ErrorCheck::<<Self as ::beehive::Message>::Error>::check()
     };
 
-    // a reply that is checked here must not be reported again at each handler
+    // a reply checked here must not be reported again at each handler
     let commits_errors = match commits_errors {
         true => quote!(true),
         false => quote!({
@@ -93,7 +93,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
     }
 }
 
-/// Generates a message with an empty encoding, as a stand-in after an error. The error type is that of the
+/// Generates a message with an empty encoding, as a stand-in after an error. The error type comes from the
 /// option `error`; the reply type is any other type found in the attribute, even under a misspelled option.
 pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     // the option itself may have been refused

@@ -1,17 +1,17 @@
-//! Implements serde for types of crates that do not depend on serde: a hidden copy of the type derives it,
-//! and the type calls the copy's functions.
+//! Implements serde for types in crates that do not depend on serde: a hidden copy of the type derives
+//! serde's traits, and the type calls the copy's functions.
 //!
-//! The copy is a remote derive in serde's terms: a private type of the same shape, placed next to the
-//! original so that it may access private fields, whose functions serialize the original. The user's
-//! `#[serde(..)]` attributes are copied to it.
+//! In serde's terms, the copy is a remote derive: a private type of the same shape whose functions serialize
+//! the original, placed next to the original so that it can access private fields. The user's `#[serde(..)]`
+//! attributes are copied to it.
 
 use super::parts::{Parts, Whole};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, WherePredicate};
 
-/// Implements `Serialize` and `Deserialize`. `of` decides which attribute the error for a union proposes to
-/// switch this off.
+/// Implements `Serialize` and `Deserialize`. `of` decides which attribute the error for a union proposes for
+/// switching this off.
 pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> {
     let ident = &input.ident;
     if let Data::Union(_) = &input.data {
@@ -29,7 +29,7 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
     let (_, arguments, _) = input.generics.split_for_impl();
     let original = quote!(#ident #arguments);
 
-    // serde adds the generics of the copy to the remote path
+    // serde adds the copy's generics to the remote path
     let name = ident.to_string();
     let renamed =
         input.attrs.iter().any(|a| a.path().is_ident("serde") && mentions(a.to_token_stream(), "rename"));
@@ -175,7 +175,7 @@ fn fields(fields: &Fields, original: &TokenStream) -> TokenStream {
     }
 }
 
-/// Replaces `Self` by the original type; inside the copy, `Self` would be the copy.
+/// Replaces `Self` with the original type; inside the copy, `Self` would be the copy.
 pub(super) fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStream {
     let replace = |t: TokenTree| -> TokenStream {
         match t {
@@ -192,7 +192,7 @@ pub(super) fn name_self(tokens: TokenStream, original: &TokenStream) -> TokenStr
     tokens.into_iter().flat_map(replace).collect()
 }
 
-/// Returns the generics as a declaration takes them, without the `where` clause.
+/// Returns the generics as used in a declaration, without the `where` clause.
 fn without_bounds(generics: &Generics) -> Generics {
     Generics { where_clause: None, ..generics.clone() }
 }

@@ -13,8 +13,8 @@ use syn::{DeriveInput, Error};
 struct Derive {
     expand: fn(&DeriveInput) -> syn::Result<TokenStream>,
     /// Printed in place of the expansion after an error: implementations of the same traits that do nothing.
-    /// Without them, the compiler would report a missing trait at every use of the item, which would be many
-    /// errors for one mistake.
+    /// Without them, the compiler would report a missing trait at every use of the item: many errors for one
+    /// mistake.
     stand_in: fn(&DeriveInput) -> TokenStream,
 }
 
@@ -62,7 +62,7 @@ pub fn derive_message(item: TokenStream) -> TokenStream {
     Derive { expand: message::expand, stand_in: message::stand_in }.run(item)
 }
 
-/// Combines an error with those known so far.
+/// Combines an error with those found so far.
 fn also(known: &mut Option<Error>, error: Error) {
     match known {
         Some(k) => k.combine(error),
@@ -70,7 +70,7 @@ fn also(known: &mut Option<Error>, error: Error) {
     }
 }
 
-/// Returns the stable name of a type: the given name, or else the names of its crate and itself.
+/// Returns a type's stable name: the given name or, by default, the names of its crate and itself.
 fn stable_name(given: &Option<syn::LitStr>, ident: &syn::Ident) -> TokenStream {
     let name = ident.to_string();
     match given {

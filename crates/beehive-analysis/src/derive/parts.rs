@@ -1,9 +1,9 @@
-//! Checks that the field types of a message or a key can be encoded, and reports a type that cannot once, at
-//! the field.
+//! Checks that the field types of a message or a key can be encoded, and reports each type that cannot only
+//! once, at the field.
 //!
-//! serde's code mentions a field's type in four places, each of which would produce an error. That code is
-//! therefore printed under bounds that merely claim, unchecked, that all types can be encoded; separate code
-//! checks the claim.
+//! serde's code mentions a field's type in four places, each of which would produce an error. Therefore that
+//! code is printed under bounds that merely claim, unchecked, that all types can be encoded, and separate
+//! code checks the claim.
 
 use super::mirror::{mentions, name_self};
 use proc_macro2::{Ident, TokenStream};
@@ -11,7 +11,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Data, DeriveInput, Error, Field, Type, TypePath, TypeReference, WherePredicate};
 
-/// Types that can be encoded, by names that hardly any program gives to other types.
+/// Types that can be encoded, with names that hardly any program gives to other types.
 const KNOWN: [&str; 14] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "bool", "char", "String",
 ];
@@ -32,7 +32,7 @@ const OTHERWISE: [&str; 12] = [
     "into",
 ];
 
-/// The kind of type that the fields belong to.
+/// The kind of type to which the fields belong.
 #[derive(Clone, Copy)]
 pub(super) enum Whole {
     Message,
@@ -49,7 +49,7 @@ impl Whole {
     }
 }
 
-/// The types of fields that are to be checked, each once.
+/// The field types to check, each once.
 pub(super) struct Parts {
     of: Whole,
     types: Vec<TokenStream>,
@@ -123,7 +123,7 @@ impl Parts {
         }
     }
 
-    /// Checks whether a type is among those that are checked.
+    /// Checks whether a type is among those to check.
     pub(super) fn has(&self, ty: &impl ToTokens) -> bool {
         let words = ty.to_token_stream().to_string();
         self.types.iter().any(|other| other.to_string() == words)

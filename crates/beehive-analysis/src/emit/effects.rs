@@ -1,5 +1,5 @@
-//! Removes effects that follow an unconditional access or another effect: the message can no longer be
-//! dropped then, so they do not influence the map.
+//! Removes effects that follow an unconditional access or another effect: at that point, the message can no
+//! longer be dropped, so they do not influence the map.
 
 use crate::node::Node;
 

@@ -1,5 +1,5 @@
-//! Prints the map function of a helper, with only the parameters that its keys need and only the generics
-//! that those parameters need.
+//! Prints the map function of a helper, with only the parameters needed by its keys and only the generics
+//! needed by those parameters.
 
 use super::needed::{needed, needed_parameters};
 use super::print::print;

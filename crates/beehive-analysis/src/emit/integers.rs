@@ -16,7 +16,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Lit, Local, Pat, Stmt, Token, UnOp};
 
-/// Largest value of `i32`, the type that the compiler assumes for an integer of unknown type.
+/// Largest value of `i32`, the compiler's default for an integer of unknown type.
 const FALLBACK_MAX: u128 = i32::MAX as u128;
 
 /// Methods of an integer, of an option, or of an iterator whose results have a type of their own.
@@ -227,8 +227,7 @@ impl Integers {
         }
     }
 
-    /// Analyzes a loop or a labeled block by calling `run`. Returns the type of the values that `break` gives
-    /// it.
+    /// Analyzes a loop or a labeled block by calling `run`. Returns the type of the values given by `break`.
     fn yielding(&mut self, label: Option<&syn::Label>, run: impl FnOnce(&mut Self) -> Type) -> Type {
         self.yields.push((label.map(|l| l.name.ident.to_string()), Type::Never));
         let of = run(self);
@@ -245,7 +244,7 @@ impl Integers {
         self.types.many(all)
     }
 
-    /// Determines the types of arguments that are passed to a place whose type is known.
+    /// Determines the types of arguments passed to a place of known type.
     fn passed<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
         for e in es {
             let of = self.of(e);
@@ -429,7 +428,7 @@ impl Integers {
         }
     }
 
-    /// Returns what is known about the type of an expression after all code before it.
+    /// Returns what is known about an expression's type, given all code before it.
     fn of(&mut self, e: &Expr) -> Type {
         let of = self.found(e);
         self.types.settled(of)

@@ -1,8 +1,8 @@
-//! Decides what a map leaves at a point where its handler returns: the whole map, or only the current branch.
+//! Decides what a map leaves where its handler returns: the whole map, or only the current branch.
 //!
-//! If the handler returns under a condition on state, the map cannot know whether it has returned, so the map
-//! leaves only the current branch, by its label. Under a `pure || state` condition the map has a flag that
-//! tells at run time whether the handler certainly takes this branch.
+//! If the handler returns under a condition on state, the map cannot know whether the handler has returned, so the map
+//! leaves only the current branch, by its label. Under a `pure || state` condition, the map has a flag that says at run
+//! time whether the handler is certain to take this branch.
 
 use crate::faults::{Fault, Faults};
 use crate::known::{MacroKind, macro_kind, passes_on};
@@ -17,17 +17,17 @@ use syn::{Block, Expr, Item, Pat, Stmt, Token};
 /// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// The cases in which the handler certainly takes the branch; `None` if there are none.
+    /// The cases in which the handler is certain to take the branch; `None` if there are none.
     pub certain: Option<Certain>,
 }
 
-/// Variables of the map for a branch that the handler certainly takes in some cases.
+/// The map's variables for a branch that the handler is certain to take in some cases.
 #[derive(Clone, Debug)]
 pub(crate) struct Certain {
-    /// Whether the handler certainly takes the branch.
+    /// Whether the handler is certain to take the branch.
     pub flag: Ident,
-    /// Set where the handler, in such a case, leaves more than the branch. The code after the branch reads
-    /// this variable, because a branch may be a closure, which a `break` cannot leave.
+    /// Set where, in such a case, the handler leaves more than the branch. The code after the branch reads this
+    /// variable, because a branch may be a closure, which `break` cannot leave.
     pub left: Ident,
 }
 
@@ -36,8 +36,8 @@ pub(crate) fn branch_label(depth: usize) -> syn::Lifetime {
     syn::Lifetime::new(&format!("'__bh{depth}"), Span::mixed_site())
 }
 
-/// Prints the code that leaves the map or the current branch. Unless `quiet`, the exit is an effect, because
-/// the sender is answered.
+/// Prints the code that leaves the map or the current branch. Unless `quiet`, the exit is an effect, because the sender
+/// gets an answer.
 pub(crate) fn leave(quiet: bool, control: &[Control], faults: Faults) -> TokenStream {
     let way = way_out(control, faults);
     if quiet {
@@ -71,12 +71,12 @@ pub(crate) fn leave_branch(control: &[Control], faults: Faults) -> TokenStream {
     quote!(break #label)
 }
 
-/// How a map keeps a local that its handler moves.
+/// How a map keeps a local moved by its handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keeping {
-    /// The map moves the local, too.
+    /// The map also moves the local.
     Moved,
-    /// The map moves a clone, because other branches of the map may move the local as well.
+    /// The map moves a clone, because other branches of the map may also move the local.
     Cloned,
     /// Like [`Keeping::Cloned`], for a `&mut`, which cannot be cloned.
     Reborrowed,
@@ -88,10 +88,10 @@ pub(crate) enum Keeping {
 pub(crate) struct Locals<'l> {
     /// Returns how the map keeps a local that an expression would move.
     pub keeping: &'l dyn Fn(&Ident) -> Keeping,
-    /// Whether the map clones a field of a local where an expression would move it out of the local, given whether
-    /// it does so by a pattern.
+    /// Whether the map clones a field where an expression would move it out of its local, given whether the expression
+    /// does so by a pattern.
     pub parts: &'l dyn Fn(&Ident, &syn::Member, bool) -> bool,
-    /// Whether a local is the context, whose calls as statements are left out.
+    /// Whether a local is the context; calls on it that are statements are left out.
     pub context: &'l dyn Fn(&Ident) -> bool,
 }
 
@@ -100,14 +100,13 @@ pub(crate) struct Locals<'l> {
 pub(crate) enum Use {
     /// The code reads or borrows the value.
     Read,
-    /// A pattern destructures the value, which moves only the parts that the pattern binds.
+    /// A pattern destructures the value, which moves only the parts bound by the pattern.
     Matched,
     /// The code moves the value.
     Taken,
 }
 
-/// Prints an expression in the form in which a map contains it: `?`, `return` and diverging macros leave the
-/// map.
+/// Prints an expression in the form used in a map: `?`, `return` and diverging macros leave the map.
 pub(crate) fn moved(
     e: &Expr,
     used: Use,
@@ -130,8 +129,8 @@ pub(crate) fn moved(
     e.into_token_stream()
 }
 
-/// Checks whether an expression neither leaves the function nor moves a local, which is true of most keys.
-/// Such an expression is printed unchanged, which is much cheaper than changing a copy of it.
+/// Checks that an expression neither leaves the function nor moves a local, which is true of most keys. Such an
+/// expression is printed unchanged, which is much cheaper than changing a copy of it.
 fn stands(e: &Expr) -> bool {
     match e {
         Expr::Path(_) | Expr::Lit(_) => true,
@@ -179,7 +178,7 @@ struct Moving<'c> {
     control: &'c [Control],
     locals: &'c Locals<'c>,
     faults: Faults,
-    /// The names that the expression itself binds around the current point. They do not refer to locals.
+    /// The names bound by the expression itself around the current point. They do not refer to locals.
     bound: Vec<String>,
 }
 
@@ -198,11 +197,11 @@ impl Moving<'_> {
                 Keeping::Cloned => *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#p))),
                 Keeping::Reborrowed => *e = Expr::Verbatim(quote!((&mut *#p))),
             },
-            // a field that is moved out of a local
+            // a field moved out of a local
             Expr::Field(f) if self.keeps_part(f, false) => {
                 *e = Expr::Verbatim(quote!(::core::clone::Clone::clone(&#f)))
             }
-            // the value that a block or a branch yields
+            // the value yielded by a block or a branch
             Expr::Block(b) => self.keep_last(&mut b.block),
             Expr::Unsafe(b) => self.keep_last(&mut b.block),
             Expr::If(i) => {
@@ -226,7 +225,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Like [`Self::keep`], for an expression that a pattern destructures. The pattern does not necessarily move the
+    /// Like [`Self::keep`], for an expression destructured by a pattern. The pattern does not necessarily move the
     /// field.
     fn keep_matched(&mut self, e: &mut Expr) {
         match e {
@@ -241,7 +240,7 @@ impl Moving<'_> {
             .is_some_and(|(name, member)| self.is_local(name) && (self.locals.parts)(name, member, matched))
     }
 
-    /// Returns what the map does with a local that is moved at the current point.
+    /// Returns what the map does with a local moved at the current point.
     fn keeping(&self, path: &syn::Path) -> Keeping {
         match path.get_ident().filter(|name| self.is_local(name)) {
             Some(name) => (self.locals.keeping)(name),
@@ -249,7 +248,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Checks whether a name is not bound by the expression itself.
+    /// Checks that a name is not bound by the expression itself.
     fn is_local(&self, name: &Ident) -> bool {
         self.bound.iter().all(|b| name != b)
     }
@@ -309,7 +308,7 @@ impl Moving<'_> {
     }
 }
 
-/// Returns the local that a field belongs to and the outermost of the fields, `a` in `local.a.b`.
+/// Returns the local to which a field belongs and the outermost of the fields, `a` in `local.a.b`.
 pub(crate) fn part(f: &syn::ExprField) -> Option<(&Ident, &syn::Member)> {
     match peel(&f.base) {
         Expr::Path(p) => Some((p.path.get_ident()?, &f.member)),
@@ -319,8 +318,8 @@ pub(crate) fn part(f: &syn::ExprField) -> Option<(&Ident, &syn::Member)> {
 }
 
 impl Moving<'_> {
-    /// Visits the parts of an expression, each in the scope of the names that are bound around it. The value that
-    /// a pattern destructures is outside of the scope of that pattern: `if let Some(name) = name`.
+    /// Visits the parts of an expression, each in the scope of the names bound around it. The value destructured by a
+    /// pattern is outside that pattern's scope: `if let Some(name) = name`.
     fn visit_inside(&mut self, e: &mut Expr) {
         match e {
             Expr::If(i) => {
@@ -377,7 +376,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Visits a condition, whose later operands are in the scope of its earlier `let`s.
+    /// Visits a condition. Later operands are in the scope of earlier `let`s.
     fn visit_test(&mut self, condition: &mut Expr) {
         match condition {
             Expr::Binary(b) if matches!(b.op, syn::BinOp::And(_)) => {

@@ -1,5 +1,4 @@
-//! Turns nodes into a map function: removes the nodes that no key depends on, then checks and prints the
-//! rest.
+//! Turns nodes into a map function: removes nodes on which no key depends, then checks and prints the rest.
 
 pub(crate) mod effects;
 pub(crate) mod helper;
@@ -14,18 +13,18 @@ pub(crate) mod typed;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-/// Returns the name of the mapper in a map function. It is hygienic, so it cannot collide with a name of the
-/// user's.
+/// Returns the name of the mapper in a map function. It is hygienic, so it cannot collide with any of the
+/// user's names.
 pub(crate) fn mapper() -> Ident {
     Ident::new("__m", Span::mixed_site())
 }
 
-/// Returns the name of the constant that derive(App) generates for a field.
+/// Returns the name of the constant generated for a field by derive(App).
 pub(crate) fn field_constant(f: &Ident) -> Ident {
     format_ident!("__bh_{}", f, span = f.span())
 }
 
-/// Silences lints in printed code, which is a slice of code that the compiler lints anyway.
+/// Silences lints in printed code, which is part of code that the compiler lints anyway.
 pub(crate) fn allowances() -> TokenStream {
     quote!(#[allow(warnings, clippy::all, clippy::pedantic)])
 }

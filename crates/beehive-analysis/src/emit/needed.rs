@@ -9,7 +9,7 @@ pub(super) fn meets(a: &Variables, b: &Variables) -> bool {
     a.iter().any(|x| b.contains(x))
 }
 
-/// Checks whether a map prints this node when it needs the variables `needed`.
+/// Checks whether a map that needs the variables `needed` prints this node.
 pub(crate) fn keeps(n: &Node, needed: &Variables) -> bool {
     let acts = |value: &Value| value.exits || meets(&value.changes, needed);
     let any = |nodes: &[Node]| nodes.iter().any(|n| keeps(n, needed));
@@ -35,8 +35,8 @@ pub(crate) fn keeps(n: &Node, needed: &Variables) -> bool {
     }
 }
 
-/// Marks the variables that a printed expression reads or changes. A changed variable must be declared too,
-/// and may be a view into a needed one.
+/// Marks the variables read or changed by a printed expression. A changed variable must also be declared, and
+/// may be a view into a needed one.
 fn require(value: &Value, needed: &mut Variables) {
     needed.extend(value.uses.iter().chain(&value.changes))
 }
@@ -87,7 +87,7 @@ fn collect(nodes: &[Node], needed: &mut Variables) {
     }
 }
 
-/// Computes the variables that the printed nodes depend on, as a fixpoint.
+/// Computes the variables on which the printed nodes depend, as a fixpoint.
 pub(crate) fn needed(nodes: &[Node]) -> Variables {
     let mut needed = Variables::new();
     loop {

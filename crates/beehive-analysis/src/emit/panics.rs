@@ -3,16 +3,16 @@
 //! A condition on state may guard `msg.items[0]` in the handler, but the map evaluates that expression
 //! regardless. A panic there does not mean that the handler panics, because the handler may never reach this
 //! point. The map therefore leaves the branch and continues after it. If the handler does reach the point, it
-//! panics, too.
+//! panics too.
 //!
-//! Everywhere else, the rest of the map is not needed, because the handler has returned before that point or
-//! panics at it.
+//! Everywhere else, the rest of the map is not needed, because the handler has either returned before that
+//! point or panics there.
 
 use super::needed::{keeps, needed};
 use crate::node::{FunctionMap, HelperCall, Node};
 use crate::value::Variables;
 
-/// Checks whether printed nodes may panic outside of the branches and calls that catch it themselves.
+/// Checks whether printed nodes may panic outside the branches and calls that catch panics themselves.
 pub(crate) fn may_panic(nodes: &[Node], needs: &Variables) -> bool {
     nodes.iter().filter(|n| keeps(n, needs)).any(|n| match n {
         Node::Let { value, .. } | Node::Pure { value, .. } => value.panics,
@@ -38,20 +38,19 @@ pub(crate) fn may_panic(nodes: &[Node], needs: &Variables) -> bool {
     })
 }
 
-/// Checks whether a panic of a loop's iterator is caught around the loop: the handler may have left the loop
-/// before that iteration, and then continues after the loop.
+/// Checks whether a panic in a loop's iterator is caught around the loop, because the handler may have left
+/// the loop before that iteration and continued after the loop.
 pub(crate) fn is_caught_around(n: &Node) -> bool {
     matches!(n, Node::For { value, body, .. } if value.panics && matches!(body.as_slice(), [Node::Either(..)]))
 }
 
-/// Checks whether the call of a helper catches a panic of the helper's map: the helper may return before that
-/// point, and the handler then continues after the call.
+/// Checks whether a call to a helper catches a panic in the helper's map, because the helper may have
+/// returned before that point and the handler continued after the call.
 pub(crate) fn is_caught(h: &HelperCall) -> bool {
     leaves(&h.map.nodes) && helper_may_panic(&h.map)
 }
 
-/// Checks whether the map of a helper may panic. The result is cached, because many callers may share the
-/// helper.
+/// Checks whether a helper's map may panic. The result is cached, because many callers may share the helper.
 fn helper_may_panic(map: &FunctionMap) -> bool {
     *map.may_panic.get_or_init(|| may_panic(&map.nodes, &needed(&map.nodes)))
 }

@@ -1,5 +1,5 @@
-//! Prints nodes as the body of a map function, with the user's spans, so the compiler reports type errors in
-//! keys at the user's code.
+//! Prints nodes as the body of a map function, with the user's spans, so that the compiler reports type
+//! errors in keys at the user's code.
 
 use super::leave::branch_label;
 use super::needed::{keeps, meets, needed_parameters};
@@ -10,7 +10,7 @@ use crate::value::{Value, Variables};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 
-/// Prints the nodes that a map keeps when it needs the variables `needs`.
+/// Prints the nodes kept by a map that needs the variables `needs`.
 pub(crate) fn print(nodes: &[Node], needs: &Variables) -> TokenStream {
     let mut out = TokenStream::new();
     let any = nodes.iter().any(|n| keeps(n, needs));

@@ -1,9 +1,9 @@
-//! Lets the compiler check that the macros which the analysis knows by a bare name are those of the standard
+//! Lets the compiler check that the macros known to the analysis by a bare name are those of the standard
 //! library.
 //!
 //! The check calls each macro where all of them are imported from the standard library. If the name has
-//! another meaning for the user, by `macro_rules!` or by an import, it is ambiguous there, which is an error
-//! at the user's own call. Otherwise both meanings are the same macro.
+//! another meaning in the user's code, through `macro_rules!` or an import, it is ambiguous there, which is
+//! an error at the user's own call. Otherwise both meanings are the same macro.
 
 use crate::emit::allowances;
 use proc_macro2::{Ident, TokenStream};
@@ -26,7 +26,7 @@ pub(crate) fn checks(macros: &[Ident]) -> TokenStream {
     }
 }
 
-/// Returns a call that the macro of the standard library accepts.
+/// Returns a call accepted by the standard library's macro.
 fn call(name: &Ident) -> Option<TokenStream> {
     let arguments = match name.to_string().as_str() {
         "vec" => return Some(quote!(let _: ::std::vec::Vec<()> = #name![];)),

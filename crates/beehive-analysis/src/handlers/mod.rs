@@ -1,5 +1,5 @@
-//! Expands `#[handlers] impl App { #[rcv] fn .. }`: parses the block, derives the maps, checks what
-//! attributes assert, and prints the result.
+//! Expands `#[handlers] impl App { #[rcv] fn .. }`: parses the block, derives the maps, checks the assertions
+//! in attributes, and prints the result.
 
 mod macros;
 mod options;
@@ -38,11 +38,11 @@ pub struct HandlerDerivation {
     pub kind: String,
     /// The cells as a programmer would write them; `-` if there are none.
     pub cells: String,
-    /// Different keys that one message needs together, so their owners merge; empty if none.
+    /// Different keys needed together by one message, so that their owners merge; empty if none.
     pub joins: String,
-    /// Dictionaries of which it reads shared views; empty if none.
+    /// Dictionaries whose shared views it reads; empty if none.
     pub views: String,
-    /// The reason why it is centralized; empty if it is not.
+    /// Why it is centralized; empty if it is not.
     pub reason: String,
     /// Line of the code that centralizes it; zero if it is not centralized.
     pub reason_line: usize,
@@ -92,7 +92,7 @@ impl Handler<'_> {
         self.item.sig.ident.to_string()
     }
 
-    /// Returns the message type in words, by which two handlers for the same message are detected.
+    /// Returns the message type in words, used to detect two handlers for the same message.
     fn message_words(&self) -> String {
         match (&self.signature.message, &self.options.every) {
             (Some((ty, _)), _) => plain_words(ty.to_token_stream()),
@@ -129,9 +129,9 @@ pub fn faulty_derivation(
     Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, faults))
 }
 
-/// Handles a block that does not parse. The item is kept, so an editor still sees it. The compiler usually
-/// fails to parse the item as well and reports that; if it succeeds, the panic in `register` reports the
-/// error where the app is started.
+/// Handles a block that does not parse. The item is kept, so that an editor still sees it. Usually the
+/// compiler also fails to parse the item and reports that; if it succeeds, the panic in `register` reports
+/// the error where the app is started.
 fn unread(item: TokenStream, error: &Error) -> TokenStream {
     let header = syn::parse2::<Header>(item.clone());
     let item = without_handler_attributes(item);
@@ -303,13 +303,13 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
 
     dedup(&mut macros);
     if let Some(e) = misread {
-        // the other errors may be consequences of the options that could not be read
+        // the other errors may be consequences of the unreadable options
         diagnostics = Diagnostics::default();
         diagnostics.push(e)
     }
 
     if !diagnostics.is_empty() {
-        // do not warn about code that is refused
+        // does not warn about refused code
         warnings.clear();
     }
 
@@ -331,7 +331,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     Derivation { tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
 }
 
-/// Returns the dictionaries whose shared views are read in handlers with a hand-written map, whose bodies are
+/// Returns the dictionaries whose shared views are read by handlers with a hand-written map, whose bodies are
 /// not analyzed.
 fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
     struct Reads(Vec<Ident>);
@@ -354,8 +354,8 @@ fn written_by_hand(handlers: &[Handler]) -> Vec<Ident> {
     reads.0
 }
 
-/// Refuses a hand-written map that takes `self`: it would read cells before it is known which cells the
-/// message needs.
+/// Refuses a hand-written map that takes `self`: such a map would read cells before it is known which cells
+/// the message needs.
 fn refuse_stateful_maps(handlers: &[Handler], functions: &Functions, diagnostics: &mut Diagnostics) {
     for path in handlers.iter().filter_map(|h| h.options.map.as_ref()) {
         let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { continue };
@@ -473,7 +473,7 @@ fn derive_map(
     (printed, summary)
 }
 
-/// Checks the assertions in the handler's attribute, and warns about results that are probably not intended.
+/// Checks the assertions in the handler's attribute, and warns about results that are probably unintended.
 fn judge(
     h: &Handler,
     verdict: Verdict,
@@ -513,7 +513,7 @@ fn judge(
     let mut note = String::new();
     let attribute = h.options.opening();
 
-    // an author who declares the cells knows them, so no warning is needed
+    // authors who declare the cells know them, so no warning is needed
     let meant = h.options.expect.is_some();
     match &h.options.kind {
         Some((said, span)) if *said != kind => {

@@ -8,7 +8,7 @@ use syn::{Error, LitStr, Path, Token};
 /// Options of `#[handlers(pure(f, g))]`.
 #[derive(Default)]
 pub(crate) struct BlockOptions {
-    /// Functions, methods and macros that the programmer promises are deterministic.
+    /// Functions, methods and macros that the programmer has promised are deterministic.
     pub pure: Vec<String>,
 }
 
@@ -51,12 +51,12 @@ pub(crate) struct HandlerOptions {
     pub observes: Option<Span>,
     /// Path of a hand-written map.
     pub map: Option<Path>,
-    /// Dictionaries that the hand-written map uses as a whole.
+    /// Dictionaries used as a whole by the hand-written map.
     pub whole: Vec<Ident>,
     pub expect: Option<LitStr>,
     /// The dictionary for each of whose cells the handler runs once.
     pub each: Option<Ident>,
-    /// The period of a timer, in milliseconds and as it was written.
+    /// The period of a timer, in milliseconds and as written.
     pub every: Option<(u64, String)>,
     /// Whether the attribute could not be parsed; the other options are then the defaults.
     pub misread: bool,
@@ -95,7 +95,7 @@ impl HandlerOptions {
         Ok(options)
     }
 
-    /// Returns the attribute as it is written, up to the place for another option.
+    /// Returns the attribute as written, up to the place for another option.
     pub(crate) fn opening(&self) -> String {
         let each = self.each.as_ref().map(|d| format!("each = {d}, ")).unwrap_or_default();
         match &self.every {

@@ -101,8 +101,8 @@ impl Output<'_> {
         refused(&name.join("_"), self.missing, errors)
     }
 
-    /// Prints fallbacks for the constants of fields, used if no derive declares the app. Inherent constants
-    /// take precedence over them. A field that only an attribute names gets no fallback, because the missing
+    /// Prints fallbacks for field constants, used if no derive declares the app. Inherent constants take
+    /// precedence over them. A field named only in an attribute gets no fallback, because the missing
     /// constant is the only error for a field that does not exist.
     fn undeclared(&self, block: &TokenStream) -> TokenStream {
         if !self.block.generics.params.is_empty() {
@@ -125,8 +125,8 @@ impl Output<'_> {
         }
     }
 
-    /// Returns the block as it was written, without the macro's attributes, and with a doc line about the map
-    /// of each handler.
+    /// Returns the block as written, without the macro's attributes, and with a doc line about each handler's
+    /// map.
     fn documented_block(&self) -> ItemImpl {
         let mut block = self.block.clone();
         // for an `impl` token with the user's span, the compiler proposes `impl<T>` for an unknown type in a handler;
@@ -179,7 +179,7 @@ impl Output<'_> {
             ReturnType::Default => declared_at(h),
         };
 
-        // a type that is not a message is reported where it is written; the hygiene is that of the handler's
+        // a type that is not a message is reported where it is written; uses the hygiene of the handler's
         // name, because the type may come from a macro
         let written = h.signature.message.as_ref().map_or(declared_at(h), |(ty, _)| ty.span());
         let message = written.resolved_at(declared_at(h));
@@ -236,7 +236,7 @@ impl Output<'_> {
         };
 
         // for an `impl` token without the user's span, the compiler does not propose a generic parameter for
-        // an unknown type; its error then equals the one at the user's code, and it shows only one of them
+        // an unknown type; its error then equals the one at the user's code, so it shows only one of them
         let implementation = quote!(impl);
         quote_spanned! {declared_at(h)=>
             #[automatically_derived]
@@ -292,14 +292,14 @@ fn documentation(found: &HandlerDerivation) -> String {
     }
 
     if !found.note.is_empty() {
-        // put attributes into code spans, because rustdoc would read their brackets as a link
+        // puts attributes into code spans, because rustdoc would take their brackets for a link
         line += &format!(" **Note:** {}.", found.note.replace("#[", "`#[").replace(")]", ")]`"));
     }
 
     line
 }
 
-/// Returns the message type that the runtime sees.
+/// Returns the message type as seen by the runtime.
 fn message_type(h: &Handler) -> TokenStream {
     let index = h.index as u32;
     let inner = match &h.signature.message {
@@ -375,7 +375,7 @@ fn report(h: &Handler, found: &HandlerDerivation) -> TokenStream {
     })
 }
 
-/// Prints a warning in a way that works on stable compilers: a use of a deprecated constant, whose name
+/// Prints a warning in a way that works on stable compilers: as a use of a deprecated constant whose name
 /// describes the problem.
 fn warning(w: &Warning) -> TokenStream {
     let title = format_ident!("{}", w.title, span = w.handler.span());

@@ -7,7 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Error, ImplItemFn};
 
 /// Expands `#[rcv]` or `#[every]` by itself. The method is kept and only gets a warning. An app without
-/// handlers is an error where it is started; the warning is visible when there are no errors.
+/// handlers is an error where the app is started; the warning is visible if there are no errors.
 pub fn expand_outside(attribute: &str, item: TokenStream) -> TokenStream {
     let Ok(mut method) = syn::parse2::<ImplItemFn>(item.clone()) else {
         let text = format!("`#[{attribute}]` goes on a method of a block with `#[handlers]`");

@@ -1,4 +1,4 @@
-//! Parses the signatures that a handler may have.
+//! Parses handler signatures.
 
 use super::options::HandlerOptions;
 use crate::diagnostics::SYNCHRONOUS;
@@ -80,7 +80,8 @@ impl Signature {
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
             };
 
-            // keys and messages are shared references, so this is the context under a name of the program
+            // keys and messages are shared references, so this is the context under a name of the program's
+            // own
             if r.mutability.is_some() {
                 let help = format!(
                     "help: a context is recognized by its name: write `&mut Ctx` instead of `&mut {}`",
@@ -102,8 +103,8 @@ impl Signature {
     }
 }
 
-/// Replaces the lifetimes in a type by `'static`. A message type that borrows is refused where it is
-/// declared, so it is not reported here again.
+/// Replaces the lifetimes in a type with `'static`. A message type that borrows is refused where it is
+/// declared, so it is not reported again here.
 fn lasting(mut ty: Type) -> Type {
     struct Lasting;
     impl VisitMut for Lasting {
@@ -115,8 +116,8 @@ fn lasting(mut ty: Type) -> Type {
     ty
 }
 
-/// Returns the source text of the type that a handler answers with, without `Option` and `Result`. Returns an
-/// empty string if the handler answers nothing.
+/// Returns the source text of the type with which a handler answers, without `Option` and `Result`. Returns
+/// an empty string if the handler answers nothing.
 pub(crate) fn answer_words(output: &ReturnType) -> String {
     let ReturnType::Type(_, t) = output else { return String::new() };
     if !answers(output) {
@@ -137,8 +138,8 @@ pub(crate) fn answer_words(output: &ReturnType) -> String {
     plain_words(inner.to_token_stream())
 }
 
-/// Checks by the name of a return type whether it carries an answer: anything but `()`, `!`, `Result` and
-/// `Result<()>` does.
+/// Checks by name whether a return type carries an answer: anything but `()`, `!`, `Result` and `Result<()>`
+/// does.
 pub(crate) fn answers(output: &ReturnType) -> bool {
     let ReturnType::Type(_, t) = output else { return false };
 

@@ -1,4 +1,4 @@
-//! Analyzes accesses of dictionaries, and reports keys that are not functions of the message.
+//! Analyzes dictionary accesses, and reports keys that are not functions of the message.
 
 use super::Pass;
 use super::scope::Kind;
@@ -57,7 +57,7 @@ impl Pass<'_, '_> {
 
         match method.as_str() {
             "whole" if c.args.is_empty() => out.push(Node::Whole { field }),
-            // a shared view reads committed state of any cell, so it adds no cell to the map
+            // a shared view reads the committed state of any cell, so it adds no cell to the map
             "shared" if c.args.is_empty() => {
                 out.push(Node::Effect);
                 let value = Value::tainted(Why::View(field.to_string()), field.span());
@@ -106,7 +106,7 @@ impl Pass<'_, '_> {
         let varies = self.varies(&value);
         let (words, identity) = (format!("{f}[{}]", self.words(key)), self.identity(key));
         let key = match peel(key) {
-            // do not clone a field only to hash it
+            // does not clone a field only to hash it
             Expr::MethodCall(c)
                 if !by_reference && c.method == "clone" && matches!(peel(&c.receiver), Expr::Field(_)) =>
             {
@@ -176,8 +176,8 @@ impl Pass<'_, '_> {
         self.key_errors.push(KeyError { taint, keys: vec![argument.span()], message, notes });
     }
 
-    /// Checks whether the mistake that makes a key unknown is already reported, and adds the key to that error.
-    /// The same value may be a key in several places, and each mistake is one error.
+    /// Checks whether the mistake that makes a key unknown has already been reported, and adds the key to that error.
+    /// The same value may be a key in several places, but each mistake is one error.
     fn is_reported(&mut self, taint: &Taint, key: Span) -> bool {
         if taint.why == Why::Refused {
             return true;
@@ -198,7 +198,7 @@ impl Pass<'_, '_> {
     /// Turns the refused keys into errors at the end of a function.
     pub(super) fn report_keys(&mut self) {
         let errors = std::mem::take(&mut self.key_errors);
-        // a refused construct hides names, so these errors may only be its consequences
+        // a refused construct hides names, so these errors may be mere consequences of it
         if self.blind {
             return;
         }
@@ -255,7 +255,7 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
                 let shown = plain_words(peel_references(key).to_token_stream());
                 format!("say so: `pure!({shown})`")
             } else {
-                // the key is a local: `pure!` has no effect on a local, so point to the call that computes it
+                // the key is a local: `pure!` has no effect on a local, so points to the call that computes it
                 let shown = match &taint.why {
                     Why::Call(_) => format!("{name}(..)"),
                     Why::Method(_) => format!("value.{name}(..)"),
@@ -280,7 +280,7 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
         Why::Moved(name) => format!(
             "help: compute the key before the condition, or lend the value instead of moving it: `&{name}`"
         ),
-        // do not propose a message that carries the time: its sender would have to read the context as well
+        // does not propose a message that carries the time: its sender would also have to read the context
         Why::Context => format!(
             "help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)`\n\
              help: to own all of `{f}` on one bee, say so: `self.{f}.whole().{method}(..)`"

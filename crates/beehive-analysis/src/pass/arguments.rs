@@ -9,7 +9,7 @@ use syn::{Expr, Lit, Pat, Token};
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub expressions: Vec<Expr>,
-    /// Names of the locals that a format string captures.
+    /// Names of the locals captured by a format string.
     pub captured: Vec<String>,
     /// The pattern and the guard of `matches!`.
     pub pattern: Option<(Pat, Option<Expr>)>,

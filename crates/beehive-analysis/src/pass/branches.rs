@@ -1,9 +1,9 @@
 //! Analyzes `if` in all its forms, lazy operators and blocks.
 //!
-//! A condition is split into its operands. Operands before the first one that depends on state stay
-//! conditions of the map; from that one on, the map visits all sides. For `pure && state` the pure operand
-//! stays as a guard around the branches. For `pure || state` it becomes a flag: where the flag is true, the
-//! map takes the same side as the handler, so an exit is certain there.
+//! A condition is split into its operands. Operands before the first state-dependent one remain conditions in
+//! the map; from that one on, the map visits all sides. For `pure && state` the pure operand stays as a guard
+//! around the branches. For `pure || state` it becomes a flag: where the flag is true, the map takes the same
+//! side as the handler, so an exit is certain there.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -97,7 +97,7 @@ impl Pass<'_, '_> {
             return value;
         };
 
-        // build from the inside out: operands before the first one on state become a certain guard
+        // builds from the inside out: operands before the first one on state become a certain guard
         let first = segments.iter().position(|s| matches!(s, Segment::State(_)));
         let mut body = then;
 
@@ -131,7 +131,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyzes the operands of a chain of `&&`. Everything after the first operand that depends on state is
+    /// Analyzes the operands of a chain of `&&`. Everything after the first state-dependent operand is
     /// analyzed as being under that condition.
     fn condition(&mut self, condition: &Expr) -> (Vec<Segment>, Option<Taint>) {
         let mut segments: Vec<Segment> = vec![];

@@ -86,7 +86,7 @@ impl Pass<'_, '_> {
         }
 
         let result = std::mem::replace(&mut value.unordered, filled.unordered);
-        // the receiver may change, and so may the locals that the arguments are views into
+        // the receiver may change, and so may the locals into which the arguments are views
         c.args.iter().for_each(|a| views.extend(self.handed_views(a)));
         for id in views.into_iter().filter(|id| self.may_change(*id, &method)).collect::<Vec<_>>() {
             self.changed(id, &mut value, c.method.span());
@@ -190,7 +190,7 @@ impl Pass<'_, '_> {
             }
         }
 
-        // the map of the helper might not run the changes that the helper makes to a local of the caller
+        // the helper's map might not run the changes that the helper makes to the caller's local
         for (i, a) in c.args.iter().enumerate() {
             for id in self.handed_views(a) {
                 let borrows = matches!(peel(a), Expr::Reference(_));
@@ -218,7 +218,7 @@ impl Pass<'_, '_> {
             let mut value = self.expression(&c.func, out);
             let arguments = self.all(c.args.iter(), out);
             value.and(arguments);
-            // a callable in a local is a closure of this function or a part of the message: `(holder.run)()`
+            // a callable in a local is a closure of this function or part of the message: `(holder.run)()`
             let held = self
                 .place(&c.func)
                 .is_some_and(|id| self.read(id).is_some() && !self.reaches(id, |view, _| view == GLOBAL));
@@ -276,7 +276,7 @@ impl Pass<'_, '_> {
             if !matches!(known, Callee::Pure) {
                 out.push(Node::Effect);
             }
-            // the function may change the locals that its arguments are views into
+            // the function may change the locals into which its arguments are views
             self.change_views_of_arguments(c, &mut value);
             return value;
         }
@@ -335,8 +335,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Marks the locals that the arguments are views into as changed: the function may write through the
-    /// views.
+    /// Marks the locals into which the arguments are views as changed, because the function may write through
+    /// the views.
     fn change_views_of_arguments(&mut self, c: &ExprCall, value: &mut Value) {
         // a constructor only stores its arguments
         if matches!(peel(&c.func), Expr::Path(p) if is_upper(&last_name(&p.path))) {
@@ -357,21 +357,21 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether a call may change a local that an argument is a view into. For a function of this
-    /// block, the analysis looks into its body to check whether it only reads a shared reference.
+    /// Checks whether a call may change a local through an argument that is a view into it. For one of this
+    /// block's functions, the analysis looks into the body to check whether it only reads a shared reference.
     fn own_function_may_change(&self, c: &ExprCall, index: usize, id: VariableId) -> bool {
         let Expr::Path(p) = peel(&c.func) else { return true };
         let own = p.path.segments.len() == 2 && p.path.segments.first().is_some_and(|s| s.ident == "Self");
         !own || self.is_exclusive(id) || self.handles(&last_name(&p.path), index)
     }
 
-    /// Checks whether a function of the block may do more with a parameter than read it.
+    /// Checks whether one of the block's functions may do more with a parameter than read it.
     fn handles(&self, name: &str, index: usize) -> bool {
         let versions = self.unit.versions(name);
         versions.is_empty() || versions.iter().any(|item| handles(item, index))
     }
 
-    /// Analyzes a closure that is called where it is written: `(|x| x + 1)(m.a)`.
+    /// Analyzes a closure called where it is written: `(|x| x + 1)(m.a)`.
     fn closure_call(&mut self, closure: &ExprClosure, c: &ExprCall, out: &mut Vec<Node>) -> Value {
         let mut value = Value::default();
         for a in &c.args {
@@ -387,7 +387,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyzes a call of a closure held by a local. The result depends on the arguments and on the captured
+    /// Analyzes a call to a closure held by a local. The result depends on the arguments and on the captured
     /// values.
     fn local_call(&mut self, id: VariableId, c: &ExprCall, mut value: Value, out: &mut Vec<Node>) -> Value {
         let Some(closure) = self.read(id) else {
@@ -406,8 +406,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Checks, by analyzing its body, whether an associated function of the block is a pure function of its
-    /// arguments.
+    /// Checks whether one of the block's associated functions is a pure function of its arguments, by
+    /// analyzing its body.
     pub(super) fn own_function_is_pure(&self, name: &str) -> bool {
         let pure =
             |map: &Rc<FunctionMap>| map.tail.taint.is_none() && is_pure(&map.nodes) && map.errors.is_empty();

@@ -14,7 +14,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprClosure, ItemFn, Pat, ReturnType, Stmt};
 
-/// Checks by the form of a closure whether its result is an owned value.
+/// Checks, by a closure's form, whether its result is an owned value.
 pub(super) fn yields_values(closure: &ExprClosure) -> bool {
     if let ReturnType::Type(_, ty) = &closure.output {
         return is_frozen(ty) && !mentions_mutable_views(ty.to_token_stream());
@@ -39,9 +39,9 @@ pub(super) fn yields_values(closure: &ExprClosure) -> bool {
 }
 
 impl Pass<'_, '_> {
-    /// Analyzes a closure whose parameters are taken to depend on the message. A closure is `direct` if it is
-    /// an argument of a method: then it runs in the map exactly as in the handler if the map runs the call,
-    /// so its changes of locals are changes by the call.
+    /// Analyzes a closure whose parameters are assumed to depend on the message. A closure is `direct` if it is an
+    /// argument of a method: if the map runs the call, such a closure runs exactly as in the handler, so its changes to
+    /// locals are changes made by the call.
     pub(super) fn closure(&mut self, c: &ExprClosure, direct: bool, out: &mut Vec<Node>) -> Value {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
         self.direct_closures += direct as usize;
@@ -58,7 +58,7 @@ impl Pass<'_, '_> {
             );
         }
 
-        // include the changes that a closure with an effect makes
+        // includes the changes made by a closure with an effect
         accumulate(&nodes, &mut value);
         value.exits = false;
         value.jumps = false;
@@ -96,8 +96,7 @@ impl Pass<'_, '_> {
         (nodes, value)
     }
 
-    /// Analyzes a function that is declared in the body. If it is a function of its arguments, its name denotes
-    /// a known local.
+    /// Analyzes a function declared in the body. If it is a function of its arguments, its name denotes a known local.
     pub(super) fn nested_function(&mut self, f: &ItemFn) {
         let known = Kind::Known(Known { sources: Sources::message(), ..Known::default() });
         self.open_scope();
@@ -123,8 +122,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes an argument of which the map needs only the accesses and not the value. If it is a closure,
-    /// its parameters depend on state; `of` is the taint of the value for which the closure is called.
+    /// Analyzes an argument of which the map needs only the accesses, not the value. If it is a closure, its parameters
+    /// depend on state; `of` is the taint of the value for which the closure is called.
     pub(super) fn value_argument(&mut self, e: &Expr, of: Option<&Taint>, out: &mut Vec<Node>) -> Value {
         let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
 

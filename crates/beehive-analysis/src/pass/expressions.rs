@@ -73,7 +73,7 @@ impl Pass<'_, '_> {
             Expr::Struct(s) => self.all(s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()), out),
             Expr::Index(i) => {
                 let mut value = match self.named_field(&i.expr) {
-                    // indexing a dictionary is left to the compiler to refuse; a configuration may be indexed
+                    // indexing a dictionary is left for the compiler to refuse; a configuration may be indexed
                     Some(field) => {
                         out.push(Node::Effect);
                         Value::tainted(Why::Field(field.to_string()), field.span())
@@ -165,8 +165,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes a path that is not a local: a constant, or a function that may be called later with values of
-    /// the message.
+    /// Analyzes a path that is not a local: a constant, or a function that may be called later with values from the
+    /// message.
     fn function_value(&mut self, p: &syn::ExprPath, out: &mut Vec<Node>) -> Value {
         let last = crate::syntax::last_name(&p.path);
         if is_upper(&last) || self.trust > 0 {
@@ -230,7 +230,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks for a literal or a constant, for which a division by it either always panics or never does.
+    /// Checks for a literal or a constant, division by which either always panics or never does.
     fn is_constant(&self, e: &Expr) -> bool {
         match peel(e) {
             Expr::Lit(_) => true,
@@ -240,9 +240,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes an expression that is lent to a call or to a loop, where the borrow `&mut local` ends together
-    /// with the call or the loop. The call or the loop records the changes through the borrow, so the local
-    /// does not become unknown.
+    /// Analyzes an expression lent to a call or a loop, where the borrow `&mut local` ends with the call or the loop.
+    /// The call or the loop records the changes made through the borrow, so the local does not become unknown.
     pub(super) fn lent(&mut self, e: &Expr, out: &mut Vec<Node>) -> Value {
         match peel(e) {
             Expr::Reference(r) if r.mutability.is_some() && self.place(&r.expr).is_some() => {
@@ -272,7 +271,7 @@ impl Pass<'_, '_> {
             }
 
             match place && !compound {
-                // the assignment changes the view, not the local that it was a view into
+                // the assignment changes the view, not the local into which it was a view
                 true => self.changed_itself(root, &mut value, left.span()),
                 false => self.changed(root, &mut value, left.span()),
             }
@@ -283,12 +282,11 @@ impl Pass<'_, '_> {
         }
 
         if matches!(peel(left), Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) | Expr::Call(_)) {
-            // a destructuring assignment: every local that it names may change
+            // a destructuring assignment: every local it names may change
             let mut mentioned = vec![];
             names(left.to_token_stream(), &mut mentioned);
             let ids: Vec<_> = mentioned.iter().filter_map(|n| self.find_name(n)).collect();
-            // if one of the locals is unknown, the map does not have it, so it cannot assign the others
-            // together with it
+            // if one of the locals is unknown, the map lacks that local and cannot assign the others together with it
             let unknown = ids.iter().find_map(|id| self.read(*id)?.taint);
             value.taint = value.taint.or(unknown);
             value.uses.extend(&ids);
@@ -319,8 +317,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Returns the taint of a local that is declared without a value. If state decides which assignment gives it
-    /// a value, the map would run all of these assignments, which the compiler does not allow.
+    /// Returns the taint of a local declared without a value. If state decides which assignment gives the local its
+    /// value, the map would run all of these assignments, which the compiler does not allow.
     fn lost_before_its_value(&self, id: VariableId) -> Option<Taint> {
         self.read(id).filter(|_| self.variable(id).late)?.taint
     }

@@ -1,8 +1,8 @@
-//! Locals that the handler moves: how the map keeps each of them, and which of them it cannot keep.
+//! Locals moved by the handler: how the map keeps each of them, and which it cannot keep.
 //!
-//! If state decides between branches, the map runs all of them. A local that one branch moves would no longer exist in
-//! the others. The map therefore moves a clone of the local, or reborrows it if it is a `&mut`. If the map can do
-//! neither, a key that depends on the moved value is an error.
+//! If state decides between branches, the map runs all of them. A local moved by one branch would no longer exist in
+//! the others. The map therefore moves a clone of the local, or reborrows the local if it is a `&mut`. If neither is
+//! possible, a key that depends on the moved value is an error.
 
 use super::Pass;
 use super::scope::Kind;
@@ -14,13 +14,13 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::Expr;
 
-/// What the analysis knows about the type of a local. It determines how the map can keep the local where the
-/// handler moves it.
+/// What the analysis knows about a local's type, which determines how the map can keep the local where the handler
+/// moves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
     /// The type is not known. It is assumed to be `Clone`.
     Unknown,
-    /// A `&mut`. `holds` says whether the value that it refers to may itself hold a `&mut`.
+    /// A `&mut`. `holds` says whether the value it refers to may itself hold a `&mut`.
     Reference { holds: bool },
     /// A `&`, which is `Copy`.
     Shared,
@@ -33,7 +33,7 @@ pub(super) enum Owner {
 }
 
 impl Pass<'_, '_> {
-    /// Checks whether a local is declared outside of the innermost condition on state.
+    /// Checks whether a local is declared outside the innermost condition on state.
     pub(super) fn is_outside(&self, name: &Ident) -> bool {
         !self.control.is_empty()
             && self.find(name).is_some_and(|id| {
@@ -43,8 +43,8 @@ impl Pass<'_, '_> {
     }
 
     /// Returns what the map does with a local where the handler moves it. If state decides between several branches
-    /// that may move the local, the map runs all of these branches, so it must keep the local. A local that is used
-    /// only once is moved, because its type need not be `Clone`.
+    /// that may move the local, the map runs all of these branches, so it must keep the local. A local used only once
+    /// is moved, because its type need not be `Clone`.
     pub(super) fn keeping(&self, name: &Ident) -> Keeping {
         let again = || self.mentions().iter().filter(|n| *name == **n).count() > 2;
         match self.find(name).filter(|_| self.is_outside(name)) {
@@ -53,8 +53,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether the map clones a field of a local where the handler moves the field out of the local. A pattern
-    /// that destructures the field (`matched`) may leave it in place, unless the local certainly owns it.
+    /// Checks whether the map clones a field where the handler moves it out of its local. A pattern that destructures
+    /// the field (`matched`) may leave it in place, unless the local is certain to own it.
     pub(super) fn keeps_part(&self, name: &Ident, member: &syn::Member, matched: bool) -> bool {
         let Some(id) = self.find(name).filter(|_| self.is_outside(name)) else { return false };
         let built = matches!(self.variable(id).owner, Owner::Built { .. }) && !self.has_stored(id);
@@ -97,12 +97,12 @@ impl Pass<'_, '_> {
         self.facts.stored.contains_key(site) || self.learned.stored.contains_key(site)
     }
 
-    /// Checks whether the current point is in a loop in which a local of the code around that loop is used.
+    /// Checks whether the current point is in a loop that uses a local declared outside that loop.
     fn is_in_loop_of(&self, id: VariableId) -> bool {
         self.enclosing.iter().skip(self.variable(id).nesting).any(|l| l.is_loop)
     }
 
-    /// Taints a value that an expression gets by moving a local which the map cannot keep.
+    /// Taints the value of an expression that moves a local the map cannot keep.
     pub(super) fn moves(&self, e: &Expr, value: &mut Value) {
         // a closure is printed unchanged
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
@@ -127,7 +127,7 @@ impl Pass<'_, '_> {
                     value.taint.get_or_insert(self.cannot_keep(name));
                 }
             }
-            // a name that the branch itself declares is no longer in scope
+            // a name declared by the branch itself is no longer in scope
             Expr::If(i) => {
                 let otherwise = i.else_branch.iter().map(|(_, e)| &**e);
                 let then = yielded(&i.then_branch).into_iter();
@@ -144,7 +144,7 @@ impl Pass<'_, '_> {
         Taint::new(Why::Moved(name.to_string()), first.unwrap_or(name.span()))
     }
 
-    /// Taints the value of an expression one of whose operands moves a local which the map cannot keep.
+    /// Taints the value of an expression with an operand that moves a local the map cannot keep.
     pub(super) fn moves_operands(&self, e: &Expr, value: &mut Value) {
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
             return;
@@ -203,7 +203,7 @@ fn mentions_of(tokens: TokenStream, name: &Ident, member: &str) -> usize {
     found
 }
 
-/// Returns the expression whose value a block yields.
+/// Returns the expression whose value is yielded by a block.
 fn yielded(b: &syn::Block) -> Option<&Expr> {
     match b.stmts.last() {
         Some(syn::Stmt::Expr(e, None)) => Some(e),

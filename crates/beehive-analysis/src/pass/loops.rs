@@ -1,8 +1,8 @@
 //! Analyzes loops and jumps.
 //!
 //! A loop over the message is a loop of the map. If state decides how the loop continues (a `break` under a
-//! condition on state, or a loop condition that depends on state), the loop is *undecided*: locals that it
-//! assigns are poisoned from its first iteration on, and the map visits the body for every iteration that the
+//! condition on state, or a loop condition that depends on state), the loop is *undecided*: locals assigned
+//! in it are poisoned from its first iteration on, and the map visits the body for every iteration that the
 //! message allows. If state even decides whether there are any iterations, the map visits the body once.
 
 use super::scope::{Kind, Known};
@@ -30,7 +30,7 @@ const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would not e
     help: bound it by the message, say with `.take(n)`";
 
 impl Pass<'_, '_> {
-    /// Checks whether something other than its condition may end a loop in the map. The body of a closure is
+    /// Checks whether a loop in the map can end in any way other than its condition. A closure's body is
     /// printed unchanged, so a `return` in it also ends the loop in the map.
     fn may_end(&self, body: &[Node]) -> bool {
         self.closures > 0 || may_leave(body)
@@ -68,7 +68,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Leaves a loop or a labeled block. Returns what is known about the values that `break` gives it.
+    /// Leaves a loop or a labeled block. Returns what is known about the values given by `break`.
     pub(super) fn leave(&mut self) -> Value {
         let Some(left) = self.enclosing.pop() else { return Value::default() };
 
@@ -129,8 +129,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes `break` or `continue`. The value of a certain jump is not tainted, so an expression around it
-    /// may be printed unchanged. `printed` is the jump without the value that it may carry.
+    /// Analyzes `break` or `continue`. The value of a certain jump is not tainted, so that an expression
+    /// around it may be printed unchanged. `printed` is the jump without the value that it may carry.
     pub(super) fn jump(
         &mut self,
         label: Option<&syn::Lifetime>,
@@ -243,7 +243,7 @@ impl Pass<'_, '_> {
         let known =
             Kind::Known(Known { sources: value.sources.clone(), varies, alias: None, unordered: None });
 
-        // the bindings are declared before the loop is entered, so a change of them counts as varying in this
+        // declares the bindings before entering the loop, so that changes to them count as varying in this
         // loop
         self.bind_view(pattern, over, &known, false);
         self.enter(site, label, true, depth);
@@ -321,8 +321,7 @@ impl Pass<'_, '_> {
 
         // the condition is evaluated in every iteration, so it is part of the loop
         self.enter(site, w.label.as_ref(), true, depth);
-        // print the condition before its patterns bind names, which may shadow the locals that they
-        // destructure
+        // prints the condition before its patterns bind names, which may shadow the locals they destructure
         let printed = self.printed(&w.cond);
         let (mut all, mut first, mut later) = (Value::default(), vec![], vec![]);
 

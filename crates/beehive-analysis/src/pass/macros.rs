@@ -1,4 +1,4 @@
-//! Analyzes macro calls: looks into macros that it knows, and assumes the worst of all others.
+//! Analyzes macro calls: looks into known macros, and assumes the worst of all others.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
                 self.logged = true;
                 self.all(arguments.expressions.iter(), out)
             }
-            // if the map calls the function, the function checks its arguments in the map, too
+            // if the map calls the function, the function also checks its arguments in the map
             MacroKind::Log if name.contains("assert") && (self.is_free() || self.closures > 0) => {
                 let mut value = self.arguments(arguments, out);
                 value.panics = true;
@@ -116,14 +116,14 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Analyzes the arguments of a macro, including the locals that a format string captures.
+    /// Analyzes a macro's arguments, including the locals captured by a format string.
     fn arguments(&mut self, arguments: &super::arguments::Arguments, out: &mut Vec<Node>) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
         self.captured(arguments, &mut value);
         value
     }
 
-    /// Adds the locals that a format string captures.
+    /// Adds the locals captured by a format string.
     fn captured(&mut self, arguments: &super::arguments::Arguments, value: &mut Value) {
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
             let read = match &self.variable(id).kind {
@@ -229,8 +229,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Handles a macro that looks like one of a crate for logs or errors, but may be defined by the user: the
-    /// locals that it mentions may change, and it may or may not return.
+    /// Handles a macro that looks like one from a logging or error crate but may be defined by the user: the locals it
+    /// mentions may change, and the macro may or may not return.
     fn distrust(&mut self, m: &Macro, name: &str, span: Span) {
         let mut mentioned = vec![];
         names(m.tokens.clone(), &mut mentioned);
@@ -255,8 +255,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Handles a macro that Beehive cannot see into. The macro may rebind or change any local that it
-    /// mentions, but it may not mention state.
+    /// Handles a macro that Beehive cannot see into. The macro may rebind or change any local it mentions, but it must
+    /// not mention state.
     fn opaque(&mut self, m: &Macro, name: &str, span: Span, out: &mut Vec<Node>, statement: bool) -> Value {
         let help = "help: read the state into a local first, and pass the local to the macro";
         let message = format!("state is used inside `{name}!`, which Beehive cannot see into\n{help}");
@@ -289,7 +289,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Checks for a format string among the first arguments, as the macros for logs and errors have one.
+/// Checks for a format string among the first arguments, as in logging and error macros.
 fn has_format(arguments: &super::arguments::Arguments) -> bool {
     let is_text = |e: &syn::Expr| matches!(e, syn::Expr::Lit(l) if matches!(l.lit, syn::Lit::Str(_)));
     arguments.expressions.iter().take(3).any(is_text)

@@ -22,7 +22,7 @@ impl Pass<'_, '_> {
             false => self.moves(&m.expr, &mut scrutinee),
         }
 
-        // with a guard on state the map evaluates the scrutinee once per arm, so the scrutinee must not
+        // with a guard on state, the map evaluates the scrutinee once per arm, so the scrutinee must not
         // change anything
         let repeatable = scrutinee.changes.is_empty() && !scrutinee.exits;
         if Self::is_clean(&scrutinee, &head) && (repeatable || !state_guard) {

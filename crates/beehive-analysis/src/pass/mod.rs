@@ -1,5 +1,5 @@
-//! One pass over one function: code that depends only on the message is kept as nodes, and values that depend
-//! on state are tainted.
+//! One pass over one function: code that depends only on the message is kept as nodes, while values that
+//! depend on state are tainted.
 
 mod access;
 pub(crate) mod arguments;
@@ -42,7 +42,7 @@ struct Enclosing {
     is_loop: bool,
     /// Whether its value is used by an expression, rather than discarded by a statement.
     is_value: bool,
-    /// What is known about the values that `break` gives it.
+    /// What is known about the values given by `break`.
     yields: Value,
     /// The sources that decide how often it runs, as far as the pass has found them.
     decided_by: Sources,
@@ -69,36 +69,36 @@ pub(crate) struct Pass<'u, 'a> {
     diverged: bool,
     /// Number of `pure!` macros around the current point.
     trust: usize,
-    /// Whether the value of the expression under analysis is what the function returns.
+    /// Whether the function returns the value of the expression under analysis.
     tail: bool,
     /// Whether the expression analyzed next may be unordered.
     order_open: bool,
     /// Number of expressions around the current one that compute a value by branches or blocks.
     computing: usize,
-    /// Whether the current statement contains logging that is left out of the map.
+    /// Whether the current statement contains logging left out of the map.
     logged: bool,
     /// Number of flags made so far for `pure || state` conditions, used to name the next one.
     flags: usize,
     errors: Vec<Error>,
-    /// Whether a refused construct may bind names that the pass does not know. Errors about keys are then
-    /// suppressed, because they may be mere consequences of that.
+    /// Whether a refused construct may bind names unknown to the pass. Errors about keys are then suppressed,
+    /// because they may be mere consequences.
     blind: bool,
     key_errors: Vec<KeyError>,
     parameter_keys: Vec<(usize, String)>,
     plain: Vec<Ident>,
     shared: Vec<Ident>,
     missing: Vec<Missing>,
-    /// Macros of the standard library that are called by a bare name.
+    /// Standard library macros called by a bare name.
     macros: Vec<Ident>,
     /// The function under analysis.
     item: &'u ImplItemFn,
-    /// The facts about the function that are found once for all rounds.
+    /// The facts about the function that are determined once for all rounds.
     once: &'u Once,
-    /// Types and traits that the function itself declares.
+    /// Types and traits declared by the function itself.
     own_types: Vec<Ident>,
-    /// Those of its types for which it neither derives nor implements `Clone`.
+    /// Those of its types that have no `Clone`, derived or implemented.
     uncloned_types: Vec<Ident>,
-    /// Names of macros that the function itself declares or imports.
+    /// Names of macros declared or imported by the function itself.
     own_macros: Vec<String>,
     /// The locals below this number are the function's parameters.
     parameters_end: usize,
@@ -143,7 +143,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         }
     }
 
-    /// Returns the facts that this round found and the next round must start with.
+    /// Returns the facts found in this round, with which the next round must start.
     pub(crate) fn into_learned(self) -> Facts {
         self.learned
     }
@@ -230,7 +230,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         self.errors.push(Error::new(span, message))
     }
 
-    /// Returns an expression as it is printed into the map at this point.
+    /// Returns an expression as printed into the map at this point.
     fn printed(&self, e: &Expr) -> TokenStream {
         self.printed_keeping(e, Use::Read, &|name| self.keeping(name))
     }
@@ -240,7 +240,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         self.printed_keeping(e, Use::Taken, &|name| self.keeping(name))
     }
 
-    /// Like [`Self::printed`], for an expression that a pattern takes apart.
+    /// Like [`Self::printed`], for an expression taken apart by a pattern.
     fn printed_matched(&self, e: &Expr) -> TokenStream {
         self.printed_keeping(e, Use::Matched, &|name| self.keeping(name))
     }
@@ -269,7 +269,7 @@ impl<'u, 'a> Pass<'u, 'a> {
     }
 }
 
-/// Returns where a body has attributes that decide whether a part of it is compiled.
+/// Returns where a body has attributes that decide whether part of it is compiled.
 fn conditional_parts(item: &ImplItemFn) -> Vec<Span> {
     struct Conditional(Vec<Span>);
 

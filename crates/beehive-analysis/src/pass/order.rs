@@ -1,8 +1,8 @@
 //! Finds the values that depend on the order of a hash set or a hash map, which differs from run to run: the
 //! map and the handler would see different orders.
 //!
-//! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and
-//! it is known again after `sort()`. Everything else that is computed from it is tainted.
+//! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and is known
+//! again after `sort()`. Everything else computed from it is tainted.
 
 use super::Pass;
 use super::scope::{Kind, Known};
@@ -31,9 +31,9 @@ impl Pass<'_, '_> {
         self.expression(e, out)
     }
 
-    /// Merges the value of an argument into the value of a method call, and decides whether the order of
-    /// either one affects the result. `changes` is set if closures among the arguments change locals, so the
-    /// order of their calls matters.
+    /// Merges an argument's value into the value of a method call, and decides whether the order of either one affects
+    /// the result. `changes` is set if closures among the arguments change locals, so that the order of their calls
+    /// matters.
     pub(super) fn order_of_result(&self, c: &ExprMethodCall, value: &mut Value, changes: bool) {
         let types = c.turbofish.iter().flat_map(|t| &t.args);
         let mut types = types.filter_map(|a| match a {
@@ -83,8 +83,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Recognizes `local.sort();` as a statement of the block that declares the local: from here on the order
-    /// is known.
+    /// Recognizes `local.sort();` as a statement of the block that declares the local: from here on, the order is
+    /// known.
     pub(super) fn sorted(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };
         if !c.args.is_empty() || !matches!(c.method.to_string().as_str(), "sort" | "sort_unstable") {

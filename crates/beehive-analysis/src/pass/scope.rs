@@ -1,11 +1,10 @@
-//! Tracks locals: which variable a name denotes, and what a change of a variable means for the values that
-//! are known.
+//! Tracks locals: which variable a name denotes, and what a change to a variable means for the known values.
 //!
 //! A variable is *known* while its value in the map equals its value in the handler. Some changes make it
 //! *poisoned* in all later rounds of the fixpoint: by a value that depends on state, under a condition that
 //! depends on state, in an expression that the map does not run, or through a mutable borrow that the
-//! analysis cannot follow. A change through a view (`for x in v.iter_mut()`) is a change of every variable
-//! that the view may point into.
+//! analysis cannot follow. A change through a view (`for x in v.iter_mut()`) is a change to every variable
+//! into which the view may point.
 
 use super::Pass;
 use super::keeping::Owner;
@@ -34,7 +33,7 @@ pub(super) struct Known {
     pub sources: Sources,
     pub varies: BTreeSet<Site>,
     pub alias: Option<Alias>,
-    /// Why the order of its elements differs from run to run; `None` if it does not.
+    /// Why the order of its elements differs between runs; `None` if it does not.
     pub unordered: Option<Taint>,
 }
 
@@ -48,7 +47,7 @@ pub(super) enum Kind {
 }
 
 impl Variable {
-    /// Returns a variable that no name denotes and whose value is never known.
+    /// Returns a nameless variable whose value is never known.
     pub(super) fn nameless() -> Variable {
         Variable {
             name: String::new(),
@@ -71,7 +70,7 @@ impl Variable {
 }
 
 impl Kind {
-    /// The kind of a binding inside a pattern. It keeps no alias, because it is bound to only a part of the
+    /// The kind of a binding inside a pattern. It keeps no alias, because it is bound to only part of the
     /// initializer.
     fn part(&self) -> Kind {
         match self {
@@ -97,13 +96,13 @@ pub(super) struct Variable {
     pub site: Site,
     /// Number of changes seen so far.
     version: usize,
-    /// The locals that it may be a mutable view into.
+    /// The locals into which it may be a mutable view.
     pub views: Views,
-    /// Whether it is a closure whose result cannot be a view into what it has captured.
+    /// Whether it is a closure whose result cannot be a view into its captured values.
     pub yields_values: bool,
     /// Whether it is declared without a value.
     pub late: bool,
-    /// Whether it is certainly an `Option`.
+    /// Whether it is known to be an `Option`.
     pub is_option: bool,
     /// What is known about its type, which determines how the map can keep it where it is moved.
     pub owner: Owner,
@@ -143,7 +142,7 @@ impl Pass<'_, '_> {
         self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
     }
 
-    /// Returns the variable that an unknown name probably meant.
+    /// Returns the variable probably meant by an unknown name.
     pub(super) fn similar(&self, name: &Ident) -> Option<String> {
         let known = self.scopes.names.iter().flat_map(|s| s.keys().map(String::as_str));
         similar(&name.to_string(), known).map(str::to_string)
@@ -235,8 +234,8 @@ impl Pass<'_, '_> {
         defines.insert(id);
     }
 
-    /// Adds the views that are stored after the declaration: those that this local will hold, and those that
-    /// other locals will hold into this one.
+    /// Adds the views stored after the declaration: those that this local will hold, and those into this one
+    /// that other locals will hold.
     fn add_stored(&mut self, id: VariableId, site: Site) {
         if self.facts.stored.is_empty() {
             return;
@@ -257,7 +256,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Records that a local may hold these views from now on, and, because of loops, before.
+    /// Records that a local may hold these views from now on and, because of loops, earlier.
     pub(super) fn stores(&mut self, id: VariableId, views: Views) {
         let exclusive = |v: &VariableId| self.reaches(*v, |v, _| v == EXCLUSIVE);
         if self.unit.faults.has(Fault::ViewsIgnored) || !views.iter().any(exclusive) {
@@ -330,8 +329,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Records that this local, and every local that it may be a view into, is not a function of the message
-    /// from here on. If the handler may return to code before this point, in a loop or a closure, the next
+    /// Records that, from here on, this local and every local into which it may be a view are not functions
+    /// of the message. If the handler may return to code before this point, in a loop or a closure, the next
     /// round assumes this from the declaration on.
     pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
         let mut todo = vec![id];
@@ -357,7 +356,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Handles an expression that the map does not run: the locals that it changes are poisoned.
+    /// Handles an expression that the map does not run: the locals it changes are poisoned.
     pub(super) fn dropped(&mut self, value: &Value, span: Span) {
         if self.unit.faults.has(Fault::DroppedChangesIgnored) {
             return;
@@ -373,7 +372,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the local that an expression names a part of. The result of a call is not a part of a local.
+    /// Returns the local of which an expression names a part. The result of a call is not part of a local.
     pub(super) fn place(&self, e: &Expr) -> Option<VariableId> {
         match peel(e) {
             Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
@@ -384,7 +383,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the local that a place expression is part of.
+    /// Returns the local to which a place expression belongs.
     pub(super) fn root(&self, e: &Expr) -> Option<VariableId> {
         match peel(e) {
             Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
@@ -398,8 +397,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Records that a local, and every local that it is a view into, may change here by an expression with
-    /// the given value.
+    /// Records that a local, and every local into which it is a view, may be changed here by an expression
+    /// with the given value.
     pub(super) fn changed(&mut self, id: VariableId, value: &mut Value, span: Span) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
@@ -438,7 +437,7 @@ impl Pass<'_, '_> {
         }
 
         if let Some(t) = &value.unordered {
-            // a loop may have used the local before
+            // a loop may already have used the local
             if !loops.is_empty() {
                 let t = t.clone();
                 return self.poison(id, t);
@@ -469,7 +468,7 @@ impl Pass<'_, '_> {
         value.changes.insert(id);
     }
 
-    /// Returns an expression as a person would write it: without copies and references of the whole value,
+    /// Returns an expression as a person would write it: without copies of and references to the whole value,
     /// and with immutable locals replaced by what they stand for.
     pub(super) fn words(&self, e: &Expr) -> String {
         let e = peel_copies(e);
@@ -509,7 +508,7 @@ impl Pass<'_, '_> {
 
     /// Returns what an immutable local bound to `e` stands for, or `None` if it should keep its own name.
     pub(super) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
-        // a local that may change later does not keep the value that it has now
+        // a local that may change later does not keep its current value
         let stable = value.uses.iter().all(|id| {
             let v = self.variable(*id);
             let never_touched = !self.facts.touched.contains(&v.site);

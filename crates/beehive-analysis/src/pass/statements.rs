@@ -24,8 +24,7 @@ impl Pass<'_, '_> {
         (out, value)
     }
 
-    /// Analyzes the statements of a block. `statement` is set if the value of the last expression is not
-    /// used.
+    /// Analyzes a block's statements. `statement` is set if the value of the last expression is not used.
     pub(super) fn statements(&mut self, statements: &[Stmt], out: &mut Vec<Node>, statement: bool) -> Value {
         let mut tail = Value::default();
         let returned = std::mem::take(&mut self.tail);
@@ -55,7 +54,7 @@ impl Pass<'_, '_> {
             }
 
             if self.computing == 0 && std::mem::take(&mut self.logged) {
-                // the map omits the logging and adds its effect before the statement, so the effect counts no
+                // the map omits the logging and adds its effect before the statement, so that the effect counts no
                 // matter which branch is taken
                 out.insert(before, Node::Effect)
             }
@@ -135,8 +134,7 @@ impl Pass<'_, '_> {
                 out.push(Node::Item(item.to_token_stream()))
             }
             Item::Const(_) | Item::Static(_) | Item::Type(_) => out.push(Node::Item(item.to_token_stream())),
-            // if the type is declared outside of the function, a copy of its impl would conflict with the
-            // original
+            // if the type is declared outside the function, a copy of its impl would conflict with the original
             _ => {}
         }
     }
@@ -186,7 +184,7 @@ impl Pass<'_, '_> {
                     return;
                 }
 
-                // in a function that has no state, a change of a local is its only effect
+                // in a function without state, changes to locals are the only effects
                 let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
                 let discards = discards(e) && !within;
                 if discards && self.computing > 0 && self.closures == 0 && !value.changes.is_empty() {
@@ -202,8 +200,8 @@ impl Pass<'_, '_> {
                     out.push(Node::Effect);
                     out.push(Node::Maybe);
                 } else if value.exits || !value.changes.is_empty() || self.computing > 0 {
-                    // the map repeats the expression inside the value, so it declares the locals that the
-                    // expression mentions
+                    // the map repeats the expression inside the value, so it declares the locals mentioned in the
+                    // expression
                     let tokens = self.printed(e);
                     out.push(Node::Pure { tokens: quote!(#tokens;), value });
                 }
@@ -254,7 +252,7 @@ impl Pass<'_, '_> {
             && !ps.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
         {
             if !matches!(l.pat, Pat::Type(_)) && are_apart(ps, es) {
-                // bind the parts one by one so that the map keeps only those that it needs
+                // binds the parts one by one, so that the map keeps only those that it needs
                 for (p, e) in ps.elems.iter().zip(&es.elems) {
                     if !self.names_fields(p, e) {
                         self.ordinary_local(p, p, e, None, out)
@@ -415,7 +413,7 @@ impl Pass<'_, '_> {
                 && !jumps(diverge)
                 && !matches!(nodes.last(), Some(Node::Exit { certain: true, .. }))
             {
-                // this applies even if state decides how the block ends
+                // applies even if state decides how the block ends
                 self.exit(true, &mut nodes);
             }
             if !clean {
@@ -496,7 +494,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Checks that no initial value mentions a name that the patterns bind, as in `let (a, b) = (b, a)`.
+/// Checks that no initial value mentions a name bound by the patterns, as in `let (a, b) = (b, a)`.
 fn are_apart(patterns: &syn::PatTuple, values: &syn::ExprTuple) -> bool {
     let (mut bound, mut mentioned) = (vec![], vec![]);
     names(patterns.elems.to_token_stream(), &mut bound);

@@ -1,4 +1,4 @@
-//! Decides which locals may change through a value, given the origin of the value.
+//! Decides which locals may change through a value, given the value's origin.
 //!
 //! A local holds a *view* of each local that may change through it. Three kinds of views do not belong to a
 //! local: [`EXCLUSIVE`] is a view of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`,
@@ -24,7 +24,7 @@ use crate::value::{Taint, VariableId, Variables, Why};
 use quote::ToTokens;
 use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
 
-/// The variables that a value may be a mutable view into.
+/// The variables into which a value may be a mutable view.
 pub(super) type Views = Variables;
 
 /// The view of a temporary through a `&mut`.
@@ -41,7 +41,7 @@ pub(super) fn pseudo_variables() -> Vec<Variable> {
 }
 
 impl Pass<'_, '_> {
-    /// Like [`Self::bind`], for bindings that may be views into the locals that `of` names.
+    /// Like [`Self::bind`], for bindings that may be views into the locals named by `of`.
     pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
         let views = self.bound_views(p, of);
         let owner = self.owner(p, of);
@@ -55,7 +55,7 @@ impl Pass<'_, '_> {
         defines
     }
 
-    /// Calls `run` while closure parameters are taken to be views into `views`.
+    /// Calls `run` while closure parameters are assumed to be views into `views`.
     pub(super) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.scopes.views, views);
         let out = run(self);
@@ -71,8 +71,7 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Returns what is known about the type of the locals that a pattern binds to an expression or to parts of
-    /// it.
+    /// Returns what is known about the type of the locals bound by a pattern to an expression or to parts of it.
     pub(super) fn owner(&self, declared: &Pat, of: &Expr) -> Owner {
         let whole = match declared {
             Pat::Type(t) if self.is_uncloned(t.ty.to_token_stream()) => {
@@ -98,7 +97,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether tokens name a type that the function itself declares without `Clone`.
+    /// Checks whether tokens name a type declared by the function itself without `Clone`.
     fn is_uncloned(&self, tokens: proc_macro2::TokenStream) -> bool {
         if self.uncloned_types.is_empty() {
             return false;
@@ -151,7 +150,7 @@ impl Pass<'_, '_> {
                 let returned = self.unit.versions(&name).iter().any(|item| {
                     matches!(&item.sig.output, syn::ReturnType::Type(_, ty) if mentions_mutable_views(ty.to_token_stream()))
                 });
-                // the function may be one of this block, which takes a `&mut` but returns something else
+                // the function may be one of this block's, which takes a `&mut` but returns something else
                 let passes_on = is_upper(&name) || self.unit.versions(&name).is_empty();
                 returned || returns_mutable_view(&name) || passes_on && c.args.iter().any(|a| self.holds(a))
             }
@@ -162,7 +161,7 @@ impl Pass<'_, '_> {
                 yields(&i.then_branch) || i.else_branch.as_ref().is_some_and(|(_, e)| self.holds(e))
             }
             Expr::Match(m) => m.arms.iter().any(|a| self.holds(&a.body)),
-            // the value that `break` gives a loop
+            // the value given to a loop by `break`
             Expr::Loop(l) => l.body.to_token_stream().to_string().contains("& mut"),
             _ => false,
         }
@@ -196,7 +195,7 @@ impl Pass<'_, '_> {
                     {
                         given()
                     }
-                    // these methods yield the items that they take out of the collection
+                    // these methods yield the items they take out of the collection
                     ("by_ref" | "drain" | "splice" | "extract_if", _) => self.holds_items(&c.receiver),
                     (method, _) if adapts(method) || yields_items(method) => {
                         self.holds_items(&c.receiver) || given()
@@ -208,7 +207,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the locals that the bindings of a pattern may be mutable views into.
+    /// Returns the locals into which a pattern's bindings may be mutable views.
     pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
         let by_mutable_reference = takes_mutable_references(p);
         let mut views = self.views_of(of, by_mutable_reference);
@@ -226,19 +225,19 @@ impl Pass<'_, '_> {
         views
     }
 
-    /// Returns the locals that the value of an expression may hold a mutable view into.
+    /// Returns the locals into which an expression's value may hold a mutable view.
     pub(super) fn views(&self, e: &Expr) -> Views {
         self.views_of(e, false)
     }
 
-    /// Like [`Self::views`], for an expression that is used in place: by a method that may borrow it, or by a
-    /// `ref mut` pattern.
+    /// Like [`Self::views`], for an expression used in place: by a method that may borrow it, or by a `ref mut`
+    /// pattern.
     pub(super) fn place_views(&self, e: &Expr) -> Views {
         self.views_of(e, true)
     }
 
-    /// Returns the locals that may change through a value that is passed to a call. Changes by methods inside
-    /// the argument are recorded where these methods are called.
+    /// Returns the locals that may change through a value passed to a call. Changes made by methods inside the argument
+    /// are recorded where these methods are called.
     pub(super) fn handed_views(&self, argument: &Expr) -> Views {
         match peel(argument) {
             Expr::MethodCall(_) | Expr::Closure(_) => Views::new(),
@@ -256,7 +255,7 @@ impl Pass<'_, '_> {
 
         match peel(e) {
             Expr::Path(p) => {
-                // a local that is moved is not a view into itself; a local that is a view stays one
+                // a moved local is not a view into itself; a local that is a view stays one
                 let id = p.path.get_ident().and_then(|i| self.find(i));
                 if id.is_none() && names_global(&p.path) && !self.unit.faults.has(Fault::GlobalsAreData) {
                     out.insert(GLOBAL);
@@ -325,7 +324,7 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Checks whether the function, or the result of one that it may call, mentions a `Box`.
+    /// Checks whether the function, or the result of a function it may call, mentions a `Box`.
     fn may_hold_boxes(&self) -> bool {
         self.mentions().iter().any(|name| name == "Box") || self.unit.returns_boxes()
     }
@@ -342,7 +341,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the locals that the result of a method may hold a mutable view into.
+    /// Returns the locals into which a method's result may hold a mutable view.
     fn result_views(&self, c: &syn::ExprMethodCall) -> Views {
         let method = c.method.to_string();
         if self.named_field(&c.receiver).is_some() {
@@ -377,12 +376,12 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Adds the views that the result of a call holds in addition to those of its arguments.
+    /// Adds the views held by the result of a call in addition to those of its arguments.
     fn call_views(&self, c: &syn::ExprCall, out: &mut Views) {
         let p = match peel(&c.func) {
             Expr::Path(p) => p,
             closure @ Expr::Closure(_) => return out.extend(self.views(closure)),
-            // a closure that a local holds may return what it has captured
+            // a closure held by a local may return what it has captured
             held => {
                 out.extend(self.place_views(held));
                 return out.extend([EXCLUSIVE, INTERIOR]);
@@ -390,7 +389,7 @@ impl Pass<'_, '_> {
         };
 
         if let Some(id) = p.path.get_ident().and_then(|i| self.find(i)) {
-            // a closure may return the values that it has captured
+            // a closure may return its captured values
             out.extend(
                 Some(id).filter(|id| !self.variable_is_plain(*id) && !self.variable(*id).yields_values),
             );
@@ -464,9 +463,9 @@ impl Pass<'_, '_> {
         !reads && (global(views) || c.args.iter().any(handed))
     }
 
-    /// Handles a method that is called as a statement on a value of an unknown type. Such a method is called
-    /// for its effect, and the effect may be outside of the value. It must not happen both in the map and in
-    /// the handler. The methods of `Cell` have no such effect.
+    /// Handles a method called as a statement on a value of an unknown type. Such a method is called for its effect,
+    /// and that effect may lie outside the value. It must not happen both in the map and in the handler. The methods of
+    /// `Cell` have no such effect.
     pub(super) fn called_for_its_effect(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };
         let method = c.method.to_string();
@@ -482,14 +481,13 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether a local, or a local that it is a view into, may change other than by interior
-    /// mutability.
+    /// Checks whether a local, or a local into which it is a view, may change other than by interior mutability.
     pub(super) fn is_exclusive(&self, id: VariableId) -> bool {
         let fixed = self.unit.faults.has(Fault::TemporariesAreFixed);
         self.reaches(id, |id, v| id == EXCLUSIVE && !fixed || v.mutable)
     }
 
-    /// Checks whether a local or any local that it is a view into meets a condition.
+    /// Checks whether a local, or any local into which it is a view, meets a condition.
     pub(super) fn reaches(&self, id: VariableId, fulfils: impl Fn(VariableId, &Variable) -> bool) -> bool {
         let (mut todo, mut seen) = (vec![id], Views::new());
         while let Some(id) = todo.pop() {
@@ -513,7 +511,7 @@ fn names_global(path: &syn::Path) -> bool {
     capitals && !names.next().is_some_and(|of| is_upper(&of) || is_primitive(&of))
 }
 
-/// Returns the views that a parameter of a helper holds, by its type. A type parameter may be a `&mut`.
+/// Returns the views held by a helper's parameter, by its type. A type parameter may be a `&mut`.
 pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
     let generic = |name: &syn::Ident| item.sig.generics.type_params().any(|g| g.ident == *name);
     let exclusive = match ty {
@@ -524,8 +522,7 @@ pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
 }
 
-/// Returns what is known about the type of a parameter. A type parameter is `Clone` only if its bounds say
-/// so.
+/// Returns what is known about a parameter's type. A type parameter is `Clone` only if its bounds say so.
 pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
     let copies = |tokens: proc_macro2::TokenStream| {
         let mut mentioned = vec![];
@@ -552,8 +549,8 @@ pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
     }
 }
 
-/// Like [`owner_of_type`], for the declared type of a local. A local cannot hold anything that its declared
-/// type does not name.
+/// Like [`owner_of_type`], for the declared type of a local. A local cannot hold anything not named by its declared
+/// type.
 fn owner_of_declared(ty: &Type) -> Owner {
     match owner_of_type(ty) {
         Owner::Unknown if is_frozen(ty) => Owner::Cloneable,

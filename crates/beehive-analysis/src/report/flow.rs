@@ -7,7 +7,7 @@ use crate::value::{Sources, Variables};
 use crate::words::{fill, placeholder};
 use std::collections::BTreeSet;
 
-/// Indices of the cells that are touched on the way to a point.
+/// Indices of the cells touched on the way to a point.
 type Path = BTreeSet<usize>;
 
 /// Returns the cells that a function may touch. Computed once, because many callers may share the function.
@@ -91,7 +91,7 @@ impl Walk<'_> {
                 return Some(self.rounds(body, loops, path));
             }
             Node::Block { body, .. } => {
-                // a `break` out of the block is a path past it, too
+                // a `break` out of the block is also a path past it
                 let before = path.clone();
                 return Some(self.nodes(body, loops, path).unwrap_or(before));
             }
@@ -123,9 +123,9 @@ impl Walk<'_> {
         path
     }
 
-    /// Walks the body of a loop. All iterations happen within one message, so the cells of an iteration are
-    /// touched together with all cells that the previous iteration touched. The body is walked only once:
-    /// with two walks, a nest of loops would take time exponential in its depth.
+    /// Walks the body of a loop. All iterations happen within one message, so an iteration's cells are
+    /// touched together with all cells touched by the previous one. The body is walked only once: with two
+    /// walks, a nest of loops would take time exponential in its depth.
     fn rounds(&mut self, body: &[Node], loops: &str, path: Path) -> Path {
         let before = self.touched.len();
         let first = self.nodes(body, loops, path.clone()).unwrap_or_default();
@@ -162,7 +162,7 @@ impl Walk<'_> {
             let identity_of = |i: usize| argument(i).map(|a| a.identity.clone()).unwrap_or_default();
             let mut identity = fill(&c.identity, &identity_of);
 
-            // a key made from a local of the helper differs between calls with different arguments, so the
+            // a key made from a helper's local differs between calls with different arguments, so the
             // arguments become part of its identity
             let named = |i: &usize| c.identity.contains(&placeholder(*i));
             for i in c.sources.parameters.iter().filter(|i| !named(i)) {

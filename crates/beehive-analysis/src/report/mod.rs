@@ -1,4 +1,4 @@
-//! Describes the result in words: the cells of a handler, its kind, and the cells that it joins.
+//! Describes the result in words: a handler's cells, its kind, and the cells that it joins.
 
 mod flow;
 mod verdict;
@@ -108,7 +108,7 @@ impl Summary {
         }
     }
 
-    /// Lists the different keys that one message needs together; empty if none.
+    /// Lists the different keys needed together by one message; empty if none.
     pub(crate) fn joins(&self) -> String {
         const SHOWN_MAX: usize = 4;
 

@@ -10,7 +10,7 @@ pub(crate) struct Verdict {
     /// `sharded`, `centralized`, `stateless` or `drop`.
     pub kind: &'static str,
     pub cells: String,
-    /// Different keys that one message needs together, so their owners merge; empty if none.
+    /// Different keys needed together by one message, so that their owners merge; empty if none.
     pub joins: String,
     /// The reason for its kind, in words.
     pub reason: String,
@@ -20,8 +20,8 @@ pub(crate) struct Verdict {
     pub accidental: bool,
 }
 
-/// Returns a verdict for each of `handlers` (names and summaries). `also_whole` lists the dictionaries that
-/// hand-written maps use as a whole.
+/// Returns a verdict for each of `handlers` (names and summaries). `also_whole` lists the dictionaries used
+/// as a whole by hand-written maps.
 pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> Vec<Verdict> {
     // the first handler that uses a dictionary as a whole, with the line of that use
     let owner_of = |field: &Ident| {
