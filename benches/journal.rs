@@ -42,7 +42,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Commits each entry as soon as the runtime runs the task that reports it.
+/// A journal that commits each entry as soon as its reporting task gets to run.
 #[derive(Default)]
 struct AtOnce {
     last: AtomicU64,

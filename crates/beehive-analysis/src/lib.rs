@@ -1,20 +1,20 @@
 //! Derives a handler's map: the input is the handler's body; the output is a function that names the cells the handler
 //! may touch.
 //!
-//! A handler is a method over dictionaries. A forward pass over its body (the `pass` folder) separates what depends on
-//! the message alone from what depends on state. The result is a tree of nodes: the slice of the body on which keys
-//! depend, with the body's own control flow. The `emit` folder prunes, checks and prints that tree; the `report` folder
-//! describes the result in words; `handlers` implements the `#[handlers]` attribute on top of these, and `derive` holds
-//! the three derive macros. The crate is an ordinary library; `beehive-macros` is the proc-macro crate that the
-//! compiler loads.
+//! A handler is a method over dictionaries. A forward pass over its body (the `pass` folder, with one file per kind of
+//! syntax, such as `closures`) separates what depends on the message alone from what depends on state. The result is a
+//! tree of nodes: the slice of the body on which keys depend, with the body's own control flow. The `emit` folder
+//! prunes, checks and prints that tree; the `report` folder describes the result in words; `handlers` implements the
+//! `#[handlers]` attribute on top of these, and `derive` holds the three derive macros. The crate is an ordinary
+//! library; `beehive-macros` is the proc-macro crate that the compiler loads.
 //!
 //! # Why a derived map covers every access
 //!
 //! 1. State is reachable only through `self`: a dictionary has no public constructor and refuses to work outside a
 //!    transaction.
-//! 2. *Every* occurrence of `self` in an analyzed body, macro arguments included, is an access that `known`
-//!    lists, a use of a field that is proved by type not to be a dictionary, a call of a method that is
-//!    analyzed too, or an error (`pass::expressions`, `pass::access`, `pass::calls`, `pass::macros`).
+//! 2. *Every* occurrence of `self` in an analyzed body, macro arguments included, is an access that `known` lists, a
+//!    use of a field proved by its type not to be a dictionary, a call to a method that is also analyzed, or an error
+//!    (`pass::expressions`, `pass::access`, `pass::calls`, `pass::closures`, `pass::macros`).
 //! 3. Every printed expression is a function of the message, and each of its variables has the same value in
 //!    the map as in the handler at that point: either all changes of a needed variable are printed in order,
 //!    or the variable is *poisoned* and reaches no key (`pass::scope`). The proof is by induction over the

@@ -25,7 +25,8 @@ thread_local! {
 }
 
 impl Controller {
-    /// The port on which controllers listen. Each laboratory has its own loopback interface.
+    /// The port on which controllers listen. Each lab has its own loopback interface, so the port is always
+    /// free.
     pub(crate) const PORT: u16 = 6653;
 
     /// Starts `beehive controller` with its default app, the learning switch.

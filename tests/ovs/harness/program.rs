@@ -19,8 +19,8 @@ const PROGRAM: &str = "beehive";
 /// Time limit for building the program.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
-/// Returns the program that the environment or cargo names, or else the program of this workspace, built with
-/// the profile of this test.
+/// Returns the program named by the environment or by Cargo; failing that, the one in this workspace, built with this
+/// test's profile.
 ///
 /// Cargo builds a program only for the tests of the program's own package. For tests of other packages, the program
 /// may be missing or outdated, so this builds it. If it is up to date, this takes little time.

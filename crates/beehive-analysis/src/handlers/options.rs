@@ -80,7 +80,7 @@ impl HandlerOptions {
         if let (None, Some(w)) = (&options.map, options.whole.first()) {
             return Err(Error::new(
                 w.span(),
-                "`whole(..)` requires `map = ..`; a derived map finds whole dictionaries by itself",
+                "`whole(..)` requires `map = ..`; a derived map detects `.whole()` on its own",
             ));
         }
 

@@ -267,7 +267,7 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
             };
 
             format!(
-                "help: if it is a deterministic function of its arguments, {say_so}, or `#[handlers(pure({called}))]`\n\
+                "help: if `{called}` depends only on its arguments, {say_so}, or `#[handlers(pure({called}))]`\n\
                  help: or make it an associated function of this impl block, which Beehive then checks"
             )
         }

@@ -1,5 +1,5 @@
-//! Analyzes closures. The map does not know when or how often a closure runs, so a closure may not access
-//! state, and locals that it assigns are poisoned, unless the closure is an argument of a method.
+//! Analyzes closures. The map does not know when or how often a closure runs, so a closure may not access state, and
+//! the locals it assigns are poisoned unless the closure is a method argument.
 
 use super::Pass;
 use super::scope::{Kind, Known};

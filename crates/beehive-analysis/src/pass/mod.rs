@@ -1,5 +1,6 @@
 //! One pass over one function: code that depends only on the message is kept as nodes, while values that
-//! depend on state are tainted.
+//! depend on state are tainted. Each file handles one kind of syntax (`closures`, `loops`, `calls` and so on) or one
+//! question about values (`scope`, `views`, `order`, `keeping`).
 
 mod access;
 pub(crate) mod arguments;

@@ -141,8 +141,8 @@ fn chapter() -> String {
 <!-- written by the tests of beehive-analysis: UNDERSTOOD=write cargo test -p beehive-analysis understood -->
 
 A map is the part of a handler that computes which cells it touches. It runs before the handler and knows the message, not the
-state. So a key must be a function of the message, and the macro must see that it is one. These tables say what it sees. What is not
-here is refused with an error that says what to write instead: see [the errors](super::errors).
+state. Therefore a key must be a function of the message, and the macro must be able to see this. The tables list what it recognizes.
+Anything else is refused with an error that says what to write instead; see [the errors](super::errors).
 
 ",
     );
@@ -169,8 +169,8 @@ here is refused with an error that says what to write instead: see [the errors](
             &format!("| {form} | {} | {} |\n", cell(body), why.replace(" (line 1)", "").replace('|', "\\|"));
     }
 
-    out += "\n## Names\n\nThe macro sees names, not types. These are the names that it knows; methods of message data that are in none of these
-lists may compute a key, and count as changing a local that is `mut`.\n";
+    out += "\n## Names\n\nThe macro sees names, not types. These are the names it knows. A method on message data that appears in none of
+these lists may still be used to compute a key, but if it is called on a `mut` local, Beehive assumes it modifies that local.\n";
     for group in understood() {
         let names: Vec<String> = group.names.iter().map(|name| format!("`{name}`")).collect();
         out += &format!("\n**{}**: {}.\n", group.what, names.join(", "));

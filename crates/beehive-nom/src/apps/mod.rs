@@ -1,14 +1,14 @@
 //! The apps of the controller. Each app is small enough to be read in one sitting.
 
-pub mod discovery;
-pub mod firewall;
-pub mod forwarding;
-pub mod hosts;
-mod hub;
-mod learning;
-mod loop_guard;
-mod node;
-pub mod topology;
+pub mod discovery; // links between switches, found with LLDP probes
+pub mod firewall; // which conversations are allowed
+pub mod forwarding; // flows along shortest paths
+pub mod hosts; // where each host is, and its addresses
+mod hub; // floods every packet
+mod learning; // a learning switch
+mod loop_guard; // which packets are accepted at which port
+mod node; // each switch's intended flows: installs, reads and repairs them
+pub mod topology; // the spanning tree for flooded packets
 
 pub use discovery::{Discovery, DiscoverySettings};
 pub use firewall::Firewall;

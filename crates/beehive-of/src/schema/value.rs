@@ -29,7 +29,7 @@ pub trait Value<'a>: Copy + PartialEq + fmt::Debug + 'a {
     /// Fails if the version cannot express the value.
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError>;
 
-    /// Writes the value to a sink, with the names of the version.
+    /// Writes the value to a sink, using that version's names.
     fn show(&self, version: Version, sink: &mut dyn Sink);
 
     /// Appends the value that a source contains.

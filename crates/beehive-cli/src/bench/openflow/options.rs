@@ -19,7 +19,7 @@ use super::wire::Version;
 ///   latency      every switch keeps one packet-in outstanding: how long does an answer take?
 ///
 /// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so the controller must return the
-/// whole packet, as with Open vSwitch. The progress of each second goes to standard error, the result to standard
+/// whole packet, as with Open vSwitch. Per-second progress goes to standard error, and the result to standard
 /// output.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment, after_help = EXAMPLES)]
