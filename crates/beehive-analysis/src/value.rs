@@ -215,7 +215,7 @@ impl Value {
         self.jumps |= other.jumps;
     }
 
-    /// Returns the taint of the value or, if it has none, the taint of being computed together with an
+    /// Returns the value's taint or, if it has none, a taint that says that it is computed together with an
     /// access.
     pub(crate) fn taint_or_together(&self, span: Span) -> Taint {
         self.taint.clone().unwrap_or(Taint::new(Why::Together, span))

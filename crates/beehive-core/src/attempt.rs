@@ -84,7 +84,7 @@ pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     block()
 }
 
-/// Stand-in for a block that the macro has rejected.
+/// Stand-in for a block rejected by the macro.
 pub fn refused() -> crate::Result<()> {
     Ok(())
 }

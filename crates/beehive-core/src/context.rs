@@ -89,8 +89,8 @@ impl Ctx {
         }
     }
 
-    /// Returns the current time. It is the same for all messages of a batch, and never earlier than in a
-    /// previous transaction of the same cell.
+    /// Returns the current time. It is the same for all messages in a batch, and never earlier than in a previous
+    /// transaction on the same cell.
     #[inline]
     pub fn now(&self) -> Time {
         self.now

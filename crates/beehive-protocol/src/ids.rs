@@ -66,7 +66,7 @@ pub struct MessageTypeId(pub u32);
 #[serde(transparent)]
 pub struct LaneId(pub u64);
 
-/// The sequence number of a message in its lane. Consecutive messages of a sender have consecutive numbers.
+/// The sequence number of a message in its lane. A sender's consecutive messages have consecutive numbers.
 ///
 /// The type is also used for a *floor*, a lane's low-water mark: the sender never resends a message below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]

@@ -41,7 +41,7 @@
 //! # Formats
 //!
 //! A log may be older than the program that reads it. `tests/golden.rs` compares the encoding of every record with the
-//! bytes in `tests/golden_bytes.txt`. A change to that file is a change of the format.
+//! bytes in `tests/golden_bytes.txt`. A change to that file is a change to the format.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

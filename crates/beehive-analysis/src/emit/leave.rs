@@ -84,7 +84,7 @@ pub(crate) enum Keeping {
     Impossible,
 }
 
-/// The properties of locals, by name, on which printing depends.
+/// The properties of locals, by name, that affect how they are printed.
 pub(crate) struct Locals<'l> {
     /// Returns how the map keeps a local that an expression would move.
     pub keeping: &'l dyn Fn(&Ident) -> Keeping,

@@ -17,7 +17,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Timeout of a request, longer than the controller waits for its switches.
+/// Request timeout; longer than the time the controller waits for its switches.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum length of an answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;

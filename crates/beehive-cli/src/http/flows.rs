@@ -114,7 +114,7 @@ pub(super) async fn flows(
     Ok(Json(answer))
 }
 
-/// Reconciles the flows of switches at once.
+/// Reconciles the flows of switches immediately.
 #[utoipa::path(post, path = "/api/v1/flows/verify", params(SwitchQuery), responses((status = 200, body = Verified), Failure))]
 pub(super) async fn verify(
     State(served): State<Served>,
@@ -217,7 +217,8 @@ async fn describe(hive: &Hive, node: NodeId) -> Result<Option<NodeDescription>, 
     }
 }
 
-/// Reads the flows of a switch through its driver. Returns `None` if the switch does not report them by `deadline`.
+/// Reads a switch's flows through its driver. Returns `None` if the switch does not report them by
+/// `deadline`.
 async fn found(
     hive: &Hive,
     driver: Address,
@@ -246,12 +247,12 @@ async fn found(
     }
 }
 
-/// The flows that a switch has reported, up to a limit.
+/// The flows reported by a switch, up to a limit.
 struct CollectedFlows {
     /// The first [`FLOWS_MAX`] flows, and all intended flows beyond them, which would otherwise be reported
     /// as missing.
     flows: Vec<FoundFlow>,
-    /// Intended flows that the switch has not reported yet.
+    /// Intended flows not yet reported by the switch.
     intended: HashSet<FlowKey>,
     /// Whether some flows were left out.
     truncated: bool,

@@ -114,7 +114,7 @@ impl Builder {
         self
     }
 
-    /// Sets the settings of the apps: the table `apps` of a configuration, by app name.
+    /// Sets the apps' settings: the table `apps` of a configuration, by app name.
     pub fn settings(mut self, apps: toml::Table) -> Self {
         self.settings = apps;
         self

@@ -55,7 +55,7 @@ crate::settings! {
     /// Settings of the loop guard: the table `[apps.loop-guard]`.
     pub struct LoopGuardSettings {
         /// Milliseconds for which a port that has come up stays closed, so that its link is found first. Discovery
-        /// sends one probe per second through each port. 0 opens ports at once.
+        /// sends one probe per second through each port. 0 opens ports immediately.
         pub settle_ms: u32 [0..=600_000] = 2_000,
         /// Seconds for which a port stays closed after a loop was detected on it.
         pub quarantine_s: u32 [1..=86_400] = 30,

@@ -1,9 +1,9 @@
 //! Tracks the connections of this process and grants each node at most one main connection.
 //!
-//! A switch reports its own datapath id. When a second connection claims the id of a connected
-//! node, the first connection is probed at once. If the first connection is alive, it stays
-//! and the second one is refused. If it is silent, the second one replaces it. Auxiliary
-//! connections belong to the main connection of a node and do not count as duplicates.
+//! A switch reports its own datapath id. When a second connection claims the id of a connected node, the
+//! first connection is probed immediately. If the first connection is alive, it stays and the second one is
+//! refused. If it is silent, the second one replaces it. Auxiliary connections belong to the main connection
+//! of a node and do not count as duplicates.
 
 use crate::driver::{Counters, CountersNow};
 use crate::limits;

@@ -1,5 +1,5 @@
-//! Admits the messages of a switch to the hive. A packet needs a credit. While there is none, the packet waits in a
-//! queue, and is shed if it waits too long. All other events are always admitted.
+//! Admits a switch's messages to the hive. A packet needs a credit. While there is none, the packet waits in a queue,
+//! and is shed if it waits too long. All other events are always admitted.
 //!
 //! If the operating system preempts a bee's thread for a few milliseconds, the bee is not overloaded, so packets wait
 //! for it. Meanwhile the driver continues to read the messages that must not wait: echoes, ports, flows, errors and
@@ -18,10 +18,9 @@ use std::time::Duration;
 /// Settings of packet admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// Maximum time for which a packet waits in its driver while the hive is behind, before
-    /// it is dropped. The default is 200 ms, because a thread can be preempted for 10 ms on
-    /// a busy machine, and for 100 ms in a container that has used up its CPU quota. A
-    /// waiting packet delays only packets of the same port. Zero disables queueing.
+    /// Maximum time for which a packet waits in its driver while the hive is behind, before it is dropped. The default
+    /// is 200 ms, because a thread can be preempted for 10 ms on a busy machine, and for 100 ms in a container that has
+    /// used up its CPU quota. A waiting packet delays only packets from the same port. Zero disables queueing.
     pub patience: Duration,
 }
 

@@ -120,7 +120,7 @@ impl PacketQueues {
         std::mem::take(self).packets
     }
 
-    /// Takes the oldest packet of `port`. The flag is true if it was the last packet of that port.
+    /// Takes the oldest packet from `port`. The flag is true if it was that port's last packet.
     fn take(&mut self, port: PortNo) -> Option<(PacketIn, bool)> {
         let queue = self.by_port.get_mut(&port)?;
         let (_, packet) = queue.packets.pop_front()?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The driver of a [`SimulatedSwitch`].
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
-    /// Intended flows of this round that the switch has installed, or `None` if no intended flow was sent.
+    /// Intended flows installed by the switch in this round, or `None` if no intended flow was sent.
     unconfirmed: Option<Vec<FlowKey>>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Body<A: App> {
 }
 
 impl<A: App> Body<A> {
-    /// Checks whether every run that the bee has executed is committed.
+    /// Checks that all executed runs are committed.
     pub(super) fn is_settled(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }

@@ -26,6 +26,6 @@ pub(crate) struct Delivery<A: App> {
     pub(crate) count: u32,
     /// Position of the app in the answer chain; `None` if the app is not in it.
     pub(crate) position: Option<u16>,
-    /// The cells that all messages of this run map to.
+    /// The cells to which all messages of this run map.
     pub(crate) cells: CellSet,
 }

@@ -179,7 +179,7 @@ impl<A: App> Bee<A> {
         self.mailbox.lock().more_cells().len() + 1
     }
 
-    /// Adds a cell that the registry has assigned to this bee. Returns `false` if the bee has ended.
+    /// Adds a cell assigned to this bee by the registry. Returns `false` if the bee has ended.
     pub(crate) fn own(&self, cell: CellId) -> bool {
         let mut mailbox = self.mailbox.lock();
         if mailbox.mode == Mode::Gone {

@@ -78,7 +78,7 @@ pub(super) struct Mailbox<A: App> {
     pub(super) idle_noted: bool,
     /// The body, unless the bee is running or frozen.
     pub(super) body: Option<Box<Body<A>>>,
-    /// Deliveries that no turn has taken yet.
+    /// Deliveries not yet taken by any turn.
     pub(super) queue: Queue<A>,
     /// The fields that only a few bees use.
     pub(super) rare: Option<Box<Rare<A>>>,

@@ -114,7 +114,7 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) is_logged: bool,
     /// Lanes of bees that merged into this one. They may have unacknowledged messages.
     pub(crate) heir_of: BTreeSet<LaneId>,
-    /// Number of times that the bee has moved from one log to another.
+    /// How often the bee has moved from one log to another.
     pub(crate) epoch: Epoch,
     /// Number of logs that the bee has left but that have not dropped it yet. The bee must not end while this
     /// is above zero.

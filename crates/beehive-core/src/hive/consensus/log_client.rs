@@ -146,7 +146,7 @@ impl<W: ?Sized> State<W> {
         open.number
     }
 
-    /// Takes the messages that a bee has handled without effect.
+    /// Takes the messages handled by a bee without effect.
     fn take_consumed(&mut self, of: (AppId, BeeId)) -> Option<Consumed> {
         let consumed = self.consumed.remove(&of)?;
         self.consumed_bytes -= consumed.size();

@@ -80,7 +80,7 @@ impl<W: ?Sized> Logs<W> {
         }
     }
 
-    /// Appends the consumed messages, acknowledgments and visits that the clients have collected: see
+    /// Appends the consumed messages, acknowledgments and visits collected by the clients: see
     /// [`LogClient::log_consumed`].
     pub(crate) fn log_consumed(&self) {
         self.lanes.bees.take_misdirected().into_iter().for_each(|acked| self.acknowledge(acked));

@@ -123,7 +123,7 @@ pub(crate) struct Head {
     pub(crate) sets: Vec<CellSet>,
 }
 
-/// The blocked messages of one sender, in the order in which the sender sent them.
+/// One sender's blocked messages, in the order in which they were sent.
 ///
 /// A pass over the queue examines only the first [`limits::BLOCKED_EXAMINED_MAX`] entries. The entries
 /// behind them keep waiting.

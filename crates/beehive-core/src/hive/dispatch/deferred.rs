@@ -2,9 +2,9 @@
 //!
 //! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO bee
 //! must not run handlers. It leaves such messages to the threads that run bees, in one queue per app.
-//! Messages that it sends to the same app in the meantime go through the same queue. Second, handlers that
-//! emit to one another may nest too deeply for one stack. A message that would nest too deeply is deferred,
-//! and everything that the sender routes later waits behind it. All receivers therefore see the same order as
+//! Messages that it meanwhile sends to the same app go through the same queue. Second, handlers that emit to
+//! one another may nest too deeply for one stack. A message that would nest too deeply is deferred, and
+//! everything that the sender routes later waits behind it. All receivers therefore see the same order as
 //! with an unlimited stack.
 
 use crate::hive::admission::credits::Cause;
@@ -32,7 +32,7 @@ pub(crate) trait Onward: Send + Sync {
     );
 }
 
-/// Routing that a sender has deferred.
+/// Routing deferred by a sender.
 pub(crate) struct Deferred {
     /// The sender's queue.
     pub(crate) queue: SenderQueue,

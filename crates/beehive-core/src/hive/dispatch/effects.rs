@@ -34,14 +34,14 @@ pub(crate) struct RouteContext<'a, 'h> {
 
 /// The destination of effects.
 pub(crate) enum Sink<'a> {
-    /// Effects take place at once.
+    /// Effects take place immediately.
     Now,
     /// Effects are held until a record is committed.
     Held(&'a mut Effects),
 }
 
 impl<'a, 'h> RouteContext<'a, 'h> {
-    /// Creates a context whose effects take place at once.
+    /// Creates a context whose effects take place immediately.
     #[inline(always)]
     pub(crate) fn new(queue: &'a mut SenderQueue, turn: &'a mut Turn<'h>) -> Self {
         RouteContext { queue, turn, sink: Sink::Now }
@@ -61,7 +61,7 @@ impl<'a, 'h> RouteContext<'a, 'h> {
         RouteContext { queue: self.queue, turn: self.turn, sink: Sink::Held(effects) }
     }
 
-    /// Returns the held effects; `None` if effects take place at once.
+    /// Returns the held effects; `None` if effects take place immediately.
     #[inline(always)]
     pub(crate) fn held(&mut self) -> Option<&mut Effects> {
         match &mut self.sink {

@@ -73,7 +73,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn for_tests(self: Arc<Self>) -> Arc<dyn AppAccess>;
 }
 
-/// New settings that an app has accepted but not yet adopted.
+/// New settings accepted but not yet adopted by an app.
 pub(crate) struct Change {
     /// Number of the app.
     pub(crate) app: u16,
@@ -107,7 +107,7 @@ pub(crate) struct HiveInner {
     pub(crate) queue: SenderQueue,
     /// The logs; `None` without a journal.
     pub(crate) logs: Option<Logs<dyn Executing>>,
-    /// The observer that a test has attached; see [`HiveInner::probe`].
+    /// The observer attached by a test; see [`HiveInner::probe`].
     pub(in crate::hive) probe: Option<Arc<dyn Probe>>,
     /// The apps, by number.
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,

@@ -299,7 +299,7 @@ impl<M: Message> MessageType<M> {
     }
 }
 
-/// Delivers messages to an IO bee, either at once or when the record is committed.
+/// Delivers messages to an IO bee, either immediately or when the record is committed.
 fn to_io_bee<M: Message>(
     io: &Arc<IoBees>,
     id: u64,

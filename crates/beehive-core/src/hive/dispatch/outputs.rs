@@ -265,7 +265,7 @@ impl Outputs {
         }
     }
 
-    /// Returns the limit that the transaction has exceeded, if any, and clears it.
+    /// Returns the limit exceeded by the transaction, if any, and clears it.
     #[inline(always)]
     pub(crate) fn take_overflow(&mut self) -> Option<&'static str> {
         self.overflown.take()
@@ -368,7 +368,7 @@ impl Outputs {
         }
     }
 
-    /// Adds a slot for type `M`. Returns `None` if a `u16` cannot number another slot.
+    /// Adds a slot for type `M`. Returns `None` if there are already as many slots as a `u16` can number.
     #[cold]
     fn new_slot<M: Message>(&mut self, later: bool) -> Option<usize> {
         let kind = self.types.kind::<M>();

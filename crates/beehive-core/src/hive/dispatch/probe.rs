@@ -198,8 +198,8 @@ impl HiveInner {
 }
 
 impl RouteContext<'_, '_> {
-    /// Keeps notes together with the held effects, or gives them to the probe at once if the sink does not
-    /// hold effects.
+    /// Keeps notes together with the held effects, or gives them to the probe immediately if the sink does
+    /// not hold effects.
     #[cold]
     pub(crate) fn note(&mut self, notes: Vec<Note>) {
         match (&mut self.sink, self.turn.hive.probe()) {

@@ -1,9 +1,9 @@
 //! One sender's queue. It holds the messages that cannot be delivered yet because their cells have several
 //! owners or no known owner.
 //!
-//! These messages wait at the sender. They block only later messages of the same sender to the same cells.
-//! Each sender with waiting messages has one `resolve` task, which finds the owners. For each app, the task
-//! asks for all awaited cells in one request. Merges of owners run concurrently.
+//! These messages wait at the sender. They block only the sender's later messages to the same cells. Each
+//! sender with waiting messages has one `resolve` task, which finds the owners. For each app, the task asks
+//! for all awaited cells in one request. Merges of owners run concurrently.
 //!
 //! Lock order: `deferred_queues` before `waiting`; and when two bees merge, the queue of the bee that ends
 //! before the queue of the bee that remains. Messages are delivered while `waiting` is locked, so a thread
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
-/// The waiting messages of a sender and the state of its `resolve` task.
+/// A sender's waiting messages and the state of its `resolve` task.
 #[derive(Default)]
 struct Waiting {
     /// The waiting messages, in the order in which they were sent.

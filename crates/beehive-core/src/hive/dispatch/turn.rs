@@ -67,8 +67,7 @@ pub(crate) struct Scratch {
     spare: Vec<Outputs>,
     /// Thread-local data of each app, by app number.
     apps: Vec<Option<Box<dyn Any + Send>>>,
-    /// Counters of emitted messages, by app and handler. Contains only the counters that this thread has
-    /// used.
+    /// Counters of emitted messages, by app and handler. Contains only counters used by this thread.
     emits: Vec<Vec<EmitCounters>>,
 }
 
@@ -112,8 +111,8 @@ pub(crate) struct Turn<'h> {
     pub(crate) hive: &'h Arc<HiveInner>,
     /// The current time, as of the last reading of the clock.
     pub(crate) now: Time,
-    /// The slot of this thread. The bees that the turn has scheduled wait there. The watchdog observes the
-    /// slot and moves the bees to other threads when a handler holds this one.
+    /// This thread's slot, where the bees scheduled by the turn wait. The watchdog observes the slot and
+    /// moves the bees to other threads when a handler holds this one.
     pub(crate) slot: usize,
     /// Number of messages handled so far.
     done: usize,
@@ -346,7 +345,7 @@ impl<'h> Turn<'h> {
         self.hive.log_clients().iter().for_each(|link| link.append_open())
     }
 
-    /// Adds `messages` to the number of messages that the turn has handled.
+    /// Adds `messages` to the number of messages handled in the turn.
     #[inline(always)]
     pub(crate) fn count(&mut self, messages: u32) {
         self.done += messages as usize

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
-/// The origin of a batch. All messages of a batch share it.
+/// The origin of a batch, shared by all its messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The hive where the first message of the causal chain entered from outside.
@@ -75,7 +75,7 @@ impl Chain {
         Chain::of(self.number(index))
     }
 
-    /// Returns the chain of the messages that follow the first `count` messages of the same batch.
+    /// Returns the chain of the messages that follow the first `count` messages in the batch.
     pub(crate) fn behind(self, count: usize) -> Chain {
         Chain { first: self.number(count as u32), ..self }
     }

@@ -127,7 +127,7 @@ pub struct StuckStatus {
 pub struct BeeStatus {
     /// The bee.
     pub bee: BeeId,
-    /// Number of messages that the bee has handled.
+    /// Number of messages handled by the bee.
     pub messages: u64,
     /// Number of runs of messages in the mailbox.
     pub waiting: usize,

@@ -169,7 +169,7 @@ struct Code<A: Handlers> {
     refuse: Refuse<A>,
 }
 
-/// Adjacent messages of a batch with the same outcome and cells.
+/// Adjacent messages in a batch with the same outcome and cells.
 struct Neighbors {
     outcome: Outcome,
     /// The cells that the map derived.

@@ -11,8 +11,8 @@ use crate::state::DecodeError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The queues of the restored senders, by lane. Resent messages and later messages of the same sender go
-/// through the same queue, so they keep their order.
+/// The queues of the restored senders, by lane. A sender's resent and later messages go through the same
+/// queue, so they keep their order.
 #[derive(Default)]
 pub(crate) struct SenderQueues(HashMap<LaneId, SenderQueue>);
 

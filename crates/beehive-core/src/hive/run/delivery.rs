@@ -15,7 +15,7 @@ use crate::hive::run::transaction::{Run, execute, release};
 use crate::message::Message;
 use std::sync::Arc;
 
-/// Runs the messages of a delivery. Without a journal, their effects take place at once.
+/// Runs the messages in a delivery. Without a journal, their effects take place immediately.
 pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     bee: &Arc<Bee<A>>,
     body: &mut Body<A>,

@@ -1,7 +1,7 @@
 //! Running, on the owner's side: transactions, and the log records made from them.
 //!
 //! Input: a bee's body and a delivery, or a stateless handler and its messages. Output: changes of state;
-//! effects, which take place at once or are held until the record of the run is committed; and, with a
+//! effects, which take place immediately or are held until the run's record is committed; and, with a
 //! journal, the record itself. The journal later reports that the record was committed or refused
 //! (`log_events`).
 //!

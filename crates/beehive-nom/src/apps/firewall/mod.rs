@@ -57,9 +57,9 @@ pub struct Rulebook;
 crate::settings! {
     /// Settings of the firewall: the table `[apps.firewall]`.
     pub struct FirewallSettings {
-        /// Rules, in evaluation order. They are tables `[[apps.firewall.rules]]` with the key `action` ("allow" or
-        /// "deny") and the optional keys `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp" or a
-        /// number), `from_port` and `to_port` (80 or "80-90").
+        /// Rules, in evaluation order. Each rule is a table `[[apps.firewall.rules]]` with the key `action` ("allow" or
+        /// "deny") and the optional keys `from` and `to` ("10.0.0.0/8"), `protocol` ("tcp", "udp", "icmp" or a number),
+        /// `from_port` and `to_port` (80 or "80-90").
         pub rules: Vec<Rule> = Vec::new(),
         /// The decision about conversations that no rule matches.
         pub default: Verdict = Verdict::Deny,

@@ -5,7 +5,7 @@ use crate::object::{Action, Flow, FoundFlow, Owner, PortNo};
 /// The decision about a flow found in a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// The flow equals the intended one.
+    /// The flow is the intended one.
     Kept,
     /// The flow differs from the intended one with this key.
     Different,
@@ -52,8 +52,8 @@ impl Verdict {
     }
 }
 
-/// Returns whether all ordinary ports in the match and the actions
-/// are usable. If they are not, the flow drops its packets.
+/// Returns whether all ordinary ports in the match and the actions are usable. Otherwise, the flow drops the packets it
+/// matches.
 fn leads_somewhere(found: &FoundFlow, usable: impl Fn(&PortNo) -> bool) -> bool {
     let ordinary = |port: &PortNo| *port <= PortNo::MAX;
     let outputs = found.actions.as_slice().iter().filter_map(|action| match action {

@@ -57,7 +57,7 @@ impl Topology {
         self.cables.at(Fabric).iter().map(known).collect()
     }
 
-    /// Updates the tree after a change of `link`.
+    /// Updates the tree after a change to `link`.
     fn settle(&mut self, link: Link, ctx: &mut Ctx) {
         let key = link.min(link.reversed());
         let links = self.links.at(Fabric);
