@@ -156,7 +156,7 @@ pub(crate) struct FunctionMap {
     /// Index among the functions with this name, of which `#[cfg]` selects one.
     pub version: usize,
     pub nodes: Vec<Node>,
-    /// For each parameter, the variables that its pattern binds.
+    /// For each parameter, the variables bound by its pattern.
     pub parameters: Vec<Variables>,
     /// For each parameter, whether it depends on state.
     pub mask: Vec<bool>,

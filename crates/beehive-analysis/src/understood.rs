@@ -17,7 +17,7 @@ pub struct Understood {
     pub names: Vec<&'static str>,
 }
 
-/// Returns everything that the analysis knows by name.
+/// Returns everything known to the analysis by name.
 #[doc(hidden)]
 pub fn understood() -> Vec<Understood> {
     fn group(what: &'static str, names: impl IntoIterator<Item = &'static str>) -> Understood {

@@ -167,11 +167,11 @@ pub(crate) struct Value {
     /// Why the order of its elements differs between runs; `None` if it does not. Nothing else about it is
     /// unknown.
     pub unordered: Option<Taint>,
-    /// The locals that its expression reads.
+    /// The locals read by its expression.
     pub uses: Variables,
-    /// The locals that its expression changes.
+    /// The locals changed by its expression.
     pub changes: Variables,
-    /// Where it comes from.
+    /// Where the value comes from.
     pub sources: Sources,
     /// The loops between whose iterations it may differ.
     pub varies: BTreeSet<Site>,

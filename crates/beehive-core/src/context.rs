@@ -28,10 +28,9 @@ fn count_effect() {
     EFFECTS.set(EFFECTS.get().wrapping_add(1))
 }
 
-/// The context of a transaction.
+/// A transaction's context.
 ///
-/// Messages and timers that a handler emits through the context take effect only when the transaction
-/// commits.
+/// Messages and timers emitted through the context take effect only when the transaction commits.
 pub struct Ctx {
     pub(crate) now: Time,
     pub(crate) origin: HiveId,

@@ -18,13 +18,13 @@ pub enum RequestError<E = Error> {
     /// map dropped the message. This usually means "not found". Changes made by a handler that returned `None` are
     /// kept.
     NoAnswer {
-        /// Name of the message.
+        /// The message's name.
         message: &'static str,
     },
     /// The hive has no app that can answer the message. Usually a call to `Builder::app` is missing. Apps that only
     /// observe the message may have run.
     NoApp {
-        /// Name of the message.
+        /// The message's name.
         message: &'static str,
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.

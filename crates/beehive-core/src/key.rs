@@ -61,7 +61,7 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Key: KeyType + Ord + Clone {
-    /// Stable name of the type, consisting of the crate's and the type's names.
+    /// Stable name of the type: the crate's name followed by the type's.
     const NAME: &'static str;
     /// Whether an app's dictionaries with this key type share cells. True for types that derive `Key`; false
     /// for types such as `u64`, because the same number may mean different things in two dictionaries.

@@ -58,7 +58,7 @@ pub const TIMERS_WAITING_MAX: usize = 1 << 20;
 /// Minimum delay of a postponed message, so that postponing in a loop does not keep a hive busy.
 pub const POSTPONE_MIN: Duration = Duration::from_millis(1);
 
-/// Maximum number of empty queues that a thread keeps per app for reuse.
+/// Maximum number of empty queues kept by a thread per app, for reuse.
 pub const QUEUES_KEPT_PER_THREAD: usize = 256;
 
 /// Maximum number of dead letters kept by a hive. When it is reached, the oldest is removed.
@@ -156,6 +156,5 @@ pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 /// When it is reached, nothing is published and views grow older until a reader releases a copy.
 pub const VIEW_COPIES_HELD_MAX: usize = 4;
 
-/// Default maximum age of a view that a handler reads. A dictionary may set its own with `#[shared(max_age =
-/// "..")]`.
+/// Default maximum age of a view read by a handler. A dictionary may set its own with `#[shared(max_age = "..")]`.
 pub const VIEW_AGE_MAX: Duration = Duration::from_secs(10);

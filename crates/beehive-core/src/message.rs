@@ -219,7 +219,7 @@ pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
     type Reply: Reply;
     /// The type of the error that a handler returns instead of an answer. Returning it rolls the transaction back.
     type Error: MessageError;
-    /// Stable name, consisting of the crate's and the type's names.
+    /// Stable name: the crate's name followed by the type's.
     const NAME: &'static str;
     /// Whether the reply may be a `Result`, whose `Err` is an answer like any other: the handler's changes are kept. A
     /// hive that handles a message with such a reply but without this declaration does not start.

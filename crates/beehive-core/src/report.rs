@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The result of the derivation for one handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HandlerReport {
-    /// Name of the method.
+    /// The method's name.
     pub name: &'static str,
     /// Message type that it handles, or the period of a timer.
     pub message: &'static str,

@@ -146,7 +146,7 @@ pub fn split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
 ///
 /// # Panics
 ///
-/// See [`encode`]. After a panic, `bytes` may end with a part of the value.
+/// See [`encode`]. After a panic, `bytes` may end with a partial value.
 pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
     // nearly all values are short enough for a length of one byte; a longer one is moved
     let start = bytes.len();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Suspect {
     /// The message, or the sweep.
     pub id: MessageId,
-    /// The cell that a sweep visits. `None` if the message is not a sweep.
+    /// The cell visited by a sweep. `None` if the message is not a sweep.
     pub cell: Option<CellId>,
 }
 

@@ -108,7 +108,7 @@ pub struct MessageId {
 }
 
 impl Seq {
-    /// The first number of a lane.
+    /// A lane's first number.
     pub const ZERO: Seq = Seq(0);
 
     /// Returns the next number. Saturates at the largest one.

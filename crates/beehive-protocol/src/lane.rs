@@ -14,7 +14,7 @@ impl LaneId {
     /// No lane. Messages without a lane are neither deduplicated nor resent.
     pub const NONE: LaneId = LaneId(0);
 
-    /// Returns the lane of a bee.
+    /// Returns a bee's lane.
     #[inline]
     pub const fn of_bee(app: AppId, bee: BeeId) -> LaneId {
         LaneId((bee.0 << 17) | ((app.0 as u64) << 1))

@@ -92,7 +92,7 @@ impl Consumed {
         self.visits.extend(later.visits)
     }
 
-    /// Returns an estimate of the bytes that this takes in a record.
+    /// Returns the estimated size in a record, in bytes.
     pub fn size(&self) -> usize {
         const FIXED_FIELDS: usize = 64;
         let visits =

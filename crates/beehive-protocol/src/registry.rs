@@ -19,7 +19,7 @@ pub enum Proposal {
     /// several owners, one of them becomes the root, and the others are aimed at it, which means that they must merge
     /// into it.
     Claim {
-        /// The cells of one message.
+        /// One message's cells.
         cells: CellSet,
     },
     /// States that two bees merged: the cells of `from` now belong to `into`.

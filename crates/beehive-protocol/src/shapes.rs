@@ -15,10 +15,10 @@ pub struct Shapes {
     pub names: BTreeMap<MessageTypeId, String>,
 }
 
-/// The dictionaries of an app.
+/// An app's dictionaries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppShapes {
-    /// Name of the app.
+    /// The app's name.
     pub name: String,
     /// Name and shape of each dictionary. Their order matters, because redo operations refer to a dictionary by its
     /// position.

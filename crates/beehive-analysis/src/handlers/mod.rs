@@ -32,7 +32,7 @@ use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
 /// The result for one handler.
 #[derive(Clone, Debug)]
 pub struct HandlerDerivation {
-    /// Name of the method.
+    /// The method's name.
     pub name: String,
     /// `sharded`, `centralized`, `stateless`, `drop` or `custom`.
     pub kind: String,

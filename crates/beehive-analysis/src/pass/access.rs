@@ -23,7 +23,7 @@ pub(super) struct KeyError {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the field that an expression names, directly or through a local alias.
+    /// Returns the field named by an expression, directly or through a local alias.
     pub(super) fn named_field(&self, e: &Expr) -> Option<Ident> {
         if let Some(f) = self_field(e) {
             return Some(f.clone());

@@ -190,7 +190,7 @@ impl Pass<'_, '_> {
             }
         }
 
-        // the helper's map might not run the changes that the helper makes to the caller's local
+        // the helper's map might not run the changes made by the helper to the caller's local
         for (i, a) in c.args.iter().enumerate() {
             for id in self.handed_views(a) {
                 let borrows = matches!(peel(a), Expr::Reference(_));

@@ -228,7 +228,7 @@ impl Pass<'_, '_> {
         let undecided = self.is_undecided(site);
 
         if undecided {
-            // the handler may stop in the middle, so the remaining state of the iterator is unknown
+            // the handler may stop partway, so the remaining state of the iterator is unknown
             self.dropped(&value, over.span());
         }
 

@@ -535,7 +535,7 @@ fn is_option(declared: &Pat, initial: &Expr) -> bool {
     }
 }
 
-/// Returns the closure that an expression creates, possibly inside a box.
+/// Returns the closure created by an expression, possibly inside a box.
 fn held_closure(e: &Expr) -> Option<&syn::ExprClosure> {
     match peel(e) {
         Expr::Closure(closure) => Some(closure),

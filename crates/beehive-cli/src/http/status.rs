@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// The answer to `GET /api/v1/status`.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Status {
-    /// Version of the controller.
+    /// The controller's version.
     version: &'static str,
     /// Status of the hive: apps, handlers and busiest bees.
     #[schema(value_type = Object)]

@@ -19,7 +19,7 @@ pub(crate) struct Status {
     pub(super) emits: Vec<Emit>,
 }
 
-/// Status of an app.
+/// An app's status.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct App {
     pub(super) name: String,
@@ -31,7 +31,7 @@ pub(crate) struct App {
     pub(super) busiest: Vec<Bee>,
 }
 
-/// Status of a handler.
+/// A handler's status.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Handler {
     pub(super) name: String,
@@ -45,7 +45,7 @@ pub(crate) struct Handler {
     pub(super) waited: u64,
 }
 
-/// Status of a bee.
+/// A bee's status.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Bee {
     pub(super) bee: u64,

@@ -222,7 +222,7 @@ pub trait RegistrationOtherwise: Sized {
 }
 impl<A: Handlers, K, M> RegistrationOtherwise for Registration<'_, '_, A, K, M> {}
 
-/// A field of an app that a visitor visits.
+/// A field of an app, as visited by a visitor.
 pub struct Field<'a, C>(pub &'a mut C);
 
 impl<C: Column> Field<'_, C> {

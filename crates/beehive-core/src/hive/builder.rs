@@ -47,7 +47,7 @@ use tokio::sync::Notify;
 type StartIo = Box<dyn FnOnce(&Hive)>;
 /// A function that creates the registry of the app with this name.
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
-/// The bees that a log contains.
+/// The bees in a log.
 type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
 /// A function that takes the bees of one app out of the bees of a log, and restores them.
 type Restore = Box<dyn Fn(&mut Bees, &Arc<Link>, &mut SenderQueues) -> Result<(), DecodeError>>;
@@ -120,7 +120,7 @@ impl Builder {
         self
     }
 
-    /// Sets the platform that the hive runs on. The default is the tokio runtime in which the hive is
+    /// Sets the platform on which the hive runs. The default is the tokio runtime in which the hive is
     /// started.
     pub fn platform(mut self, platform: Arc<dyn Platform>) -> Self {
         self.platform = Some(platform);

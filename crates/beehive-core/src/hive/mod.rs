@@ -70,7 +70,7 @@ impl Hive {
 
     /// Emits a message from outside. Waits while no credit is free.
     ///
-    /// Messages that a task emits one after the other arrive in that order. An IO bee is faster, because it
+    /// Messages emitted by a task one after the other arrive in that order. An IO bee is faster, because it
     /// emits batches.
     pub async fn emit<M: Message>(&self, message: M) {
         if self.0.is_over() {

@@ -24,7 +24,7 @@ pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 pub struct Registrar<'a, A: Handlers> {
     hive: &'a Arc<HiveInner>,
     app: &'a Arc<AppRuntime<A>>,
-    /// For each handler, the dictionary that it sweeps.
+    /// For each handler, the dictionary it sweeps.
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
@@ -45,7 +45,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.result_reply
     }
 
-    /// Returns the dictionary that each handler sweeps, and the actions that the builder runs later.
+    /// Returns the dictionary swept by each handler, and the actions to be run later by the builder.
     pub(crate) fn finish(self) -> (Vec<Option<u32>>, Vec<Seal>, Vec<Start>) {
         (self.swept, self.seal, self.start)
     }

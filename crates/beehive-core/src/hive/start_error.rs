@@ -33,7 +33,7 @@ pub enum StartError {
     ResultReply {
         /// The app.
         app: &'static str,
-        /// The name of the message.
+        /// The message's name.
         message: &'static str,
         /// Where the source declares it.
         place: &'static str,

@@ -15,7 +15,7 @@ pub trait Column: Send + Sync {
     type Mark: Send + 'static;
     /// The type of the copies read by the dictionary's views.
     type Mirror: Mirror;
-    /// Returns the description of the field.
+    /// Returns the field's description.
     fn info(&self) -> DictInfo;
     /// Keeps the transaction's changes, and frees the memory of cells that are now empty.
     fn commit(&mut self);

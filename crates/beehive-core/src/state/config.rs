@@ -36,7 +36,7 @@ pub struct ConfigSource {
     table: toml::Table,
 }
 
-/// Settings that an app rejects.
+/// Settings rejected by an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The table that contains the error, for example `apps.learning-switch`.

@@ -245,13 +245,13 @@ pub struct Entry<'a, K: 'static, V> {
 }
 
 impl<'a, K: Key, V: Value> Entry<'a, K, V> {
-    /// Inserts `value` if the entry is vacant. Returns the value of the entry.
+    /// Inserts `value` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// Inserts the result of `make` if the entry is vacant. Returns the value of the entry.
+    /// Inserts the result of `make` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let Entry { dict, id, key } = self;
@@ -267,7 +267,7 @@ impl<'a, K: Key, V: Value> Entry<'a, K, V> {
         &mut dict.cells.insert(id, key, make()).content
     }
 
-    /// Inserts `V::default()` if the entry is vacant. Returns the value of the entry.
+    /// Inserts `V::default()` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_default(self) -> &'a mut V
     where

@@ -256,13 +256,13 @@ pub struct RowEntry<'a, R, V> {
 }
 
 impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
-    /// Inserts `value` if the entry is vacant. Returns the value of the entry.
+    /// Inserts `value` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// Inserts the result of `make` if the entry is vacant. Returns the value of the entry.
+    /// Inserts the result of `make` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let RowEntry { rows, row } = self;
@@ -278,7 +278,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
         rows.rows.get_mut(&row).expect("found a moment ago")
     }
 
-    /// Inserts `V::default()` if the entry is vacant. Returns the value of the entry.
+    /// Inserts `V::default()` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_default(self) -> &'a mut V
     where

@@ -38,7 +38,7 @@ pub(crate) struct OneBee(Mutex<One>);
 #[derive(Default)]
 struct One {
     ownership: Ownership,
-    /// A cell that the bee owns.
+    /// A cell owned by the bee.
     known: Option<CellId>,
     index: u64,
 }

@@ -57,7 +57,7 @@ const fn said(dicts: &[DictInfo]) -> u64 {
 
 /// The views of one app on one hive.
 pub(crate) struct Views {
-    /// Name of the app.
+    /// The app's name.
     pub(crate) app: &'static str,
     /// Bit mask of the dictionaries.
     mask: u64,

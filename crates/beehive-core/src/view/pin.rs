@@ -87,8 +87,8 @@ impl Drop for Opened {
     }
 }
 
-/// Returns the version that this transaction reads, for a read of dictionary `index`, whose maximum age is
-/// `age_max`. For state that does not belong to a hive, `own` copies the content of the dictionary itself.
+/// Returns the version read by this transaction, for a read of dictionary `index`, whose maximum age is `age_max`. For
+/// state that does not belong to a hive, `own` copies the dictionary's own content.
 ///
 /// Unwinds if the version is too old, if the dictionary has no views, or if no transaction is running.
 #[inline]

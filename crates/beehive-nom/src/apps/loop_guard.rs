@@ -7,7 +7,7 @@
 //! - Discovery cannot see some loops, for example loops through a switch that swallows probes. The loop guard detects
 //!   them from the packets: the same frame repeatedly arrives at a different port. Such a port is closed for some time,
 //!   and the loop is reported.
-//! - An address that appears at two ports at once, without such frames, is bound to its first port.
+//! - An address that appears at two ports at once, but without such repeated frames, is bound to its first port.
 //!
 //! A closed port has a flow whose priority is below the priorities of forwarding apps and above the miss flow.
 //! Therefore existing flows keep forwarding, but other packets are dropped. A port in quarantine has a flow whose
@@ -68,7 +68,7 @@ crate::settings! {
     }
 }
 
-/// The state of a port.
+/// A port's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum PortState {
     /// Closed until this time, while links are discovered.

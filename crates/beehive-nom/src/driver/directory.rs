@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, oneshot};
 
-/// The connections of this process.
+/// This process's connections.
 #[derive(Debug, Default)]
 pub struct Directory {
     entries: Mutex<Entries>,
@@ -79,7 +79,7 @@ pub enum Claim {
 pub struct NodeStatus {
     /// The node; `None` before the switch has reported its datapath id.
     pub node: Option<String>,
-    /// The network address of the peer.
+    /// The peer's network address.
     pub address: String,
     /// The protocol and its version; empty before it is negotiated.
     pub protocol: &'static str,
@@ -89,9 +89,9 @@ pub struct NodeStatus {
     pub ready: bool,
     /// Seconds since the connection was accepted.
     pub connected_seconds: u64,
-    /// The ports of the switch.
+    /// The switch's ports.
     pub ports: Vec<Port>,
-    /// The counters of the connection.
+    /// The connection's counters.
     pub counters: CountersNow,
 }
 
@@ -175,7 +175,7 @@ impl Identity {
 }
 
 impl ConnectionRecord {
-    /// Returns the network address of the peer.
+    /// Returns the peer's network address.
     pub fn peer(&self) -> &str {
         &self.peer
     }
@@ -238,7 +238,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the shared record of the connection.
+    /// Returns the connection's shared record.
     pub fn record(&self) -> &Arc<ConnectionRecord> {
         &self.record
     }

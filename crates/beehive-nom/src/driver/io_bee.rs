@@ -53,7 +53,7 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
 #[derive(Default)]
 struct PendingCommands {
     queue: VecDeque<Mail>,
-    /// Number of commands in the first mail that the driver has already taken.
+    /// Number of commands in the first mail already taken by the driver.
     done: usize,
 }
 

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// The connection to one switch.
 pub trait Driver: Send {
-    /// Returns the counters of the connection.
+    /// Returns the connection's counters.
     fn counters(&self) -> &Arc<Counters>;
 
     /// Waits until [`Driver::take`] or [`Driver::flush`] has work to do. Cancel-safe: no input is lost.
@@ -86,9 +86,9 @@ pub trait Events {
 pub enum Event {
     /// The switch is connected and has completed the handshake.
     Joined {
-        /// The datapath id that the switch reports.
+        /// The datapath id reported by the switch.
         node: NodeId,
-        /// The ports of the switch.
+        /// The switch's ports.
         ports: Vec<Port>,
         /// See [`NodeJoined::knows_owners`](crate::object::NodeJoined::knows_owners).
         knows_owners: bool,

@@ -89,9 +89,9 @@ pub enum FlowRemovedReason {
 pub struct FlowRemoved {
     /// The switch.
     pub node: NodeId,
-    /// The owner of the flow.
+    /// The flow's owner.
     pub owner: Owner,
-    /// The priority of the flow.
+    /// The flow's priority.
     pub priority: u16,
     /// The match of the flow, as far as [`FlowMatch`] can express it.
     pub matching: FlowMatch,
@@ -108,7 +108,7 @@ pub struct FlowRemoved {
 pub struct FlowFailed {
     /// The switch.
     pub node: NodeId,
-    /// The owner of the flow.
+    /// The flow's owner.
     pub owner: Owner,
     /// The type of the message that caused the flow.
     pub cause: Cause,

@@ -16,7 +16,7 @@ impl Owner {
         Owner(hash(name.as_bytes(), 0))
     }
 
-    /// Returns the number of the owner.
+    /// Returns the owner's number.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -68,7 +68,7 @@ impl Cause {
         Cause::named(M::NAME)
     }
 
-    /// Returns the number of the cause.
+    /// Returns the cause's number.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -244,7 +244,7 @@ impl Flow {
 pub type FlowKey = (u16, FlowMatch);
 
 impl Flow {
-    /// Returns the key of the flow.
+    /// Returns the flow's key.
     #[inline]
     pub fn key(&self) -> FlowKey {
         (self.priority, self.matching.clone())

@@ -16,7 +16,7 @@ pub struct FoundFlow {
     pub owner: Option<Owner>,
     /// The type of the message that caused the flow.
     pub cause: Cause,
-    /// The cookie that the switch stores with the flow.
+    /// The cookie stored with the flow by the switch.
     pub cookie: u64,
     /// The priority. Of all flows that match a packet, the one with the highest priority applies.
     pub priority: u16,
@@ -111,7 +111,7 @@ pub struct ReadFlows {
 pub struct FlowsRead {
     /// The switch.
     pub node: NodeId,
-    /// The number of the request.
+    /// The request's number.
     pub reading: u64,
     /// Whether this is the last part of the reply.
     pub last: bool,
@@ -235,7 +235,7 @@ pub enum FlowState {
 pub struct FlowFailure {
     /// Time of the refusal.
     pub at: Time,
-    /// The owner of the flow.
+    /// The flow's owner.
     pub owner: Owner,
     /// The type of the message that caused the flow.
     pub cause: Cause,

@@ -28,7 +28,7 @@ pub struct PortNo(pub u32);
 impl PortNo {
     /// The highest number of an ordinary port.
     pub const MAX: PortNo = PortNo(0xffff_ff00);
-    /// The input port of the packet.
+    /// The packet's input port.
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
     /// The flow table of the switch. Valid only in packet-outs.
     pub const TABLE: PortNo = PortNo(0xffff_fff9);
@@ -75,14 +75,14 @@ impl fmt::Debug for PortNo {
     }
 }
 
-/// The description of a port.
+/// A port's description.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Port {
-    /// The number of the port.
+    /// The port's number.
     pub number: PortNo,
     /// The Ethernet address of the port.
     pub address: Mac,
-    /// The name of the port.
+    /// The port's name.
     pub name: String,
     /// Whether the port is enabled and has a link.
     pub up: bool,

@@ -89,7 +89,7 @@ impl fmt::Display for Conversation {
     }
 }
 
-/// The content of a packet.
+/// A packet's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Traffic {

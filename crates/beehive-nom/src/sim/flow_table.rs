@@ -7,7 +7,7 @@ use crate::object::{
 use beehive::Time;
 use std::time::Duration;
 
-/// The flows of a switch.
+/// A switch's flows.
 #[derive(Debug, Default)]
 pub struct FlowTable {
     /// The flows, highest priority first.

@@ -162,7 +162,7 @@ impl SimulatedSwitch {
         &self.inner.counters
     }
 
-    /// Returns the ports of the switch.
+    /// Returns the switch's ports.
     pub fn ports(&self) -> Vec<Port> {
         let state = self.inner.state.lock();
         state.ports.iter().map(|(number, interface)| describe(*number, interface.up)).collect()
@@ -223,7 +223,7 @@ impl SimulatedSwitch {
         self.inner.state.lock().drops_misses = drops_misses
     }
 
-    /// Returns the datapath id of the switch.
+    /// Returns the switch's datapath id.
     pub fn node(&self) -> NodeId {
         self.inner.node
     }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
-/// The encoding of a type.
+/// A type's encoding.
 ///
 /// A shape does not contain type names, because types may be renamed freely. It does contain the names of fields and
 /// variants, because otherwise swapping two fields of the same type would go unnoticed.

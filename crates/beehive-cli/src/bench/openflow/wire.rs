@@ -183,7 +183,7 @@ fn version_bitmap(hello: &[u8]) -> Option<u32> {
     }
 }
 
-/// Appends a header without its length, which [`finish`] writes. Returns the offset of the message.
+/// Appends a header without its length, which [`finish`] writes. Returns the message's offset.
 pub(super) fn begin(out: &mut Vec<u8>, version: Version, kind: u8, transaction: u32) -> usize {
     let start = out.len();
     out.extend_from_slice(&[version.byte(), kind, 0, 0]);

@@ -22,7 +22,7 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time after which an unanswered announcement is repeated.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The measurement of one worker.
+/// One worker's measurement.
 #[derive(Debug)]
 pub(super) struct WorkerResult {
     /// Counters of the measurement, including its packet-ins that were lost during the drain.

@@ -1,4 +1,4 @@
-//! Credits bound the work from outside that a hive has in flight.
+//! Credits bound the work from outside in flight in a hive.
 //!
 //! A message from outside holds one of its sender's credits until everything that it caused is done. Messages
 //! between bees need no credits and never wait for any. If they did, two bees with full mailboxes that send

@@ -2,8 +2,8 @@
 
 /// A report about the work in flight when a hive stopped.
 ///
-/// Without a log, dropped work is lost. With a log, the next incarnation resumes the work that the log
-/// contains: messages that were emitted but not handled, timers, and sweeps.
+/// Without a log, dropped work is lost. With a log, the next incarnation resumes the logged work: messages
+/// that were emitted but not handled, timers, and sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {

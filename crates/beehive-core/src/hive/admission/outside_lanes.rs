@@ -146,7 +146,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Returns the lane of the batch.
+    /// Returns the batch's lane.
     pub(crate) fn lane(&self) -> &Arc<OutsideLane> {
         &self.lane
     }

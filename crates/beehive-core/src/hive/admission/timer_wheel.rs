@@ -19,7 +19,7 @@ struct Due<F> {
     next_id: u64,
 }
 
-/// The timers of a hive.
+/// A hive's timers.
 pub(crate) struct TimerWheel<F> {
     due: Mutex<Due<F>>,
     /// Notified when a timer is set to fire before all others.

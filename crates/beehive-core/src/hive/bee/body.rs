@@ -60,7 +60,7 @@ impl<A: App> Body<A> {
     }
 }
 
-/// Buffers that one thread keeps for one app and reuses.
+/// Buffers kept and reused by one thread for one app.
 pub(crate) struct Local<A: App> {
     #[allow(clippy::vec_box)] // mailboxes take the boxes themselves
     /// Empty queues for mailboxes.

@@ -174,7 +174,7 @@ impl<A: App> Bee<A> {
         self.mailbox.try_lock().is_none_or(|mailbox| mailbox.mode == Mode::Gone)
     }
 
-    /// Returns the number of cells that the bee owns.
+    /// Returns the number of the bee's cells.
     pub(crate) fn cells_owned(&self) -> usize {
         self.mailbox.lock().more_cells().len() + 1
     }

@@ -60,7 +60,7 @@ pub(crate) enum Inputs {
 }
 
 impl<A: App> Executed<A> {
-    /// Returns the number of the entry.
+    /// Returns the entry's number.
     fn number(&self) -> Option<EntryNumber> {
         self.entry.as_ref().map(|(number, _)| *number)
     }
@@ -108,7 +108,7 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) again: VecDeque<Delivery<A>>,
     /// The next number on the bee's own lane.
     pub(crate) next_seq: Seq,
-    /// Number of the bee's cells that the log contains.
+    /// Number of the bee's cells in the log.
     pub(crate) cells_logged: usize,
     /// Whether the log may contain the bee.
     pub(crate) is_logged: bool,

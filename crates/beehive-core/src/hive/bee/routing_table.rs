@@ -90,7 +90,7 @@ impl<A: App> Routes<A> {
         &self.shards[sweep_order(cell).0 as usize]
     }
 
-    /// Returns the owner of a cell.
+    /// Returns a cell's owner.
     #[inline]
     pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee<A>>> {
         self.shard(cell).read().find(cell).cloned()

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The current settings of an app.
+/// An app's current settings.
 pub(crate) struct Settings<A> {
     /// Version of the current settings. It has its own cache line, because threads read it before every run
     /// of messages.

@@ -126,7 +126,7 @@ impl<W: ?Sized> Logs<W> {
     }
 }
 
-/// Returns the resumable lanes that a log contains, each with a floor.
+/// Returns the resumable lanes in a log, each with a floor.
 fn lasting_lanes(state: &LogState) -> impl Iterator<Item = (LaneId, Seq)> {
     let floors = state.seen.floors().chain(state.bees.values().flat_map(|bee| bee.seen.floors()));
     floors.filter(|(lane, _)| lane.is_lasting())

@@ -28,7 +28,7 @@ fn runs(sweep: &MessageId) -> bool {
 }
 
 impl OpenSweeps {
-    /// Returns the running sweeps of a log.
+    /// Returns a log's running sweeps.
     pub(crate) fn new(state: &LogState) -> OpenSweeps {
         let running = state.sweeps.iter().filter(|(id, _)| runs(id));
         let open = running.map(|(id, sweep)| {

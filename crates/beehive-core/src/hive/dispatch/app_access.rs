@@ -18,7 +18,7 @@ pub(crate) trait AnyState: Send {
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
     /// Returns the name and content of every cell as readable text.
     fn in_words(&mut self) -> Vec<(String, String)>;
-    /// Returns the changes of the transaction.
+    /// Returns the transaction's changes.
     fn changes(&mut self) -> Redo;
     /// Makes the changes of the transaction permanent.
     fn commit(&mut self);
@@ -31,7 +31,7 @@ pub(crate) trait AnyState: Send {
 /// An instance of an app that has no cells and lives outside the hive.
 pub(crate) struct Template {
     pub(crate) state: Box<dyn AnyState>,
-    /// The number of the app.
+    /// The app's number.
     pub(crate) app: u16,
     /// The seed for cell ids.
     pub(crate) seed: u64,

@@ -38,7 +38,7 @@ use tokio::sync::Notify;
 
 /// An app with its type erased.
 pub(crate) trait AnyApp: Send + Sync {
-    /// Returns the name of the app.
+    /// Returns the app's name.
     fn name(&self) -> &'static str;
     /// Returns the name of a handler; `handler` is its number in the app.
     fn handler_name(&self, handler: usize) -> &'static str;
@@ -86,7 +86,7 @@ pub(crate) struct Change {
 /// App, handler, and name of the emitted message type.
 pub(crate) type EmitKey = (u16, u16, &'static str);
 
-/// The shared state of a hive.
+/// A hive's shared state.
 pub(crate) struct HiveInner {
     pub(crate) id: HiveId,
     /// Number of the hive in this process. It distinguishes the hives of one process.
@@ -252,7 +252,7 @@ impl HiveInner {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Logs that no app handles a message type, once for each type.
+    /// Logs that no app handles a message type, once per type.
     #[cold]
     pub(crate) fn nobody_handles(&self, name: &'static str, sender: Address) {
         if !self.unhandled.lock().insert(name) {

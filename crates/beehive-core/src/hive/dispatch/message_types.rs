@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 /// An app as a receiver of messages of type `M`.
 pub(crate) trait Receiver<M: Message>: Onward {
-    /// Returns the number of the app.
+    /// Returns the app's number.
     fn app(&self) -> u16;
     /// Returns the number of the handler in its app.
     fn handler(&self) -> usize;

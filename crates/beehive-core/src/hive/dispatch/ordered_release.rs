@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The effects of one record.
+/// One record's effects.
 pub(crate) struct Release {
     /// The effects, in order.
     pub(crate) steps: HeldEffects,

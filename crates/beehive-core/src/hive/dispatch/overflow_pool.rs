@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// than one, because some of the waiting bees may also hold their threads.
 const THREADS_NOT_HELD: usize = 16;
 
-/// The pools of a hive.
+/// A hive's pools.
 #[derive(Default)]
 pub(crate) struct OverflowPools {
     /// The pools of all apps.
@@ -35,7 +35,7 @@ struct Pools {
     threads: usize,
 }
 
-/// The pool of one app.
+/// One app's pool.
 #[derive(Default)]
 struct Pool {
     /// The bees waiting for a thread of the pool.

@@ -32,9 +32,9 @@ pub(crate) type Note = Box<dyn Any + Send>;
 
 /// An observer of one hive. The default implementation of every method does nothing.
 ///
-/// The hive calls a method on the thread on which the reported event takes place, and waits for it to
-/// return. Several threads may call methods at once. A method must not call the hive, because the calling
-/// thread may hold the body of a bee.
+/// The hive calls a method on the thread on which the reported event takes place, and waits for it to return.
+/// Several threads may call methods at once. A method must not call the hive, because the calling thread may
+/// hold a bee's body.
 ///
 /// A method returns a [`Note`] if its event may depend on a record that is not yet committed. The hive
 /// passes such notes to [`Probe::noted`].
@@ -100,9 +100,9 @@ pub(crate) trait Probe: Send + Sync {
     /// running the bee that made the entry.
     fn entry_committed(&self, entry: LoggedIn) {}
 
-    /// Called when the state of a bee has been rebuilt from its committed state and its entries in flight.
-    /// This empties the bee's volatile dictionaries. `cells` contains the cells of the bee. Called by the
-    /// thread that runs the bee.
+    /// Called when a bee's state has been rebuilt from its committed state and its entries in flight. This
+    /// empties the bee's volatile dictionaries. `cells` contains the bee's cells. Called by the thread that
+    /// runs the bee.
     fn restored(&self, app: u16, cells: Vec<CellId>) {}
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Transaction<'a> {
     pub(crate) handler: Handler<'a>,
     /// The bee that runs it; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
-    /// The batch of the message.
+    /// The message's batch.
     pub(crate) batch: &'a dyn Messages,
     /// Index of the message in the batch.
     pub(crate) index: u32,
@@ -211,7 +211,7 @@ impl RouteContext<'_, '_> {
 }
 
 impl Turn<'_> {
-    /// Reports that the state of a bee was rebuilt.
+    /// Reports that a bee's state was rebuilt.
     pub(crate) fn note_restored(&mut self, app: u16, cells: impl FnOnce() -> Vec<CellId>) {
         if let Some(probe) = self.hive.probe() {
             probe.restored(app, cells())

@@ -84,8 +84,8 @@ pub(crate) type Link = LogClient<dyn Executing>;
 /// The action of a firing timer.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
 
-/// Number of messages that a turn handles between two readings of the clock. In a long turn, this bounds how
-/// stale the handlers' time can be, and by how much a turn on a worker can exceed its deadline.
+/// Number of messages handled between two readings of the clock. In a long turn, this bounds how stale the
+/// handlers' time can be, and by how much a turn on a worker can exceed its deadline.
 const MESSAGES_PER_LOOK: usize = 16;
 
 /// When a routing-only turn has scheduled this many bees, it gives them to the runners before it ends. The
@@ -106,7 +106,7 @@ thread_local! {
     static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
 }
 
-/// The state of one turn.
+/// One turn's state.
 pub(crate) struct Turn<'h> {
     pub(crate) hive: &'h Arc<HiveInner>,
     /// The current time, as of the last reading of the clock.

@@ -236,7 +236,7 @@ impl Io {
         Ok(())
     }
 
-    /// Returns the number of credits that the batch needs.
+    /// Returns the number of credits needed for the batch.
     #[inline]
     fn wanted(&self) -> u32 {
         self.out.len().min(self.credits.limit())

@@ -15,7 +15,7 @@ use std::panic::AssertUnwindSafe;
 pub enum ReadError {
     /// The hive does not have this app. Add it to the builder.
     NoSuchApp {
-        /// Name of the app.
+        /// The app's name.
         app: &'static str,
     },
     /// The read used a dictionary that has no view. No handler of its app reads it through `.shared()`, and

@@ -1,4 +1,4 @@
-//! The counters of one handler.
+//! One handler's counters.
 
 use crate::time::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

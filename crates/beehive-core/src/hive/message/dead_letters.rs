@@ -21,7 +21,7 @@ pub struct DeadLetter {
     pub app: &'static str,
     /// Its handler.
     pub handler: &'static str,
-    /// The type of the message.
+    /// The message's type.
     pub message: &'static str,
     /// The message as JSON, cut at
     /// [`limits::DEAD_LETTER_WORDS_BYTES_MAX`](crate::limits::DEAD_LETTER_WORDS_BYTES_MAX).
@@ -39,7 +39,7 @@ pub struct DeadLetter {
     pub(crate) way: Way,
 }
 
-/// The origin of a message.
+/// A message's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provenance {
     /// The causal chain: the number of the message from outside that began it, as in the `tracing` spans. If

@@ -1,10 +1,10 @@
-//! The data that a hive reports about itself.
+//! The data reported by a hive about itself.
 
 use crate::cell::{BeeId, HiveId};
 use crate::view::ViewStatus;
 use serde::Serialize;
 
-/// The status of a hive.
+/// A hive's status.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Number of the hive in the cluster.
@@ -44,7 +44,7 @@ pub struct Status {
     pub stuck: Vec<StuckStatus>,
 }
 
-/// The status of one app.
+/// One app's status.
 #[derive(Clone, Debug, Serialize)]
 pub struct AppStatus {
     /// The name.
@@ -71,7 +71,7 @@ pub struct AppStatus {
     pub busiest: Vec<BeeStatus>,
 }
 
-/// The status of one handler.
+/// One handler's status.
 #[derive(Clone, Debug, Serialize)]
 pub struct HandlerStatus {
     /// The name.
@@ -95,7 +95,7 @@ pub struct HandlerStatus {
     /// Number of messages that the handler answered.
     pub answered: u64,
     /// Number of message runs blocked until a single bee owned their cells. A high number indicates that the
-    /// handler causes merges of bees.
+    /// handler causes bees to merge.
     pub waited: u64,
     /// Number of messages that took longer than [`Builder::stuck_after`](crate::Builder::stuck_after).
     pub stuck: u64,
@@ -122,7 +122,7 @@ pub struct StuckStatus {
     pub milliseconds: u64,
 }
 
-/// The status of one bee.
+/// One bee's status.
 #[derive(Clone, Debug, Serialize)]
 pub struct BeeStatus {
     /// The bee.
@@ -131,7 +131,7 @@ pub struct BeeStatus {
     pub messages: u64,
     /// Number of runs of messages in the mailbox.
     pub waiting: usize,
-    /// Number of cells that the bee owns.
+    /// Number of cells owned by the bee.
     pub cells: usize,
     /// Average duration of a message in nanoseconds, over all timed runs; `None` if no run was timed.
     pub nanoseconds_per_message: Option<u64>,

@@ -60,7 +60,7 @@ trait Transactions<A: App> {
     fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
-/// The transactions of one batch.
+/// One batch's transactions.
 struct OfABatch<'a, A: App, M: Message> {
     bee: &'a Arc<Bee<A>>,
     batch: &'a Arc<Batch<M>>,

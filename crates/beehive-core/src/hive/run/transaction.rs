@@ -60,7 +60,7 @@ pub(crate) struct Executed<M: Message> {
     observed: Vec<(u32, Observed<M>)>,
     /// The postponed messages, and when the handler gets them again.
     postponed: Vec<(u32, Time)>,
-    /// Random seed of the first message. The seeds of the messages that the run emits derive from it.
+    /// Random seed of the first message. The seeds of emitted messages derive from it.
     chance: u64,
     /// The causal chain of the first message. The emitted messages continue it.
     chain: Chain,

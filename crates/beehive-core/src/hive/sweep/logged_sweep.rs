@@ -157,7 +157,7 @@ impl Opening {
     }
 }
 
-/// The progress of a sweep.
+/// A sweep's progress.
 struct Progress {
     /// The start of the sweep; `None` if it has been committed or is part of a bee's record.
     opening: Option<Opening>,

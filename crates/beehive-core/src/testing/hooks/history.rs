@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A message for one handler of one app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Given {
-    /// The number of the app.
+    /// The app's number.
     pub(crate) app: u16,
     /// The number of the handler in its app.
     pub(crate) handler: usize,

@@ -83,7 +83,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// Returns the number of the app.
+    /// Returns the app's number.
     pub(crate) fn app(&self) -> u16 {
         self.app.app
     }

@@ -20,7 +20,7 @@ const OURS: [u8; 4] = [0xbe, 0xe1, 0x00, 1];
 const SIGNED: usize = 28;
 const TYPE_END: u8 = 0;
 const TYPE_OURS: u8 = 127;
-/// Subtype of chassis and port ids that the sender chooses freely (IEEE 802.1AB, 8.5.2.2 and 8.5.3.2).
+/// Subtype of chassis and port ids chosen freely by the sender (IEEE 802.1AB, 8.5.2.2 and 8.5.3.2).
 const LOCALLY_ASSIGNED: u8 = 7;
 
 /// The content of a probe.

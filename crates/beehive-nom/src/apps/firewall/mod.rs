@@ -338,7 +338,7 @@ impl Firewall {
 }
 
 impl Open {
-    /// Withdraws the flows of the conversation.
+    /// Withdraws the conversation's flows.
     fn withdraw(self, node: NodeId, ctx: &mut Ctx) {
         self.flows.into_iter().for_each(|flow| ctx.emit(withdrawal(node, flow)));
     }

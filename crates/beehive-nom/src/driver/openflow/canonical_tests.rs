@@ -82,8 +82,8 @@ fn canonical(bytes: &[u8], version: Version) -> (Canonical, Canonical) {
     (Canonical::of_match(&flow.match_fields).unwrap(), program.unwrap())
 }
 
-/// Returns the match and the actions of an encoded flow, converted in the same way as flows that the driver reads
-/// from a switch.
+/// Returns the match and the actions of an encoded flow, converted in the same way as flows read from a switch by the
+/// driver.
 fn read(bytes: &[u8]) -> (FlowMatch, Actions) {
     let message = general::Message::parse(Frame::whole(bytes).unwrap()).unwrap();
     let general::Message::FlowMod(flow) = message else { panic!("{message:?}") };

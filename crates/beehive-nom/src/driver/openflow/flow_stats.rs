@@ -19,7 +19,7 @@ pub(super) struct PendingReading {
 }
 
 impl Session {
-    /// Requests the flows of the switch.
+    /// Requests the switch's flows.
     pub fn read_flows(&mut self, wanted: &ReadFlows, out: &mut BytesMut) {
         if self.readings.len() >= limits::READINGS_MAX {
             // drops the oldest request, which has timed out or will time out at its requester
