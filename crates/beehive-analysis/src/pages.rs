@@ -82,7 +82,7 @@ const PAGES: &[(&str, &str)] = &[
     ("a union cannot be encoded", "keys_and_messages"),
 ];
 
-/// Prints `compile_error!` for each of the errors combined in `error`, and appends the name of its page if it
+/// Prints `compile_error!` for each of the errors combined in `error` and appends the name of its page if it
 /// has one.
 pub(crate) fn compile_error(error: &Error) -> TokenStream {
     error.to_compile_error().into_iter().map(with_page).collect()

@@ -87,7 +87,7 @@ impl<E> RequestError<E> {
         }
     }
 
-    /// Converts an error returned by a handler, and leaves all other variants as they are.
+    /// Converts an error returned by a handler and leaves all other variants as they are.
     pub fn map_handler<F>(self, convert: impl FnOnce(E) -> F) -> RequestError<F> {
         match self {
             RequestError::Handler(error) => RequestError::Handler(convert(error)),

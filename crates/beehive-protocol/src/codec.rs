@@ -95,7 +95,7 @@ pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) 
     must(values, write_with(values, bytes, limits::ENCODED_BYTES_MAX, variable_integers()))
 }
 
-/// Encodes a value into a buffer kept by the thread, and passes the bytes to `look`. A new buffer would be reallocated
+/// Encodes a value into a buffer kept by the thread and passes the bytes to `look`. A new buffer would be reallocated
 /// several times as it grew.
 fn in_buffer<T: Serialize + ?Sized, R>(
     value: &T,

@@ -212,7 +212,7 @@ impl LogState {
             || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
     }
 
-    /// Removes a consumed message from the outbox, and returns whether it was there. Does nothing if the message may
+    /// Removes a consumed message from the outbox and returns whether it was there. Does nothing if the message may
     /// arrive again (`input.floor` is set): the receiver remembers the message, and the message stays in its outbox
     /// until it is acknowledged, because that outbox may be in another log or about to move to one.
     fn take_from_outbox(&mut self, id: &MessageId, input: &Input) -> bool {

@@ -86,7 +86,7 @@ impl Redo {
         }
     }
 
-    /// Encodes the change of a row or value from `old` to `value`, and appends it. Appends nothing if both have the same
+    /// Encodes the change of a row or value from `old` to `value` and appends it. Appends nothing if both have the same
     /// encoding.
     ///
     /// # Panics

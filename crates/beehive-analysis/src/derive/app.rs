@@ -472,7 +472,7 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
 
         if !is_generic(input) {
             // the first bound reports, at the type, what a derived key lacks; the second never reports
-            // anything, and lets the rest of the impl assume that the type is a key
+            // anything but lets the rest of the impl assume that the type is a key
             let same = as_argument(key);
             let declared = quote_spanned!(key.span()=> #same: ::beehive::__private::KeyType);
             let key = quote_spanned!(key.span()=> for<'__key> #same: ::beehive::__private::KeyFor<'__key>);

@@ -1,4 +1,4 @@
-//! Analyzes dictionary accesses, and reports keys that are not functions of the message.
+//! Analyzes dictionary accesses and reports keys that are not functions of the message.
 
 use super::Pass;
 use super::scope::Kind;

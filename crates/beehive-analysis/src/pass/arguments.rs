@@ -1,4 +1,4 @@
-//! Parses the arguments of the macros whose grammar the analysis knows.
+//! Parses the arguments of macros with a known grammar.
 
 use crate::syntax::captures;
 use proc_macro2::TokenStream;

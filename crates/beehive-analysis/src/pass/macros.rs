@@ -1,4 +1,4 @@
-//! Analyzes macro calls: looks into known macros, and assumes the worst of all others.
+//! Analyzes macro calls: looks into known macros and assumes the worst of all others.
 
 use super::Pass;
 use super::scope::{Kind, Known};

@@ -31,7 +31,7 @@ impl Pass<'_, '_> {
         self.expression(e, out)
     }
 
-    /// Merges an argument's value into the value of a method call, and decides whether the order of either one affects
+    /// Merges an argument's value into the value of a method call and decides whether the order of either one affects
     /// the result. `changes` is set if closures among the arguments change locals, so that the order of their calls
     /// matters.
     pub(super) fn order_of_result(&self, c: &ExprMethodCall, value: &mut Value, changes: bool) {

@@ -1,4 +1,4 @@
-//! Determines the number of worker threads, and raises the limit on file descriptors.
+//! Determines the number of worker threads and raises the limit on file descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

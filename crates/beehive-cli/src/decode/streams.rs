@@ -1,4 +1,4 @@
-//! Follows the TCP connections in a capture, and extracts each direction's OpenFlow messages in order.
+//! Follows the TCP connections in a capture and extracts each direction's OpenFlow messages in order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -103,7 +103,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Adds a segment, and calls `then` for each message it completes.
+    /// Adds a segment and calls `then` for each message it completes.
     pub(super) fn take<E>(
         &mut self,
         segment: &Segment<'_>,

@@ -184,7 +184,7 @@ impl HiveInner {
         Ok(names)
     }
 
-    /// Writes new settings to the logs of their apps, and waits until they are committed.
+    /// Writes new settings to the logs of their apps and waits until they are committed.
     async fn log_settings(&self, new: Vec<(AppId, LoggedSettings)>) {
         for link in self.log_clients() {
             let is_here = |app: AppId| self.log_of(app).is_some_and(|its_log| Arc::ptr_eq(its_log, link));

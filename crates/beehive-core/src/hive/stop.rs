@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Hive {
-    /// Stops the hive. Tells the IO bees to finish, and waits up to `grace` for them and for the messages in
+    /// Stops the hive. Tells the IO bees to finish and waits up to `grace` for them and for the messages in
     /// flight. After that, no new handler starts, and the hive drops queued messages, timers, and IO bees
     /// that have not returned. If several calls run at the same time, the grace period that ends first
     /// counts. All calls return the same report once the hive has stopped.

@@ -17,7 +17,7 @@ pub trait Column: Send + Sync {
     type Mirror: Mirror;
     /// Returns the field's description.
     fn info(&self) -> DictInfo;
-    /// Keeps the transaction's changes, and frees the memory of cells that are now empty.
+    /// Keeps the transaction's changes and frees the memory of cells that are now empty.
     fn commit(&mut self);
     /// Undoes the transaction's changes.
     fn rollback(&mut self);
@@ -93,7 +93,7 @@ pub trait State: Sized + Send + Sync + 'static {
     fn fresh(&self) -> Self;
     /// Whether the app has settings.
     const HAS_SETTINGS: bool;
-    /// Adopts the settings of `other`, and leaves the dictionaries unchanged.
+    /// Adopts the settings of `other` and leaves the dictionaries unchanged.
     fn configure_as(&mut self, other: &Self);
     /// Calls `visitor` for every dictionary.
     fn visit<V: Visitor>(&mut self, visitor: &mut V);

@@ -22,7 +22,7 @@ pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Syn
 #[diagnostic::do_not_recommend]
 impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> RowKey for R {}
 
-/// The rows of one cell of a [`Table`](crate::Table), in order of their keys.
+/// The rows of one [`Table`](crate::Table) cell, in key order.
 ///
 /// Once the cell is mapped, a handler may use all its rows. However large the cell is, a change needs an undo entry
 /// only for the changed row.

@@ -361,7 +361,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Executes one event again, and compares the result.
+    /// Executes one event again and compares the result.
     fn step(&mut self, moment: Moment, note: Event) -> Result<(), Deviation> {
         if std::mem::replace(&mut self.life, moment.life) != moment.life {
             // Messages in flight were either lost in the crash, or are resent and then handed over again.
@@ -443,7 +443,7 @@ impl<'a> Again<'a> {
         Ok(())
     }
 
-    /// Runs a transaction again, and compares its outcome.
+    /// Runs a transaction again and compares its outcome.
     fn run(&mut self, ran: &Ran) -> Result<(), Deviation> {
         self.bees.extend(ran.bee.map(|bee| (ran.given.app, bee)));
         match &ran.left {

@@ -117,7 +117,7 @@ impl Kit {
         kit
     }
 
-    /// Emits a message from outside, and runs everything caused by it except timers that are due later.
+    /// Emits a message from outside and runs everything caused by it except timers that are due later.
     #[track_caller]
     pub fn emit<M: Message>(&mut self, message: M) -> &mut Self {
         self.emit_all([message])
@@ -168,7 +168,7 @@ impl Kit {
         self
     }
 
-    /// Sends a request from outside, and runs everything until it is answered. Advances time if necessary, by at most
+    /// Sends a request from outside and runs everything until it is answered. Advances time if necessary, by at most
     /// five seconds.
     ///
     /// # Errors Returns an error if the request is not answered.

@@ -143,7 +143,7 @@ impl Views {
         changes.keep()
     }
 
-    /// Hands over the changes committed at `now`, and empties `changes`.
+    /// Hands over the changes committed at `now` and empties `changes`.
     pub(crate) fn hand_over(&self, changes: &mut Changes, now: Time) {
         changes.forget();
         if changes.len() > 0 {

@@ -91,7 +91,7 @@ impl<C: Copied> Pair<C> {
         }
     }
 
-    /// Takes over the changes committed at `now`, and empties `changes`. With `by_moment`, changes handed over earlier
+    /// Takes over the changes committed at `now` and empties `changes`. With `by_moment`, changes handed over earlier
     /// are published first, so that a version has either all changes of a moment or none of them.
     pub(crate) fn hand_over(&self, changes: &mut C::Log, now: u64, by_moment: bool) {
         let mut writer = self.writer.lock();

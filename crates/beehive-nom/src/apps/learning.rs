@@ -98,8 +98,8 @@ impl LearningSwitch {
         ctx.emit(AdoptFlows { node: msg.node, owner: Self::OWNER });
     }
 
-    /// Learns from flows already in the switch, and withdraws those that contradict the table. If the setting `flows`
-    /// is false, withdraws all flows.
+    /// Learns from flows already in the switch and withdraws those that contradict the table. If the setting `flows` is
+    /// false, withdraws all flows.
     #[rcv(sharded)]
     fn flows_found(&mut self, msg: &FlowsFound, ctx: &mut Ctx) {
         let (flows, mut stations) = (self.config.flows, self.stations(msg.node, ctx.now()));

@@ -248,7 +248,7 @@ impl Entry {
         &self.directory
     }
 
-    /// Claims the role of the main connection of `node` for this connection.
+    /// Claims the role of `node`'s main connection for this connection.
     pub fn claim(&self, node: NodeId, protocol: &'static str) -> Claim {
         let mut entries = self.directory.entries.lock();
         let holder = entries.nodes.get(&node).and_then(|number| entries.connections.get(number)).cloned();

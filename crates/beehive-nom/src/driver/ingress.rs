@@ -78,7 +78,7 @@ impl Window {
         Window { start, uncredited: 0, shed: 0, probes: BTreeMap::new() }
     }
 
-    /// Counts a probe from `port`, and returns whether it may be admitted without a credit.
+    /// Counts a probe from `port` and returns whether it may be admitted without a credit.
     fn allows_probe(&mut self, port: PortNo) -> bool {
         if self.probes.len() >= limits::PORTS_PER_NODE_MAX && !self.probes.contains_key(&port) {
             return false;
@@ -132,7 +132,7 @@ impl Ingress {
         }
     }
 
-    /// Starts a round: reads the number of free credits, and admits queued packets before new ones.
+    /// Starts a round: reads the number of free credits and admits queued packets before new ones.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
         self.now = now;

@@ -43,7 +43,7 @@ pub struct FoundFlow {
 /// Options of a flow that tell the switch what to do besides the actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowFlags {
-    /// Whether the switch reports the removal of the flow.
+    /// Whether the switch reports the flow's removal.
     pub reports_removal: bool,
     /// Whether the switch refused to install the flow if it overlapped another flow of the same priority.
     pub checks_overlap: bool,

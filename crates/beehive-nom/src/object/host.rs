@@ -55,9 +55,9 @@ pub struct HostSeen {
 pub struct HostMoved {
     /// The host.
     pub station: Station,
-    /// The port at which the host was.
+    /// The host's previous port.
     pub from: PortId,
-    /// The port at which the host is now.
+    /// The host's new port.
     pub at: PortId,
 }
 
@@ -66,7 +66,7 @@ pub struct HostMoved {
 pub struct HostLost {
     /// The host.
     pub station: Station,
-    /// The port at which the host was.
+    /// The host's last port.
     pub at: PortId,
 }
 

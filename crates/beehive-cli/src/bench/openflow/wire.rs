@@ -1,4 +1,4 @@
-//! Encodes the few OpenFlow 1.0 and 1.3 messages sent by a switch, and parses the messages it receives.
+//! Encodes the few OpenFlow 1.0 and 1.3 messages sent by a switch and parses the messages it receives.
 //!
 //! This module shares no code with `beehive-of`, so it can reveal errors there. Parsers return `None` if a field lies
 //! outside its message. No function here panics on bytes from the network.

@@ -79,7 +79,7 @@ impl OutsideLane {
         Arc::new(Admitted { lane: self.clone(), ticket, open: AtomicUsize::new(1) })
     }
 
-    /// Removes a completed batch, and raises the floor if that batch was the oldest one open.
+    /// Removes a completed batch and raises the floor if that batch was the oldest one open.
     fn done(&self, ticket: (Seq, u64)) {
         let mut state = self.state.lock();
         state.open.remove(&ticket);

@@ -73,7 +73,7 @@ impl<F> TimerWheel<F> {
         (fired, None)
     }
 
-    /// Drops all timers, and returns how many there were.
+    /// Drops all timers and returns how many there were.
     pub(crate) fn clear(&self) -> usize {
         let table = std::mem::take(&mut self.due.lock().table);
         table.len()

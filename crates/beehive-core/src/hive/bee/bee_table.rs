@@ -20,7 +20,7 @@ impl<A: App> BeesById<A> {
         self.0.find(id.table_hash(), |bee| bee.id == id)
     }
 
-    /// Adds a bee, and removes any earlier bee with the same id.
+    /// Adds a bee and removes any earlier bee with the same id.
     pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
         self.remove(bee.id);
         self.0.insert_unique(bee.id.table_hash(), bee, |bee| bee.id.table_hash());

@@ -76,7 +76,7 @@ impl<A: App> Bee<A> {
         self.first_cell
     }
 
-    /// Puts a run of messages into the mailbox, and schedules the bee if necessary. If the bee has ended,
+    /// Puts a run of messages into the mailbox and schedules the bee if necessary. If the bee has ended,
     /// returns the delivery for the sender to route again.
     #[inline]
     pub(crate) fn push(self: Arc<Self>, delivery: Delivery<A>, turn: &mut Turn) -> Result<(), Delivery<A>> {
@@ -189,7 +189,7 @@ impl<A: App> Bee<A> {
         true
     }
 
-    /// Takes over the cells and the queued deliveries of `from`, and ends `from`. Both bees must be frozen.
+    /// Takes over the cells and the queued deliveries of `from` and ends `from`. Both bees must be frozen.
     /// Returns the cells. Other tasks waiting to freeze `from` learn that it has ended.
     pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
         let (rare, mut queue) = {

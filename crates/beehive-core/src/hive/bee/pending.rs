@@ -205,8 +205,8 @@ impl<A: App> PendingRuns<A> {
         false
     }
 
-    /// Applies a committed run to the committed state, and releases its effects. All earlier runs must
-    /// already have been released.
+    /// Applies a committed run to the committed state and releases its effects. All earlier runs must already
+    /// have been released.
     pub(crate) fn release(
         &mut self,
         mut done: Executed<A>,

@@ -46,7 +46,7 @@ fn bee(app: &Arc<AppRuntime<Counts>>, id: u64) -> Arc<Bee<Counts>> {
     Bee::new(app, BeeId(id), &[CELL], app.body(None))
 }
 
-/// Freezes an idle bee, and drops its body.
+/// Freezes an idle bee and drops its body.
 fn freeze(bee: &Arc<Bee<Counts>>) {
     let frozen = std::pin::pin!(bee.freeze()).poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(frozen, Poll::Ready(Some(_))), "an idle bee is frozen at once");

@@ -125,7 +125,7 @@ impl<W: ?Sized> State<W> {
         (self.next, std::mem::replace(&mut self.last, self.next))
     }
 
-    /// Adds a run to the open entry, and opens an entry if there is none. Returns the entry's number.
+    /// Adds a run to the open entry and opens an entry if there is none. Returns the entry's number.
     fn add(&mut self, bee: Arc<W>, work: Arc<Work>, bytes: usize) -> EntryNumber {
         if self.open.is_none() {
             let (number, after) = self.number();
@@ -514,7 +514,7 @@ impl<W: ?Sized> LogClient<W> {
         told
     }
 
-    /// Appends a record like [`LogClient::say`], and waits until it is committed or the hive is dropped.
+    /// Appends a record like [`LogClient::say`] and waits until it is committed or the hive is dropped.
     pub(crate) async fn commit(&self, record: Record) {
         let _ = self.say(record).await;
     }

@@ -23,7 +23,7 @@ impl std::error::Error for Unavailable {}
 
 /// Decides which bee owns which cell of an app.
 pub trait Registry: Send + Sync + 'static {
-    /// Decides a batch of proposals in order, and returns one decision for each.
+    /// Decides a batch of proposals in order and returns one decision for each.
     ///
     /// # Errors Returns [`Unavailable`] if no decision can currently be made.
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>>;

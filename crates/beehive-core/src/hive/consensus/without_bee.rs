@@ -31,7 +31,7 @@ impl WithoutBee {
             )
     }
 
-    /// Marks a message as consumed by `handler`, and returns it as the input of a record. Returns `None` if
+    /// Marks a message as consumed by `handler` and returns it as the input of a record. Returns `None` if
     /// the handler has already consumed it. Only messages that may be resent are remembered. `lanes` is given
     /// if the message comes from a bee or an app and needs an acknowledgment.
     pub(crate) fn input(

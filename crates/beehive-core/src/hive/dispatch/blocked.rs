@@ -60,7 +60,7 @@ fn add<K: Hash + Eq>(to: &mut HashMap<K, usize>, key: K) {
     *to.entry(key).or_default() += 1
 }
 
-/// Decrements the count of `key`, and removes it at zero.
+/// Decrements the count of `key` and removes it at zero.
 fn remove<K: Hash + Eq>(from: &mut HashMap<K, usize>, key: K) {
     if let Some(count) = from.get_mut(&key) {
         *count -= 1;

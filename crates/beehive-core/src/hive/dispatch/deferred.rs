@@ -83,7 +83,7 @@ impl DeferredQueue {
         self.state.lock().scheduled
     }
 
-    /// Adds work, and schedules the queue if necessary.
+    /// Adds work and schedules the queue if necessary.
     pub(crate) fn leave(self: &Arc<Self>, deferred: Deferred, turn: &mut Turn) {
         let mut state = self.state.lock();
         state.queue.push_back(deferred);

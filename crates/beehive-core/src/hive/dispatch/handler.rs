@@ -70,7 +70,7 @@ impl<'a> Handler<'a> {
         }
     }
 
-    /// Counts a failed message, and makes it a dead letter. If the handler itself returned the error, or a
+    /// Counts a failed message and makes it a dead letter. If the handler itself returned the error, or a
     /// view was too old, the message is only counted.
     #[cold]
     pub(crate) fn fail(

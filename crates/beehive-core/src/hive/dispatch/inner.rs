@@ -187,7 +187,7 @@ impl HiveInner {
         })
     }
 
-    /// Admits one message on the hive's own lane, and calls `route` to route it.
+    /// Admits one message on the hive's own lane and calls `route` to route it.
     pub(crate) fn from_outside<R>(
         self: &Arc<Self>,
         source: Source,

@@ -393,7 +393,7 @@ impl Outputs {
         Some(self.slots.len() - 1)
     }
 
-    /// Turns the emitted messages into batches, and assigns them the next sequence numbers from `numbers`.
+    /// Turns the emitted messages into batches and assigns them the next sequence numbers from `numbers`.
     ///
     /// The numbers must be deterministic: the same outputs must always get the same numbers. Slots are
     /// therefore frozen in order of emission, not in their order in `slots`, which depends on which types

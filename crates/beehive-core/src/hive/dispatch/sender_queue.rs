@@ -156,7 +156,7 @@ impl SenderQueue {
         self.made().locked(|state, _| (state.clone(), state.releases.enter()))
     }
 
-    /// Adds a run of messages to the queue, and makes sure that a task resolves the owners of its cells.
+    /// Adds a run of messages to the queue and makes sure that a task resolves the owners of its cells.
     pub(crate) fn block(&mut self, blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
         let mut state = self.made().clone();
         loop {

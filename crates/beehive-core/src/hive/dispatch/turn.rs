@@ -266,7 +266,7 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Ends the turn, and keeps its buffers for the next turn on this thread.
+    /// Ends the turn and keeps its buffers for the next turn on this thread.
     fn end(self) {
         SCRATCH.with_borrow_mut(|s| *s = Some(self.scratch));
     }

@@ -111,8 +111,8 @@ impl<M: Message> AnswerSink<M> for PendingRequest<M> {
 /// Default timeout of a request.
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Runs a future on the hive's runtime, and blocks this thread until the future completes. Returns `None`
-/// if that runtime has been shut down.
+/// Runs a future on the hive's runtime and blocks this thread until the future completes. Returns `None` if
+/// that runtime has been shut down.
 pub(crate) fn wait_for<T, F>(hive: &Hive, ask: impl FnOnce(Hive) -> F) -> Option<T>
 where
     T: Send + 'static,

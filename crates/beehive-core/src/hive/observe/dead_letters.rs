@@ -51,7 +51,7 @@ impl Hive {
         self.inner().dead_letters.take(number)
     }
 
-    /// Discards all dead letters, and returns how many there were.
+    /// Discards all dead letters and returns how many there were.
     pub fn discard_dead_letters(&self) -> usize {
         self.inner().dead_letters.clear()
     }

@@ -129,8 +129,8 @@ fn is_remembered(batch: &dyn Messages) -> bool {
     batch.admitted().is_none() && batch.source().numbers.lane != LaneId::NONE
 }
 
-/// Maps the messages in `range` one by one, and hands over each run of adjacent messages with the same
-/// outcome and cells. `position` is the app's position in the answer chain, if it is in the chain.
+/// Maps the messages in `range` one by one and hands over each run of adjacent messages with the same outcome
+/// and cells. `position` is the app's position in the answer chain, if it is in the chain.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime<A>>,
     batch: &Arc<Batch<M>>,

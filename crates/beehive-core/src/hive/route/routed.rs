@@ -39,7 +39,7 @@ pub(crate) trait Routed {
     fn position(&self) -> Option<u16>;
     /// Returns the object that routes the messages when they are deferred.
     fn onward(&self) -> Arc<dyn Onward>;
-    /// Maps message `index`, and leaves its cells in `mapper`. Returns `None` if the batch has no such
+    /// Maps message `index` and leaves its cells in `mapper`. Returns `None` if the batch has no such
     /// message.
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
     /// Checks whether a requester is waiting for a report about each of these messages.
@@ -186,9 +186,9 @@ pub(crate) fn refuse(
 /// How far ahead a batch has been searched for cells without an owner. Searching ahead allows one proposal to
 /// claim many cells.
 pub(crate) struct Ahead {
-    /// The end of the searched messages. Those of their cells that had no owner have been claimed.
+    /// Where the searched messages end. Those of their cells that had no owner have been claimed.
     claimed: u32,
-    /// The end of the messages to route.
+    /// Where the messages to route end.
     end: u32,
 }
 

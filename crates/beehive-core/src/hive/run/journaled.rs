@@ -45,7 +45,7 @@ impl Draft {
 
 /// Type-erased transactions for messages of one type, so that `run_all` is compiled only once per app.
 trait Transactions<A: App> {
-    /// Runs the messages in `range`, and keeps the results.
+    /// Runs the messages in `range` and keeps the results.
     fn execute(
         &mut self,
         range: Range<u32>,
@@ -214,7 +214,7 @@ pub(crate) struct Steps<'a, A> {
     pub(crate) may_repeat: bool,
 }
 
-/// Runs `steps`, and appends one record of the resulting changes and emitted messages. `inputs` are the
+/// Runs `steps` and appends one record of the resulting changes and emitted messages. `inputs` are the
 /// messages of `delivery` that the record consumes.
 pub(crate) fn record<A: App>(
     bee: &Arc<Bee<A>>,

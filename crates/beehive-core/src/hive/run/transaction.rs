@@ -379,7 +379,7 @@ fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error
     panics::catch(AssertUnwindSafe(|| collected.note(state))).map_err(panicked)
 }
 
-/// Runs a handler, and evicts excess rows. The caller then commits or rolls back the transaction.
+/// Runs a handler and evicts excess rows. The caller then commits or rolls back the transaction.
 #[inline(always)]
 pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     state: &mut A,
@@ -466,7 +466,7 @@ fn failure<T, E>(
     }
 }
 
-/// Converts a transaction's panic into an error, and drops the panic payload.
+/// Converts a transaction's panic into an error and drops the panic payload.
 #[cold]
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
     let error = match panic.downcast_ref::<Refusal>() {
@@ -579,7 +579,7 @@ fn postpone_all<M: Message>(
     }
 }
 
-/// Sends the answers to the requester, and passes unanswered messages on.
+/// Sends the answers to the requester and passes unanswered messages on.
 pub(crate) fn finish<M: Message>(
     batch: &Arc<Batch<M>>,
     position: Option<u16>,

@@ -255,7 +255,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     }
 }
 
-/// Resumes an unfinished sweep from the log at position `log`. Visits its open cells again, and continues at
+/// Resumes an unfinished sweep from the log at position `log`. Visits its open cells again and continues at
 /// its cursor. If this log contains the sweep only as a message emitted by its sender, first starts the sweep
 /// in `app`'s log, unless it has already been started there.
 ///

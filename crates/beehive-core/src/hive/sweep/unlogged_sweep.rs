@@ -417,7 +417,7 @@ impl Pace {
     }
 }
 
-/// Visits one part of the cells, and sets a timer for the next part.
+/// Visits one part of the cells and sets a timer for the next part.
 pub(crate) fn paced<A: Handlers, M: Message>(
     app: Arc<AppRuntime<A>>,
     visit: Arc<Visit<M>>,

@@ -128,7 +128,7 @@ impl Ran {
         }
     }
 
-    /// Executes the transaction again on `replica`, and returns its outcome.
+    /// Executes the transaction again on `replica` and returns its outcome.
     ///
     /// # Errors
     /// Returns an error if the handler cannot be called, for example because the message cannot be decoded.

@@ -54,12 +54,12 @@ pub(crate) struct Failures {
 }
 
 impl Outbox {
-    /// Returns all messages, and removes them.
+    /// Returns all messages and removes them.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut *self.sent.lock())
     }
 
-    /// Returns the failures, and begins a new count.
+    /// Returns the failures and begins a new count.
     pub(crate) fn take_failures(&self) -> Failures {
         std::mem::take(&mut *self.failures.lock())
     }

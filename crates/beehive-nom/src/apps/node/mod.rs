@@ -537,7 +537,7 @@ impl NodeController {
     }
 }
 
-/// Sends an intended flow to a switch, and records the number of the current read.
+/// Sends an intended flow to a switch and records the number of the current read.
 fn send_flow(
     driver: Address,
     reading: u64,

@@ -14,7 +14,7 @@ use crate::object::{
 use beehive::{App, Ctx, Key, Table, handlers};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keeps the links, and assigns a role to each port.
+/// Keeps the links and assigns a role to each port.
 #[derive(App)]
 #[app(name = "topology", replication = 3)]
 pub struct Topology {

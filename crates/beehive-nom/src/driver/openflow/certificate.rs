@@ -1,4 +1,4 @@
-//! Extracts the names in switch certificates, and compares them with node ids.
+//! Extracts the names in switch certificates and compares them with node ids.
 
 use crate::object::NodeId;
 use x509_parser::certificate::X509Certificate;

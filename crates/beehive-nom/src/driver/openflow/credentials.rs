@@ -1,4 +1,4 @@
-//! Loads the controller's TLS certificates from a folder, and reloads them when the files change.
+//! Loads the controller's TLS certificates from a folder and reloads them when the files change.
 
 use parking_lot::Mutex;
 use rustls::pki_types::pem::{self, PemObject};

@@ -1,4 +1,4 @@
-//! Reads a switch's flows, and converts them to network objects as far as network objects can express them.
+//! Reads a switch's flows and converts them to network objects as far as network objects can express them.
 
 use crate::driver::openflow::session::Session;
 use crate::driver::openflow::wire;

@@ -1,4 +1,4 @@
-//! Accepts connections from switches, and starts an IO bee for each of them. Limits the number of connections, and the
+//! Accepts connections from switches and starts an IO bee for each of them. Limits the number of connections, and the
 //! number of connections that have not completed the handshake.
 
 use crate::driver::openflow::access::Access;

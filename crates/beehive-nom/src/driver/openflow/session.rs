@@ -191,7 +191,7 @@ impl Session {
         }
     }
 
-    /// Handles timeouts: sends an echo request to an idle switch, and ends the session with an unresponsive switch.
+    /// Handles timeouts: sends an echo request to an idle switch and ends the session with an unresponsive switch.
     ///
     /// # Errors
     ///
@@ -256,7 +256,7 @@ impl Session {
         }
     }
 
-    /// Answers an invalid frame with an error, and returns the reason to close.
+    /// Answers an invalid frame with an error and returns the reason to close.
     #[cold]
     pub(super) fn malformed(&mut self, frame: Frame<'_>, error: Error, out: &mut BytesMut) -> Close {
         let answer = ErrorMessage::answering(error.answer(self.version), frame.bytes());
