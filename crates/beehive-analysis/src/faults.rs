@@ -14,7 +14,7 @@ pub enum Fault {
     ElseBranchLost,
     /// Does not treat a change through a view of a local (`for x in v.iter_mut()`) as a change to the local.
     ViewsIgnored,
-    /// Treats a local that is assigned under a condition on state as known.
+    /// Treats a local assigned under a condition on state as known.
     AssignmentsUnderStateIgnored,
     /// Leaves the whole map where the handler leaves under a condition on state.
     ExitsLeaveTheWholeMap,

@@ -73,7 +73,7 @@ pub(crate) enum Why {
     Dropped(String),
     /// The parameter at this index, for which some caller passes a state-dependent value.
     Parameter(usize),
-    /// Produced by code that was refused with an error of its own.
+    /// Produced by code refused with its own error.
     Refused,
     /// Any other reason, in words.
     Other(&'static str),

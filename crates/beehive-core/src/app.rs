@@ -28,8 +28,8 @@ pub trait App: State {
 /// Options of an app, as given in `#[app(..)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppOptions {
-    /// Number of hives that should keep a copy of the app's state. This has no effect yet: a hive runs alone and
-    /// keeps one copy of each app's state. It warns at start if an app asks for more.
+    /// Number of hives that should keep a copy of the app's state. This has no effect yet: a hive runs alone and keeps
+    /// one copy of each app's state. The hive warns at startup if an app asks for more.
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,

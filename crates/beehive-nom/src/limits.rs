@@ -68,8 +68,8 @@ pub const INTENDED_FLOWS_PER_NODE_MAX: usize = 65_536;
 /// are sent during the read, it withdraws no flows; the next read, within a minute, does.
 pub const RENEWED_FLOWS_PER_NODE_MAX: usize = 4_096;
 
-/// Maximum number of intended flows that have been sent to a switch but are not yet confirmed. Further flows wait.
-/// Because a barrier confirms only the flows sent before it, up to twice as many flows can be in flight.
+/// Maximum number of intended flows sent to a switch but not yet confirmed. Further flows wait. Because a barrier
+/// confirms only the flows sent before it, up to twice as many flows can be in flight.
 pub const FLOWS_PER_BATCH_MAX: u32 = 2_048;
 
 /// Time within which a switch that has joined must report its flows. If it does not, the switch is set up as if its

@@ -100,8 +100,7 @@ pub struct MessageId {
     pub lane: LaneId,
     /// The number of the message in its lane.
     pub seq: Seq,
-    /// Distinguishes the messages that were derived from message `seq`. [`Part::WHOLE`] stands for message `seq`
-    /// itself.
+    /// Distinguishes the messages derived from message `seq`. [`Part::WHOLE`] stands for message `seq` itself.
     pub part: Part,
     /// The app that handles the message. A message handled by several apps has one id for each of them.
     pub app: AppId,

@@ -212,7 +212,7 @@ pub enum Record {
         /// The bee's own lane, and the lanes of bees that merged into it and still have messages in the outbox.
         lanes: Vec<LaneId>,
     },
-    /// A part of a bee that is frozen in another log. This log stores the part but does not use it yet.
+    /// Part of a bee frozen in another log. This log stores the part but does not yet use it.
     Stage {
         /// The app.
         app: AppId,

@@ -18,8 +18,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Pat};
 
-/// Error for a loop over a dictionary. The methods that iterate over a dictionary are refused by its type
-/// with the same text.
+/// Error for a loop over a dictionary. A call to one of its iterating methods is refused, by the dictionary's
+/// type, with the same text.
 const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may belong to another bee\n\
     note: to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees\n\
     note: to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`\n\

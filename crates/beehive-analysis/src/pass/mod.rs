@@ -93,7 +93,7 @@ pub(crate) struct Pass<'u, 'a> {
     macros: Vec<Ident>,
     /// The function under analysis.
     item: &'u ImplItemFn,
-    /// The facts about the function that are determined once for all rounds.
+    /// The facts about the function determined once for all rounds.
     once: &'u Once,
     /// Types and traits declared by the function itself.
     own_types: Vec<Ident>,
@@ -176,7 +176,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         let mut nodes = vec![];
         let statement = handler || item.sig.receiver().is_some();
 
-        // an answer is an effect: a message that is answered must not be dropped
+        // an answer is an effect: an answered message must not be dropped
         self.tail = statement && !matches!(item.sig.output, syn::ReturnType::Default);
         let tail = self.statements(&item.block.stmts, &mut nodes, statement);
         self.report_keys();

@@ -155,7 +155,7 @@ impl Streams {
 }
 
 impl Stream {
-    /// Returns the state of a direction that is ignored from now on. It has no buffers.
+    /// Returns the state of a direction to be ignored from now on. It has no buffers.
     fn failed() -> Stream {
         Stream { failed: true, ..Stream::default() }
     }

@@ -13,8 +13,8 @@ const KEPT: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct UndoLog<T> {
     entries: Vec<T>,
-    /// Index of the first entry after the innermost savepoint. An item that was changed before the savepoint
-    /// is logged again when it changes after the savepoint.
+    /// Index of the first entry after the innermost savepoint. An item changed before the savepoint is logged again
+    /// when it changes after it.
     from: u32,
     /// Hash index of the entries from `from` on, if there are many.
     index: Option<Box<Index>>,

@@ -334,7 +334,7 @@ struct Again<'a> {
     due: BTreeMap<Given, VecDeque<(u64, Option<Sender>)>>,
     /// For each sender and each cell of an app, the position of the last message handled.
     last: BTreeMap<(Sender, u16, CellId), u64>,
-    /// Number of messages that have been handed over so far.
+    /// Number of messages handed over so far.
     places: u64,
     /// The executed visits of sweeps.
     turns: BTreeSet<Given>,

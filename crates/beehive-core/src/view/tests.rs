@@ -107,8 +107,8 @@ fn run(steps: Vec<Step>, by_moment: bool) -> Result<(), TestCaseError> {
 
                 prop_assert!(at >= seen || states[seen..].contains(&version.content.0));
                 seen = seen.max((seen..states.len()).find(|s| states[*s] == version.content.0).unwrap_or(at));
-                // The age must not be understated: the version must contain everything that was handed over
-                // before `since`, so its content must equal one of the states from `before` on.
+                // The age must not be understated: the version must contain everything handed over before
+                // `since`, so its content must equal one of the states from `before` on.
                 match since {
                     None => prop_assert_eq!(&version.content.0, &states[states.len() - 1]),
                     Some(since) => {

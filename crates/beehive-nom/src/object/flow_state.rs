@@ -214,10 +214,10 @@ pub struct IntendedFlow {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowState {
-    /// The flow has not been sent yet, because the switch is not connected, its flows are being read, or too many
-    /// flows are unconfirmed.
+    /// The flow has not yet been sent, because the switch is not connected, its flows are being read, or too many flows
+    /// are unconfirmed.
     Waiting,
-    /// The flow has been sent, but not confirmed yet.
+    /// The flow has been sent but not yet confirmed.
     Sent,
     /// The switch has confirmed the flow.
     Confirmed,

@@ -77,7 +77,7 @@ pub enum PortRole {
     Blocked,
 }
 
-/// The role of a port has changed.
+/// A port's role has changed.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRoleChanged {
     /// The port.
@@ -86,8 +86,7 @@ pub struct PortRoleChanged {
     pub role: PortRole,
 }
 
-/// Packets may now take other paths through the network, so the address locations learned at a switch are no longer
-/// valid.
+/// Packets may now take other paths through the network, so locations learned at a switch are no longer valid.
 #[derive(Message, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathsChanged {
     /// The switch.

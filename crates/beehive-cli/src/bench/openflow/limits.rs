@@ -8,8 +8,8 @@ pub(super) const SWITCHES_MAX: u32 = 65_536;
 pub(super) const HOSTS_MAX: u32 = 65_535;
 /// Maximum number of ports per switch. In OpenFlow 1.0, all ports must fit into one FEATURES_REPLY.
 pub(super) const PORTS_MAX: u32 = 1_000;
-/// Maximum number of outstanding packet-ins per switch. The slot occupies 16 bits of a buffer id, and must not make
-/// the id equal to `NO_BUFFER`.
+/// Maximum number of outstanding packet-ins per switch. The slot occupies 16 bits of a buffer id and must not make the
+/// id equal to `NO_BUFFER`.
 pub(super) const WINDOW_MAX: u32 = 32_768;
 /// Maximum number of threads.
 pub(super) const THREADS_MAX: usize = 256;

@@ -83,7 +83,7 @@ impl Window {
         self.answer(place, sequence)
     }
 
-    /// Removes packet-ins that were sent at or before `oldest_ns` and passes each to `lost`.
+    /// Removes packet-ins sent at or before `oldest_ns` and passes each to `lost`.
     pub(super) fn expire(&mut self, oldest_ns: u64, mut lost: impl FnMut(Sent)) {
         if self.free.len() == self.places.len() {
             return;

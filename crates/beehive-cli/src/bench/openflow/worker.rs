@@ -25,7 +25,7 @@ const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// One worker's measurement.
 #[derive(Debug)]
 pub(super) struct WorkerResult {
-    /// Counters of the measurement, including its packet-ins that were lost during the drain.
+    /// Counters of the measurement, including its packet-ins lost during the drain.
     pub(super) tally: Tally,
     /// Duration of the measurement.
     pub(super) measured: Duration,

@@ -92,7 +92,7 @@ impl BeeLanes {
         &self.shards[spread % SHARDS]
     }
 
-    /// Adds a lane that was recovered from the log at position `log`, or raises its next number.
+    /// Adds a lane recovered from the log at position `log`, or raises its next number.
     pub(crate) fn restore(&self, id: LaneId, next: Seq, log: usize) {
         let mut shard = self.shard(id).lock();
         let lane = shard.entry(id).or_default();

@@ -1,4 +1,4 @@
-//! Wake-ups that are deferred to the end of a worker's turn.
+//! Wake-ups deferred to the end of a worker's turn.
 //!
 //! tokio puts a task that a worker wakes into that worker's LIFO slot, from which no other worker steals. If
 //! a turn woke a task immediately, a handler that spins later in the same turn would hold up that task. A

@@ -29,7 +29,7 @@ pub(crate) enum Retirement {
     /// The bee is running or has work, or one of its cells is not empty. The bee becomes a candidate again
     /// when it is next idle and empty.
     Busy,
-    /// The bee is idle and empty, but a message that it sent or handled is not settled yet. The caller must
+    /// The bee is idle and empty, but a message that it sent or handled is not yet settled. The caller must
     /// try again later.
     Later,
     /// The bee is waiting only for timers that it has set. If it ended now, the next owner of its cells would

@@ -104,7 +104,7 @@ pub(crate) struct PendingRuns<A: App> {
     retirements: u64,
     /// The uncommitted runs, oldest first.
     pub(crate) entries: VecDeque<Executed<A>>,
-    /// Messages of runs that were rolled back. They are executed again before all other messages.
+    /// Messages of rolled-back runs, to be executed again before all other messages.
     pub(crate) again: VecDeque<Delivery<A>>,
     /// The next number on the bee's own lane.
     pub(crate) next_seq: Seq,

@@ -23,7 +23,7 @@ struct More {
     /// Number of messages in timed runs, and the duration of these runs.
     timed_messages: u32,
     timed_nanoseconds: u64,
-    /// Index of the sender that was counted last. The next message often has the same sender.
+    /// Index of the most recently counted sender. The next message often has the same sender.
     last: u32,
     /// The senders other than the first, and their message counts. Once the list is full, its last entry
     /// counts all further senders together.

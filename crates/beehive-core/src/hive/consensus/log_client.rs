@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
-/// An entry in flight: either the journal has not decided it yet, or the hive has not processed the decision.
+/// An entry in flight: either the journal has not yet decided it, or the hive has not yet processed the decision.
 enum Undecided<W: ?Sized> {
     /// Runs of bees. When the entry is decided, the bees are woken. If the entry is dead, they execute these runs
     /// again.

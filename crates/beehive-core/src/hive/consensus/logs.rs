@@ -107,7 +107,7 @@ impl<W: ?Sized> Logs<W> {
         let tables =
             logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
         let in_tables = tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane);
-        // these are the lanes that were restored just now
+        // these are the lanes restored just now
         let in_outboxes = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
         let open = in_outboxes.map(|id| id.lane).filter(|lane| bees.knows(*lane));
         let lanes: BTreeSet<LaneId> = in_tables.chain(open).filter(|lane| !lane.is_outside()).collect();

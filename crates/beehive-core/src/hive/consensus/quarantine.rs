@@ -195,7 +195,7 @@ impl Quarantine {
     }
 
     /// Checks whether a message in a run is quarantined or set aside. All other runs stay on the fast path,
-    /// even if a timer that was set before the crash keeps its message in quarantine for a long time.
+    /// even if a timer set before the crash keeps its message in quarantine for a long time.
     #[inline]
     pub(crate) fn concerns(&self, first: MessageId, last: MessageId) -> bool {
         self.is_any() && self.look_for(first, last)
@@ -280,7 +280,7 @@ fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id
             && !bees.any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }
 
-/// Returns the error that ends a message that is set aside.
+/// Returns the error that ends a message set aside by the quarantine.
 pub(crate) fn set_aside() -> Error {
     let text =
         "quarantined: the process crashed twice while handling this message, and will not handle it again";

@@ -36,7 +36,7 @@ pub(crate) trait Blocked: Send {
     fn has_passed(&self, _: &[CellId]) -> bool {
         false
     }
-    /// Tries to deliver the messages. Returns `self` if that is not possible yet, for example because the
+    /// Tries to deliver the messages. Returns `self` if that is not yet possible, for example because the
     /// cells have several owners.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
     /// Returns the object that finds owners for the cells, or `None` if the delivery needs no owner and is

@@ -103,10 +103,10 @@ pub(crate) struct Effects {
     steps: HeldEffects,
     /// Number of `steps` that only report a result to its requester.
     reports: usize,
-    /// Routing that would have nested too deeply for one stack, and everything that was routed after it.
+    /// Routing that would have nested too deeply for one stack, and everything routed after it.
     too_deep: VecDeque<Effect>,
     /// `Some` while an entry of `too_deep` is being routed. Collects work that again nests too deeply, and
-    /// everything that is routed after it.
+    /// everything routed after it.
     unfinished: Option<Vec<Effect>>,
     /// Number of messages handled by stateless handlers in this run.
     stateless: usize,
@@ -201,7 +201,7 @@ impl Effects {
         }
     }
 
-    /// Drops the effects that were added since the savepoint `to`.
+    /// Drops the effects added since the savepoint `to`.
     pub(crate) fn rollback(&mut self, to: Savepoint) {
         self.numbers = to.numbers;
         self.emits.truncate(to.emits);

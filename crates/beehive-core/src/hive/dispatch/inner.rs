@@ -297,8 +297,8 @@ impl HiveInner {
         }
     }
 
-    /// Counts a run of messages that was dropped because stateless handlers would have handled too many
-    /// messages within one record. Logs the first of every 1000 occurrences.
+    /// Counts a message run dropped because stateless handlers would have handled too many messages within
+    /// one record. Logs the first of every 1000 occurrences.
     #[cold]
     pub(crate) fn too_many_stateless(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {

@@ -375,7 +375,7 @@ pub(crate) struct Types {
     clash: Mutex<Option<SameName>>,
     /// Names of the message types handled by at least one app.
     handled: RwLock<BTreeSet<&'static str>>,
-    /// The receivers that were added but not yet sealed.
+    /// The receivers added but not yet sealed.
     pending: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
 }
 

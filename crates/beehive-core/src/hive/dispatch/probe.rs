@@ -55,8 +55,8 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Called when a message that was handed over ends without any effect of its handler. The message may be
-    /// a duplicate, it may have been refused by a limit or the quarantine, or the hive may have failed to
+    /// Called when a handed-over message ends without any effect of its handler. The message may be a
+    /// duplicate, it may have been refused by a limit or the quarantine, or the hive may have failed to
     /// record the handler's effects and rolled them back. Called by the thread that runs the bee or routes
     /// the message.
     fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {

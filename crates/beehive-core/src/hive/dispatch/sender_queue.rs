@@ -71,7 +71,7 @@ impl SenderQueue {
         SenderQueue(Some(Arc::default()))
     }
 
-    /// Clones the handle for work that is delegated on the sender's behalf, such as a timer.
+    /// Clones the handle for work delegated on the sender's behalf, such as a timer.
     pub(crate) fn share(&mut self) -> Self {
         SenderQueue(Some(self.made().clone()))
     }

@@ -121,7 +121,7 @@ pub(crate) struct Turn<'h> {
     /// Where stateless handlers run.
     pub(crate) stateless: Stateless,
     /// `Some` while the turn is routing work that was deferred because it nested too deeply. Collects work
-    /// that again nests too deeply, and everything that is routed after it.
+    /// that again nests too deeply, and everything routed after it.
     pub(crate) unfinished: Option<Vec<Deferred>>,
     /// Whether the turn only routes and runs no bees.
     begins: bool,

@@ -280,7 +280,7 @@ impl HiveInner {
         }
     }
 
-    /// Hides the messages that [`HiveInner::show_run`] has shown, and drops them outside the lock.
+    /// Hides the messages shown by [`HiveInner::show_run`], and drops them outside the lock.
     #[cold]
     pub(crate) fn hide_run(&self, slot: usize) {
         let shown = self.workers.slots[slot].shown.lock().take();

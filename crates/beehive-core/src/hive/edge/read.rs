@@ -41,10 +41,10 @@ impl Hive {
     /// anywhere, even where blocking is not allowed. While `look` runs, it holds one version of the views,
     /// so it should copy what it needs and return.
     ///
-    /// A dictionary has a view if some handler of the app reads it through `.shared()`, or if its field is
-    /// marked `#[shared]`. The view contains everything that was committed on this hive before the call. If
-    /// readers still hold old versions, the view may be older; `#[shared(max_age = "..")]` bounds its age in
-    /// that case. In a cluster, the view also contains what other hives have reported.
+    /// A dictionary has a view if one of the app's handlers reads it through `.shared()`, or if its field is
+    /// marked `#[shared]`. The view contains everything committed on this hive before the call. If readers
+    /// still hold old versions, the view may be older; `#[shared(max_age = "..")]` bounds its age in that
+    /// case. In a cluster, the view also contains what other hives have reported.
     ///
     /// ```
     /// # extern crate beehive_core as beehive;

@@ -19,7 +19,7 @@ pub enum Restart {
     /// The IO bee ends. For example, it owned a connection that is now closed.
     Never,
     /// The IO bee is restarted after an error or a panic, but not after it has returned `Ok`. The pause
-    /// before the restart doubles from `first` to `most`, and is reset after a run of at least `most`.
+    /// before the restart doubles from `first` up to `most`, and is reset after a run of at least `most`.
     OnFailure {
         /// The first pause.
         first: Duration,

@@ -26,7 +26,7 @@ pub(crate) fn emitted(kind: &'static str, source: &Source, range: Range<u32>) {
     }
 }
 
-/// Traces messages that were delivered to an IO bee.
+/// Traces messages delivered to an IO bee.
 #[cold]
 pub(crate) fn delivered(kind: &'static str, source: &Source, range: Range<u32>, io: u64) {
     for index in range {
@@ -35,7 +35,7 @@ pub(crate) fn delivered(kind: &'static str, source: &Source, range: Range<u32>, 
     }
 }
 
-/// Traces answers that were delivered.
+/// Traces delivered answers.
 #[cold]
 pub(crate) fn answered(kind: &'static str, chain: Chain, answers: usize) {
     let chain = chain.number(0);

@@ -258,7 +258,7 @@ impl<A: App> AppRuntime<A> {
             if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
                 pending.base.absorb(std::mem::take(&mut other.base));
                 pending.seen.absorb(std::mem::take(&mut other.seen));
-                // zero means unknown: `from` may own cells that are not in the log yet
+                // zero means unknown: `from` may own cells that are not yet in the log
                 pending.cells_logged = 0;
                 pending.is_logged |= other.is_logged
             }

@@ -45,8 +45,8 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
     dead.into_iter().collect()
 }
 
-/// Resends the messages in all logs that were emitted but not handled, and resumes the unfinished sweeps.
-/// Takes each log's messages and sweeps in order of emission.
+/// Resends emitted but unhandled messages in all logs, and resumes the unfinished sweeps. Takes each log's
+/// messages and sweeps in order of emission.
 ///
 /// No bee runs before all of these messages have been routed. Otherwise a bee handling an early one could
 /// send a new message to a bee that has not yet received what the same sender sent it before the crash.

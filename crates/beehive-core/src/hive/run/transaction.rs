@@ -1,5 +1,5 @@
-//! The transactions of a run of messages, and their results: outputs, answers, and messages that are passed
-//! on or postponed.
+//! The transactions of a message run, and their results: outputs, answers, and messages passed on or
+//! postponed.
 
 use crate::app::{App, Handlers, Handles};
 use crate::cell::{BeeId, CellId};

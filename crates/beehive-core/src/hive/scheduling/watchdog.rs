@@ -141,8 +141,8 @@ impl Watch {
     }
 }
 
-/// Runs the watchdog until the hive is dropped or over. The watchdog has its own thread, because handlers
-/// may hold all workers.
+/// Runs the watchdog until the hive is over or dropped. The watchdog has its own thread, because handlers may
+/// hold all workers.
 pub(crate) fn relieve(hive: Weak<HiveInner>) {
     let mut watch = Watch::default();
     loop {

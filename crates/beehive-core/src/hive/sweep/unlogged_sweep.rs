@@ -299,7 +299,7 @@ fn visit_all<A: Handlers, M: Message>(
     visit.done()
 }
 
-/// A sweep that is blocked behind an earlier message of its sender.
+/// A sweep blocked behind one of its sender's earlier messages.
 struct BlockedSweep<A: Handlers, M: Message> {
     app: Arc<AppRuntime<A>>,
     visit: Arc<Visit<M>>,

@@ -48,7 +48,7 @@ pub struct DiscoverySettings {
     pub secret: Secret,
 }
 
-/// A text that is hidden in debug output.
+/// Text hidden in debug output.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(pub String);

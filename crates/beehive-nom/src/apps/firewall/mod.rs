@@ -6,8 +6,8 @@
 //! ([`OPEN`]), with the actions that the forwarding app wants for packets between these stations. When the forwarding
 //! app withdraws a flow, the firewall also withdraws its own.
 //!
-//! The firewall denies malformed packets, and all packets other than ARP, neighbor discovery and IP. A switch that
-//! has no rules yet forwards nothing.
+//! The firewall denies malformed packets and all packets other than ARP, neighbor discovery and IP. A switch without
+//! rules forwards nothing.
 
 mod policy;
 

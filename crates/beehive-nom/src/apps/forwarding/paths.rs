@@ -30,7 +30,7 @@ pub fn shortest(links: &BTreeSet<Link>, from: NodeId, to: NodeId) -> Option<Vec<
 
     let mut path = Vec::new();
     let mut node = to;
-    // terminates, because every step leads to a node that was reached earlier
+    // terminates, because every step leads to a node reached earlier
     while let Some(link) = *reached.get(&node)? {
         path.push(link);
         node = link.from.node;

@@ -46,7 +46,7 @@ pub struct NodeController {
     /// Flows found by the read in progress to be as intended.
     #[volatile]
     seen: Table<NodeId, FlowKey, ()>,
-    /// Soft flows that were sent after the read in progress began; its results for them are outdated. If there are
+    /// Soft flows sent after the read in progress began; its results for them are outdated. If there are
     /// [`limits::RENEWED_FLOWS_PER_NODE_MAX`] of them, the results are treated as outdated for every unintended flow.
     #[volatile]
     renewed: Table<NodeId, FlowKey, ()>,

@@ -22,8 +22,9 @@ pub enum ChannelEvent {
 /// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) means that the peer is not trusted: it has no
 /// certificate or a wrong one, or it does not speak TLS. All other errors mean that the network failed.
 pub trait Channel: Send + 'static {
-    /// Waits for the first of two events: bytes have been read into the free capacity of `input` (if `want_read`), or
-    /// the channel is writable (if `want_write`). Cancel-safe: all bytes that were read are in `input`.
+    /// Waits for the first of two events: bytes have been read into the free capacity of `input` (if
+    /// `want_read`), or the channel is writable (if `want_write`). Cancel-safe: all bytes read are in
+    /// `input`.
     fn next_event(
         &mut self,
         input: &mut BytesMut,
