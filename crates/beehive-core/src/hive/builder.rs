@@ -170,8 +170,8 @@ impl Builder {
     /// Sets how often the hive verifies derived maps. The hive runs the handler for one in `every` of the
     /// messages that the handler's map drops, on an instance without state, and undoes everything that the
     /// handler does. If the handler does anything, the message becomes a dead letter with the error kind
-    /// [`Unmapped`](crate::ErrorKind::Unmapped), and from then on the hive verifies every message that this
-    /// map drops. 0 turns verification off.
+    /// [`Unmapped`](crate::ErrorKind::Unmapped), and from then on the hive verifies every message dropped by
+    /// this map. 0 turns verification off.
     ///
     /// The default is 1 (every message) in a build with debug assertions and in the test kit, and
     /// [`limits::DROPS_PER_VERIFICATION`] otherwise. If a handler writes to the console before it finds that

@@ -317,8 +317,8 @@ impl<A: App> PendingRuns<A> {
         restore(app, state, &executed)
     }
 
-    /// Marks the messages of `range` as executed. Returns those that were not marked before, and the same
-    /// messages as inputs of a record.
+    /// Marks the messages in `range` as executed. Returns those not previously marked, and the same messages
+    /// as inputs of a record.
     pub(crate) fn take_note(
         &mut self,
         batch: &dyn Messages,

@@ -118,7 +118,7 @@ impl<W: ?Sized> State<W> {
         }
     }
 
-    /// Assigns the number of the next entry. Also returns the number of the entry on which the next one is executed.
+    /// Assigns the next entry's number. Also returns the number of the entry on which the next one is executed.
     fn number(&mut self) -> (EntryNumber, EntryNumber) {
         debug_assert!(self.open.is_none(), "the open entry is the newest one until it is appended");
         self.next = self.next.next();
@@ -388,7 +388,7 @@ impl<W: ?Sized> LogClient<W> {
         Ok(Appended { number, work, consumed })
     }
 
-    /// Appends the open entry, if there is one. It may contain runs that other threads have added.
+    /// Appends the open entry, if there is one. It may contain runs added by other threads.
     #[inline]
     pub(crate) fn append_open(&self) {
         if self.is_open.load(Ordering::Relaxed) {

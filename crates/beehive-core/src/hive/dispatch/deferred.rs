@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 /// A type-erased receiver of one message type. It routes the messages to one app or IO bee.
 pub(crate) trait Onward: Send + Sync {
-    /// Routes the messages of `range`. `position` is the app's position in the answer chain, or `None` if
-    /// the app is not in it.
+    /// Routes the messages in `range`. `position` is the app's position in the answer chain, or `None` if the
+    /// app is not in it.
     fn route_on(
         &self,
         batch: &Arc<dyn Messages>,

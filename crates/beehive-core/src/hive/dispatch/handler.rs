@@ -211,8 +211,8 @@ pub(crate) const fn is_built_in(message: &str) -> bool {
 }
 
 /// Runs the derived map. If the map panics (for example on an overflow, in a build with overflow checks), the
-/// message still goes to the handler, with the cells that the map has named so far. The handler will probably
-/// panic at the same point, and the error then reaches the requester or the dead letters.
+/// message still goes to the handler, with the cells named by the map so far. The handler will probably panic
+/// at the same point, and the error then reaches the requester or the dead letters.
 #[inline(always)]
 pub(crate) fn map<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.run(|mapper| A::map(message, mapper));

@@ -116,7 +116,7 @@ pub(crate) struct HiveInner {
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
     /// How long a message may hold its thread before the watchdog reports it.
     pub(in crate::hive) stuck_after: Duration,
-    /// The hive verifies one in this many of the messages that a map drops. 0 turns verification off.
+    /// The hive verifies one in this many of the messages dropped by a map. 0 turns verification off.
     pub(crate) verify_maps: u32,
     /// Whether the hive was asked to stop. It still handles messages in flight until it is `over`.
     pub(in crate::hive) stopped: AtomicBool,

@@ -37,7 +37,7 @@ pub(crate) trait Receiver<M: Message>: Onward {
     fn handler(&self) -> usize;
     /// Checks whether the handler can answer.
     fn answers(&self) -> bool;
-    /// Maps the messages of `range` and routes each to the owner of its cells, to the stateless handler, or,
+    /// Maps the messages in `range` and routes each to the owner of its cells, to the stateless handler, or,
     /// if the map drops it, to the next app of the answer chain. `position` is the app's position in the
     /// answer chain, if it is in the chain.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);

@@ -154,7 +154,7 @@ pub(crate) struct Workers {
     pub(crate) overflow: CachePadded<OverflowPools>,
 }
 
-/// Permission to run bees on a worker. Dropping it ends the permission.
+/// A permit to run bees on a worker. Dropping it returns the permit.
 pub(crate) struct Entered<'a>(&'a AtomicUsize);
 
 impl Drop for Entered<'_> {
@@ -319,8 +319,8 @@ impl HiveInner {
         }
     }
 
-    /// Takes a permission to run bees on a worker, if one is left. A refused attempt counts until it is
-    /// dropped, so a concurrent attempt may be refused needlessly; its bees then go to the runners.
+    /// Takes a permit to run bees on a worker, if one is left. A refused attempt counts until it is dropped,
+    /// so a concurrent attempt may be refused needlessly; its bees then go to the runners.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         let entered = Entered(&self.workers.turns);

@@ -219,7 +219,8 @@ impl Hive {
 
         let (sender, receiver) = oneshot::channel();
         let state = RequestState { expected: None, seen: 0, failed: None, sender: Some(sender) };
-        // the requester waits, so its worker is free to run the handler, and no other thread has to be woken
+        // the requester is waiting, so its worker is free to run the handler, and no other thread has to be
+        // woken
         let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
         // only the batch holds the sending half, so `receiver` gets an error if the message is dropped
         inner.route_from_outside(message, Some(Arc::new(PendingRequest(Mutex::new(state)))), place);

@@ -33,8 +33,8 @@ impl HandlerCounters {
         self.held_at.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
     }
 
-    /// Records that the map drops a message that the handler would act on. From then on, all messages that
-    /// the map drops are verified. Returns whether this is the first such message.
+    /// Records that the map drops a message that the handler would act on. From then on, all messages dropped
+    /// by the map are verified. Returns whether this is the first such message.
     pub(crate) fn found_wrong_drop(&self) -> bool {
         !self.drops_wrongly.swap(true, Ordering::Relaxed)
     }

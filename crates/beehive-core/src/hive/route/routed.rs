@@ -44,10 +44,10 @@ pub(crate) trait Routed {
     fn map(&self, index: u32, mapper: &mut Mapper) -> Option<Outcome>;
     /// Checks whether a requester is waiting for a report about each of these messages.
     fn is_counted(&self) -> bool;
-    /// Runs the handler for a message that the map drops, and undoes everything that the handler did. Returns
+    /// Runs the handler for a message dropped by the map, and undoes everything that the handler did. Returns
     /// an error if it did anything.
     fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error>;
-    /// Routes messages that the map drops to the next app of the answer chain.
+    /// Routes messages dropped by the map to the next app in the answer chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
     /// Runs the stateless handler.
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext);
@@ -119,7 +119,7 @@ pub(crate) fn emits(
     emits
 }
 
-/// Drops messages that their map drops, after verifying the map for one in every `verify_maps` of them.
+/// Drops messages as their map decided, after verifying the map for one in every `verify_maps` of them.
 /// Verifies the map for all of them if the map was wrong before, or if a requester is waiting for reports
 /// about them, because the number of expected reports depends on which messages are dropped.
 pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {

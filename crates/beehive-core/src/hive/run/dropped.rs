@@ -1,4 +1,4 @@
-//! Verifies maps: checks that a handler would do nothing for a message that its map drops.
+//! Verifies maps: checks that a handler would do nothing for a message dropped by its map.
 //!
 //! A dropped message never reaches its handler, so a wrongly derived map would silently lose the message. The
 //! hive therefore runs the handler for some of these messages, on an instance without state and under a guard
@@ -17,9 +17,9 @@ use crate::state::guard::Held;
 use crate::view::{self, Published as _};
 use std::sync::Arc;
 
-/// Runs the handler for a message that the map drops, and undoes everything that the handler did. If the
-/// handler does anything (touches a cell, emits, answers, postpones, fails or panics), returns the error
-/// with which the message must end.
+/// Runs the handler for a message dropped by the map, and undoes everything that the handler did. If the
+/// handler does anything (touches a cell, emits, answers, postpones, fails or panics), returns the error with
+/// which the message must end.
 ///
 /// Handwritten maps are not verified, because they may drop messages on which the handler would act.
 #[cold]

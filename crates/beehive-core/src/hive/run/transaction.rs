@@ -39,7 +39,7 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Run<'a, A: App> {
     /// The app.
     pub(crate) app: &'a Arc<AppRuntime<A>>,
-    /// The bee that runs; `None` for a stateless handler.
+    /// The running bee; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
     /// The cells named by the map. Handlers may touch no others.
     pub(crate) cells: &'a [CellId],
