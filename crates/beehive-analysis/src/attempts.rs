@@ -112,7 +112,7 @@ fn yields_as(output: &ReturnType) -> TokenStream {
     }
 }
 
-/// The content of an attempt: the type that it yields, if it begins with `-> Type`, and its statements.
+/// The content of an attempt: the type it yields, if it begins with `-> Type`, and its statements.
 struct Content {
     yields: Option<Type>,
     stmts: Vec<Stmt>,

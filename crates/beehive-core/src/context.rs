@@ -71,10 +71,10 @@ impl Ctx {
     /// now is ignored unless it is an error, in which case the error is the answer, and the message is not handled
     /// again.
     ///
-    /// The current transaction commits, so its changes and the messages that it emitted are kept. A postponed message
-    /// does not delay later ones, so it loses its place in the order. If a requester waits for the answer, its deadline
-    /// does not change. With a journal, the log keeps the message until it has been handled completely; after a crash,
-    /// the message is handled again immediately, without waiting for the rest of the delay. A delay below
+    /// The current transaction commits, so its changes and the messages it emitted are kept. A postponed message does
+    /// not delay later ones, so it loses its place in the order. If a requester waits for the answer, its deadline does
+    /// not change. With a journal, the log keeps the message until it has been handled completely; after a crash, the
+    /// message is handled again immediately, without waiting for the rest of the delay. A delay below
     /// [`limits::POSTPONE_MIN`] is raised to that value.
     ///
     /// A tick (`#[every]`) cannot be postponed, because the next tick comes anyway. A handler that tries to postpone

@@ -79,7 +79,7 @@ impl<T: KeyType + Ord + PartialOrd + Eq + PartialEq + Clone> Key for T {
 pub trait KeyFor<'a>: Key {}
 impl<T: Key> KeyFor<'_> for T {}
 
-/// `#[derive(Key)]` uses this bound to check that a key type also has the other derives that it needs.
+/// `#[derive(Key)]` uses this bound to check that a key type also has the other derives it needs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key: keys are compared and cloned",
     label = "lacks a derive",

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct HandlerReport {
     /// The method's name.
     pub name: &'static str,
-    /// Message type that it handles, or the period of a timer.
+    /// Message type it handles, or the period of a timer.
     pub message: &'static str,
     /// Type of its answer; empty if it cannot answer.
     pub answer: &'static str,

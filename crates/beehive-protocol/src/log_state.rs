@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One bee as a log describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeeImage {
-    /// The cells that it owns.
+    /// The cells it owns.
     pub cells: BTreeSet<CellId>,
     /// The contents of the cells.
     pub state: EncodedCells,
-    /// The messages that it has handled, except those from this log's outbox.
+    /// The messages it has handled, except those from this log's outbox.
     pub seen: DedupTable,
     /// The next free number of its lane.
     pub next_seq: Seq,
@@ -107,7 +107,7 @@ impl LogState {
     }
 
     /// Applies a record as if the next entry contained it. A starting hive uses this for the records that it appends
-    /// before all others, so that they are in effect for everything that it does.
+    /// before all others, so that they are in effect for everything it does.
     pub fn carry_out(&mut self, record: &Record) {
         match record {
             Record::Turn(works) => works.iter().for_each(|work| self.work(work)),

@@ -155,7 +155,7 @@ pub enum Record {
     Expand {
         /// The sweep.
         sweep: MessageId,
-        /// The cells that it now visits.
+        /// The cells it now visits.
         cells: Vec<CellId>,
         /// Cells from earlier steps that lost their owner before being visited, and will no longer be visited.
         gone: Vec<CellId>,
@@ -271,7 +271,7 @@ pub enum StagePart {
 /// Number of parts into which a sweep divides the cells, visiting one part after the other.
 pub const SWEEP_PARTS: u64 = 64;
 
-/// Returns the sort key by which a sweep orders the cells that it visits.
+/// Returns the sort key by which a sweep orders the cells it visits.
 pub fn sweep_order(cell: CellId) -> (u8, CellId) {
     (((cell.0 >> 48) % SWEEP_PARTS) as u8, cell)
 }

@@ -396,7 +396,7 @@ impl Pass<'_, '_> {
 
         let clean = closure.taint.is_none() && value.taint.is_none();
         value.and(closure);
-        // the closure may change the values that it has captured
+        // the closure may change the values it has captured
         if !self.variable_is_plain(id) && !self.unit.faults.has(Fault::ClosuresChangeNothing) {
             self.changed(id, &mut value, c.func.span());
         }

@@ -1,4 +1,4 @@
-//! Describes the result in words: a handler's cells, its kind, and the cells that it joins.
+//! Describes the result in words: a handler's cells, its kind, and the cells it joins.
 
 mod flow;
 mod verdict;

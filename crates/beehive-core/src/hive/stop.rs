@@ -1,4 +1,4 @@
-//! Stops a hive and reports the work that it left unfinished.
+//! Stops a hive and reports the work it left unfinished.
 
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::dispatch::inner::Hive;

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 /// [`History::compare`] checks that
 ///
 /// - each transaction, when rerun on one instance of its app that has all cells, returns the same answer or error,
-///   sends the same messages in the same order, and leaves the same content in the rows that it changed;
+///   sends the same messages in the same order, and leaves the same content in the rows it changed;
 /// - every message handed over to a handler is handled exactly once, and not before it was handed over;
 /// - one sender's messages to one cell are handled in the order in which they were sent;
 /// - the final state of all cells is that of the single bee.

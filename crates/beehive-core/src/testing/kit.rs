@@ -201,7 +201,7 @@ impl Kit {
         self
     }
 
-    /// Applies new settings, as [`Hive::reconfigure`] does, and runs everything that they cause.
+    /// Applies new settings, as [`Hive::reconfigure`] does, and runs everything they cause.
     ///
     /// # Errors
     ///

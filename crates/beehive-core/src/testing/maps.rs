@@ -48,8 +48,8 @@ fn context() -> Ctx {
     Ctx::new(Outputs::new(Types::new(Arc::new(IoBees::default()))))
 }
 
-/// Runs the handler on `app` with every access allowed, rolls its changes back, and returns the cells that it touched,
-/// in the notation of [`describe`]. If the handler fails or panics, the result contains the cells touched up to that
+/// Runs the handler on `app` with every access allowed, rolls its changes back, and returns the cells it touched, in
+/// the notation of [`describe`]. If the handler fails or panics, the result contains the cells touched up to that
 /// point.
 pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -> Vec<String> {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);

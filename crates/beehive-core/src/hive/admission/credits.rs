@@ -1,6 +1,6 @@
 //! Credits bound the work from outside in flight in a hive.
 //!
-//! A message from outside holds one of its sender's credits until everything that it caused is done. Messages
+//! A message from outside holds one of its sender's credits until everything it caused is done. Messages
 //! between bees need no credits and never wait for any. If they did, two bees with full mailboxes that send
 //! to each other would deadlock.
 

@@ -8,7 +8,7 @@
 #[non_exhaustive]
 pub struct Stopped {
     /// Number of flushed batches, single messages and requests from outside that were not done, including
-    /// everything that they caused. Requests that were still waiting for an answer ended with
+    /// everything they caused. Requests that were still waiting for an answer ended with
     /// [`RequestError::Unavailable`](crate::RequestError::Unavailable).
     pub unfinished: u64,
     /// Number of message runs dropped from mailboxes. Runs that a running bee had already taken out of its
@@ -22,8 +22,8 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Checks whether the hive had handled all messages from outside and everything that they caused, and
-    /// whether all IO bees had returned. Timers do not count, because some are always pending.
+    /// Checks whether the hive had handled all messages from outside and everything they caused, and whether
+    /// all IO bees had returned. Timers do not count, because some are always pending.
     pub fn is_clean(&self) -> bool {
         self.unfinished == 0 && self.runs_dropped == 0 && self.io_bees_dropped == 0
     }

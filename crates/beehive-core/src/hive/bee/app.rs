@@ -50,7 +50,7 @@ pub(crate) struct AppRuntime<A: App> {
     /// registry's decisions.
     pub(crate) queen: Mutex<Queen<A>>,
     idle: Mutex<Idle<A>>,
-    /// For each handler, the dictionary that it sweeps. Set once, when the hive starts.
+    /// For each handler, the dictionary it sweeps. Set once, when the hive starts.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
     /// Numbers of bees that were created, retired and merged. Relaxed ordering suffices, because only the

@@ -32,8 +32,8 @@ pub(crate) enum Retirement {
     /// The bee is idle and empty, but a message that it sent or handled is not yet settled. The caller must
     /// try again later.
     Later,
-    /// The bee is waiting only for timers that it has set. If it ended now, the next owner of its cells would
-    /// not know about these timers.
+    /// The bee is waiting only for timers it has set. If it ended now, the next owner of its cells would not
+    /// know about these timers.
     WithItsTimers,
 }
 

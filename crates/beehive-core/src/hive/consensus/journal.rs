@@ -3,8 +3,8 @@
 //!
 //! A journaled bee continues to execute messages while its records are in flight. The effects of a run
 //! (messages, answers, timers) are held until the journal reports that its record is committed. If an append
-//! is refused, the bee discards everything that it has executed since, and executes those messages again on
-//! the committed state.
+//! is refused, the bee discards everything it has executed since, and executes those messages again on the
+//! committed state.
 
 pub use beehive_protocol::{
     Acked, AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Emits, Entry, EntryNumber,

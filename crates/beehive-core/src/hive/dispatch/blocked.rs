@@ -89,8 +89,7 @@ impl Before {
     }
 
     /// Checks whether a message to `cells` must wait. `earlier` contains the blocked entries counted in
-    /// `self`. Only the sweeps among them are examined, because a sweep no longer blocks cells that it has
-    /// passed.
+    /// `self`. Only the sweeps among them are examined, because a sweep no longer blocks cells it has passed.
     fn blocks<'a>(
         &self,
         app: u16,

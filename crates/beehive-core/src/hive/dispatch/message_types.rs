@@ -38,7 +38,7 @@ pub(crate) trait Receiver<M: Message>: Onward {
     /// Checks whether the handler can answer.
     fn answers(&self) -> bool;
     /// Maps the messages in `range` and routes each to the owner of its cells, to the stateless handler, or,
-    /// if the map drops it, to the next app of the answer chain. `position` is the app's position in the
+    /// if the map drops it, to the next app in the answer chain. `position` is the app's position in the
     /// answer chain, if it is in the chain.
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext);
     /// Checks whether the map drops message `index`. Returns `false` if the hive verifies maps and finds that
@@ -282,8 +282,8 @@ impl<M: Message> MessageType<M> {
         let waiting = hive.types.timers.take(count as u32);
 
         let fire = move |turn: &mut Turn| {
-            // the timer keeps its credits until everything that it causes is done. Otherwise nothing would
-            // hold back a handler that sets timers faster than their messages are handled
+            // the timer keeps its credits until everything it causes is done. Otherwise nothing would hold
+            // back a handler that sets timers faster than their messages are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
             kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut queue, turn));
             turn.cause = None

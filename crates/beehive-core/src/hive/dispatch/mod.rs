@@ -10,9 +10,8 @@
 //! have their own lock. No thread holds two of the first three at once. A thread that delivers messages
 //! holds the lock of the sender's queue, so mailboxes are locked after sender's queues.
 //!
-//! Shutdown: once the hive is over, the `resolve` tasks and the deferred queues drop the messages that they
-//! hold. The thread running a bee drops the bee's queued deliveries and returns the bee's body to its
-//! mailbox.
+//! Shutdown: once the hive is over, the `resolve` tasks and the deferred queues drop the messages they hold.
+//! The thread running a bee drops the bee's queued deliveries and returns the bee's body to its mailbox.
 
 #[cfg(feature = "testing")]
 pub(crate) mod app_access;

@@ -41,7 +41,7 @@ type DeferredByApp = Vec<(u16, Arc<DeferredQueue>)>;
 pub(crate) struct QueueState {
     /// Whether any message is waiting, or the queue has been merged into another one. Threads write this flag
     /// with release ordering under the lock of `waiting`. The sender reads it with acquire ordering and
-    /// without locking. If the sender reads `false`, none of the messages that it has added is still waiting.
+    /// without locking. If the sender reads `false`, none of the messages it has added is still waiting.
     any: AtomicBool,
     /// The waiting messages.
     waiting: Mutex<Waiting>,

@@ -40,7 +40,7 @@ pub(crate) enum Place {
     Runners,
 }
 
-/// Where a turn runs the stateless handlers that it routes messages to.
+/// Where a turn runs the stateless handlers it routes messages to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stateless {
     /// In the turn itself, where the message is routed.

@@ -3,8 +3,8 @@
 //!
 //! An IO bee needs credits to emit batches. Each message from outside holds a credit until everything caused
 //! by that message is done. An IO bee that is faster than the hive must therefore wait or shed load, so
-//! memory use stays bounded. Messages sent to the IO bee's address, and answers to messages that it has
-//! emitted, arrive as [`Mail`].
+//! memory use stays bounded. Messages sent to the IO bee's address, and answers to messages it has emitted,
+//! arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane};

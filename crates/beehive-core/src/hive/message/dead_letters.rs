@@ -51,7 +51,7 @@ pub struct Provenance {
     pub origin: HiveId,
     /// The sender.
     pub sender: Address,
-    /// If a handler sent the message: the handler's app, its name, and the message type that it handles.
+    /// If a handler sent the message: the handler's app, its name, and the message type it handles.
     pub handler: Option<(&'static str, &'static str, &'static str)>,
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// Mail for an IO bee: messages sent to its address, or answers to messages that it emitted.
+/// Mail for an IO bee: messages sent to its address, or answers to messages it emitted.
 pub struct Mail {
     content: Content,
     /// The work in flight to which this mail belongs. It stays in flight until the mail is dropped or gives

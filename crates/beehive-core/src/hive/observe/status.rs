@@ -171,7 +171,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
 }
 
 impl HiveInner {
-    /// Returns the handler that sent a message: its app, its name, and the message type that it handles.
+    /// Returns the handler that sent a message: its app, its name, and the message type it handles.
     pub(crate) fn handler_of(
         &self,
         sender: Address,

@@ -88,7 +88,7 @@ fn wait(
 ) {
     let waiting = turn.hive.types.timers.take(1);
     let again = move |turn: &mut Turn| {
-        // like every timer, this one holds its credit until everything that it causes is done
+        // like every timer, this one holds its credit until everything it causes is done
         turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
         let mut queue = SenderQueue::default();
         onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut queue, turn));

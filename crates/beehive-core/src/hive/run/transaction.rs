@@ -53,7 +53,7 @@ pub(crate) struct Run<'a, A: App> {
 pub(crate) struct Executed<M: Message> {
     /// The answers, in the order of the messages.
     answers: AnswerRun<M>,
-    /// Messages that the handler could have answered but did not. They are passed on to the next app of the
+    /// Messages that the handler could have answered but did not. They are passed on to the next app in the
     /// answer chain.
     passed: Vec<u32>,
     /// The results of a handler that cannot answer. Collected only if a requester counts them.

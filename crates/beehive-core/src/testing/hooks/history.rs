@@ -71,9 +71,9 @@ pub(crate) enum Left {
     Committed {
         /// The encoded answer.
         answer: Option<Vec<u8>>,
-        /// The messages that it sent, in order.
+        /// The messages it sent, in order.
         sent: Vec<Sent>,
-        /// The rows that it changed, except in volatile dictionaries, ordered by dictionary, cell and row.
+        /// The rows it changed, except in volatile dictionaries, ordered by dictionary, cell and row.
         changed: Redo,
         /// The time until which the message is postponed.
         postponed: Option<Time>,

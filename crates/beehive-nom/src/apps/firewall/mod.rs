@@ -204,7 +204,7 @@ impl Firewall {
         }
     }
 
-    /// Applies new rules to a switch and closes the conversations that they deny.
+    /// Applies new rules to a switch and closes the conversations they deny.
     #[rcv(sharded)]
     fn policy_for(&mut self, msg: &PolicyFor, ctx: &mut Ctx) {
         let Some(node) = self.node_policies.get_mut(&msg.node) else { return };
