@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 /// Shows which cells the messages of each handler touch
 ///
-/// Lists each handler of the controller's apps: its message type, the kind of its map, the cells it uses, the cells
-/// whose owners it merges permanently, the source line that forces all of its messages to a single bee, and a remedy.
-/// `beehive top` shows the effect in a running controller.
+/// Lists each handler of the controller's apps: its message type, the kind of its map, the cells that it uses, the
+/// cells whose owners it merges permanently, the source line that forces all of its messages to a single bee, and a
+/// remedy. `beehive top` shows the effect in a running controller.
 #[derive(Args, Debug)]
 pub(crate) struct MapsArgs {
     /// Show only these apps; can be given several times
