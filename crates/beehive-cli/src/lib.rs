@@ -43,7 +43,7 @@ enum Command {
     New(new::NewArgs),
 }
 
-/// The commands that a program built with [`Controller`] also has.
+/// The commands that a program built with [`Controller`] has, too.
 #[derive(Debug, Subcommand)]
 enum Tool {
     Switches(client::SwitchesArgs),

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum length of an answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// The flags shared by all these commands.
+/// The flags that all these commands share.
 #[derive(Args, Debug)]
 struct Common {
     #[command(flatten)]

@@ -114,7 +114,7 @@ pub(super) async fn flows(
     Ok(Json(answer))
 }
 
-/// Reconciles the flows of switches immediately.
+/// Reconciles the flows of switches at once.
 #[utoipa::path(post, path = "/api/v1/flows/verify", params(SwitchQuery), responses((status = 200, body = Verified), Failure))]
 pub(super) async fn verify(
     State(served): State<Served>,
