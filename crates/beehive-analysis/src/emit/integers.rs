@@ -51,7 +51,7 @@ const EMPTY: &[&str] = &["new", "with_capacity", "default"];
 /// Where a local is declared: the start and end of its name.
 pub(super) type Place = (usize, usize, usize, usize);
 
-/// A use of an integer for which its type matters.
+/// A use of an integer where its type matters.
 #[derive(Clone)]
 pub(super) struct Use {
     pub span: Span,

@@ -181,7 +181,7 @@ impl Copied for Copies {
     }
 }
 
-/// Changes of one dictionary, with the type erased.
+/// Changes to one dictionary, with the type erased.
 pub(crate) trait AnyChanges: Send {
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
@@ -249,7 +249,7 @@ impl<M: Mirror> AnyChanges for ChangesOf<M> {
     }
 }
 
-/// Changes of all dictionaries of an app that have views. The changes of each dictionary are in order.
+/// Changes to all of an app's dictionaries that have views. The changes of each dictionary are in order.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) columns: Vec<Option<Box<dyn AnyChanges>>>,

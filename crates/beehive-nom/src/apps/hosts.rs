@@ -2,7 +2,7 @@
 //!
 //! A switch's cell sees every packet and reports news to the host's cell, which decides where the host is. If a host
 //! appears at another port while its old port is up, the app first probes the old port. If the host answers there, its
-//! location stays the old port, and the app reports the claim from the other port.
+//! location remains the old port, and the app reports the claim from the other port.
 
 use crate::object::claim;
 use crate::object::{

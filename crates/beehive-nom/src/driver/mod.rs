@@ -73,7 +73,7 @@ pub trait Driver: Send {
     fn end(&mut self, close: &Close) -> impl Future<Output = ()> + Send;
 }
 
-/// Receives the events of a driver. Packets have their own method, because they are frequent and can be shed.
+/// Receives a driver's events. Packets have their own method, because they are frequent and can be shed.
 pub trait Events {
     /// Handles a packet that the switch sent to the controller.
     fn packet_in(&mut self, packet: PacketIn);

@@ -40,7 +40,7 @@ pub struct FoundFlow {
     pub bytes: u64,
 }
 
-/// Options of a flow that tell the switch what to do besides the actions.
+/// Flow options that tell the switch what to do in addition to the actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowFlags {
     /// Whether the switch reports the flow's removal.

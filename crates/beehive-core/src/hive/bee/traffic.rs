@@ -26,7 +26,7 @@ struct More {
     /// Index of the most recently counted sender. The next message often has the same sender.
     last: u32,
     /// The senders other than the first, and their message counts. Once the list is full, its last entry
-    /// counts all further senders together.
+    /// counts all other senders together.
     others: Vec<(Peer, u64)>,
 }
 
@@ -138,7 +138,7 @@ impl More {
     fn add_elsewhere(&mut self, sender: Peer, messages: u64) {
         let at = match self.others.iter().position(|(s, _)| *s == sender) {
             Some(at) => at,
-            // the table is full; its last entry counts all further senders
+            // the table is full; its last entry counts all other senders
             None if self.others.len() + 1 >= limits::PEERS_PER_BEE_MAX => self.others.len() - 1,
             None => {
                 self.others.push((sender, 0));

@@ -144,9 +144,9 @@ pub struct BeeStatus {
 /// A sender of messages to a bee.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerStatus {
-    /// The sending bee; `None` if the sender is outside or is a stateless handler. If a bee has more
-    /// senders than [`PEERS_PER_BEE_MAX`](crate::limits::PEERS_PER_BEE_MAX), the last entry counts all
-    /// further senders together.
+    /// The sending bee; `None` if the sender is outside or is a stateless handler. If a bee has more senders
+    /// than [`PEERS_PER_BEE_MAX`](crate::limits::PEERS_PER_BEE_MAX), the last entry counts all other senders
+    /// together.
     pub bee: Option<BeeId>,
     /// The sender's app; `None` if the sender is outside. Bee ids are unique only within an app.
     pub app: Option<&'static str>,
