@@ -195,7 +195,7 @@ impl HiveInner {
         }
     }
 
-    /// Sends `Reconfigured` to an app that handles it.
+    /// Sends `Reconfigured` to an app if the app handles it.
     async fn tell_reconfigured(self: &Arc<Self>, app: u16, version: u32) {
         let kind = self.types.kind::<Reconfigured>();
         if kind.receiver_of(app).is_none() {
