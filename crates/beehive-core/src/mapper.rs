@@ -166,12 +166,12 @@ impl DictInfo {
 }
 
 impl<K> DictMeta<K> {
-    /// Returns the bit of this dictionary in a bit mask of dictionaries.
+    /// Returns this dictionary's bit in a bit mask of dictionaries.
     pub const fn bit(&self) -> u64 {
         1 << self.index
     }
 
-    /// Returns the bit of this dictionary, for a handler that reads its views.
+    /// Returns this dictionary's bit, for a handler that reads its views.
     ///
     /// # Panics
     /// At compile time, if the dictionary is volatile.

@@ -228,7 +228,7 @@ impl Kit {
         self.sent.extract_if(.., |sent| sent.is::<T>()).filter_map(|sent| sent.as_message()).collect()
     }
 
-    /// Returns the result of the map of `A` for `message`.
+    /// Returns the result of `A`'s map for `message`.
     #[track_caller]
     pub fn map<A: Handlers + Handles<M>, M: Message>(&self, message: &M) -> Mapped {
         maps::describe::<A, M>(message)

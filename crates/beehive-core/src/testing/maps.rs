@@ -35,7 +35,7 @@ pub fn instance<A: Handlers>(settings: toml::Table) -> Result<A, ConfigError> {
     A::configured(&ConfigSource::new(A::NAME, settings))
 }
 
-/// Returns the result of the map of `A` for `message`.
+/// Returns the result of `A`'s map for `message`.
 pub fn describe<A: Handlers + Handles<M>, M: Message>(message: &M) -> Mapped {
     let whole = close_over_fusion(A::MONOLITHIC, A::DICTS);
     let mut mapper = Mapper::describing(SEED, whole, HiveId(0));
@@ -105,7 +105,7 @@ pub fn mapper<A: Handlers>() -> Mapper {
     Mapper::new(SEED, close_over_fusion(A::MONOLITHIC, A::DICTS), HiveId(0))
 }
 
-/// Runs the map of `A` for `message` with the given mapper.
+/// Runs `A`'s map for `message` with the given mapper.
 #[inline]
 pub fn map_into<A: Handlers + Handles<M>, M: Message>(message: &M, mapper: &mut Mapper) -> Outcome {
     mapper.clear();

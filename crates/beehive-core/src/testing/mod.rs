@@ -137,8 +137,8 @@
 //!
 //! # A hive on all cores
 //!
-//! A [`History`] records the execution of a hive that runs as in production, and checks whether a single bee would
-//! have produced the same results.
+//! A [`History`] records the execution of a hive running as in production, and checks whether a single bee would have
+//! produced the same results.
 //!
 //! The module [`maps`] compares the cells named by a map with those touched by its handler. [`TestJournal`] is a
 //! journal that commits late, refuses entries and stops.

@@ -213,9 +213,9 @@ impl Ingress {
         }
     }
 
-    /// Checks whether the inbox of this IO bee has overflowed. If so, asks the node app to compare the flows of the
-    /// switch with the intended ones, which also makes the apps check their own flows. The final state is therefore
-    /// correct regardless of which commands were lost. Sends at most one request per [`limits::REPAIR_INTERVAL`].
+    /// Checks whether the inbox of this IO bee has overflowed. If so, asks the node app to compare the switch's flows
+    /// with the intended ones, which also makes the apps check their own flows. The final state is therefore correct
+    /// regardless of which commands were lost. Sends at most one request per [`limits::REPAIR_INTERVAL`].
     #[inline]
     pub(crate) fn check_lost_commands(&mut self) {
         let lost = self.io.take_lost();

@@ -50,7 +50,7 @@ pub trait Driver: Send {
     /// Withdraws flows. The command is sent with the next [`Driver::flush`].
     fn withdraw(&mut self, flows: &WithdrawFlows);
 
-    /// Requests the flows of the switch with the next [`Driver::flush`]. They arrive as [`Event::FlowsRead`].
+    /// Requests the switch's flows with the next [`Driver::flush`]. They arrive as [`Event::FlowsRead`].
     fn read_flows(&mut self, wanted: &ReadFlows);
 
     /// Sends a packet out with the next [`Driver::flush`].

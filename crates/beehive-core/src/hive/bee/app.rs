@@ -299,7 +299,7 @@ impl<A: App> AppRuntime<A> {
 }
 
 impl<'a> Handler<'a> {
-    /// Returns the handler of messages of type `M` in `app`.
+    /// Returns `app`'s handler for messages of type `M`.
     #[inline]
     pub(crate) fn of<A: Handlers + Handles<M>, M: Message>(app: &'a AppRuntime<A>) -> Handler<'a> {
         Handler {

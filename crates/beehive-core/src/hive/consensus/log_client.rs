@@ -73,9 +73,9 @@ struct State<W: ?Sized> {
     sweeps: OpenSweeps,
 }
 
-/// The place of a log among the logs of a hive.
+/// A log's place among a hive's logs.
 pub(crate) struct Place {
-    /// The position of the log.
+    /// The log's position.
     pub(crate) position: usize,
     /// For each app, whether all its bees are in this log and never leave it.
     pub(crate) alone: Vec<bool>,

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A log's own dedup table, for resumable lanes and for lanes whose messages are acknowledged.
 pub(crate) struct WithoutBee {
     seen: Mutex<DedupTable>,
-    /// Whether anything was ever inserted into `seen`. While it is `false`, `has_consumed` takes no lock.
+    /// Whether anything has ever been inserted into `seen`. While it is `false`, `has_consumed` takes no
+    /// lock.
     any: AtomicBool,
 }
 

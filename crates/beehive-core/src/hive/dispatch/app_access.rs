@@ -20,7 +20,7 @@ pub(crate) trait AnyState: Send {
     fn in_words(&mut self) -> Vec<(String, String)>;
     /// Returns the transaction's changes.
     fn changes(&mut self) -> Redo;
-    /// Makes the changes of the transaction permanent.
+    /// Makes the transaction's changes permanent.
     fn commit(&mut self);
     /// Undoes the changes of the transaction.
     fn rollback(&mut self);

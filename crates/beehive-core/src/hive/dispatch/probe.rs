@@ -106,7 +106,7 @@ pub(crate) trait Probe: Send + Sync {
     fn restored(&self, app: u16, cells: Vec<CellId>) {}
 }
 
-/// An entry: the position of its log among the hive's logs, and the number of the entry.
+/// An entry: the position of its log among the hive's logs, and the entry's number.
 pub(crate) type LoggedIn = (usize, EntryNumber);
 
 /// A transaction without its outcome, as the probe sees it.

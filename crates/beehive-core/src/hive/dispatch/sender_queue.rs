@@ -48,7 +48,7 @@ pub(crate) struct QueueState {
     /// Notified when a message is added or a merge is complete. Only the `resolve` task waits for this, and
     /// `notify_one` stores a permit, so no wake-up is lost.
     news: Notify,
-    /// The deferred work of the sender. A thread also takes this lock to add to `too_deep` or `releases`.
+    /// The sender's deferred work. A thread also takes this lock to add to `too_deep` or `releases`.
     deferred_queues: OnceLock<Mutex<DeferredByApp>>,
     /// Work that would have nested too deeply on one stack. Threads add to it under the lock of
     /// `deferred_queues`.

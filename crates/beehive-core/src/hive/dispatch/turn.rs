@@ -276,8 +276,8 @@ impl<'h> Turn<'h> {
         self.woken_max = usize::MAX
     }
 
-    /// Schedules a bee. It waits at the slot of this thread, or, in a routing-only turn, until the turn
-    /// hands it over.
+    /// Schedules a bee. It waits at this thread's slot or, in a routing-only turn, until the turn hands it
+    /// over.
     #[inline]
     pub(crate) fn schedule(&mut self, bee: Arc<dyn Runnable>) {
         match self.begins {

@@ -36,7 +36,7 @@ static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// thread.
 static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
-    /// The slot of this thread; `usize::MAX` before the first use.
+    /// This thread's slot; `usize::MAX` before the first use.
     static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
     /// Returns the slot to `FREE` when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
@@ -85,13 +85,13 @@ struct Slot {
     chain: AtomicU64,
     /// Index in the batch of the message that is being handled.
     at: AtomicU64,
-    /// The messages of the run. Set only for handlers that have been slow in the past.
+    /// The run's messages. Set only for handlers that have been slow in the past.
     shown: Mutex<Option<Arc<dyn AnyBatch>>>,
     /// The bees that this thread has scheduled but not yet run.
     woken: Mutex<Bees>,
     /// Wake-ups that this thread's turn has put off until it ends.
     later: Arc<Later>,
-    /// The post of this thread, if the thread is a runner.
+    /// This thread's post, if the thread is a runner.
     runner: Mutex<Option<Arc<Post>>>,
 }
 
@@ -120,7 +120,7 @@ impl Post {
     }
 }
 
-/// What a slot shows about the run of its thread.
+/// What a slot shows about its thread's run.
 pub(crate) struct Shown {
     /// The first cell of the run; zero if it has none.
     pub(crate) cell: CellId,
@@ -128,7 +128,7 @@ pub(crate) struct Shown {
     pub(crate) chain: u64,
     /// Index in the batch of the message that is being handled.
     pub(crate) at: u64,
-    /// The messages of the run, if the slot shows them.
+    /// The run's messages, if the slot shows them.
     pub(crate) batch: Option<Arc<dyn AnyBatch>>,
 }
 
@@ -184,7 +184,7 @@ impl Workers {
         (slot.run.load(Ordering::Relaxed), slot.what.load(Ordering::Relaxed))
     }
 
-    /// Returns what a slot shows about the run of its thread.
+    /// Returns what a slot shows about its thread's run.
     pub(crate) fn shown(&self, slot: usize) -> Shown {
         let slot = &self.slots[slot];
         Shown {

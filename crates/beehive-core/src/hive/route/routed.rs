@@ -267,8 +267,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
         }
         // messages without a lane are never resent, so nothing needs to be recorded
         None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
-        // the ids of the emitted messages derive from the id of the message from outside, so each message
-        // runs alone
+        // the ids of emitted messages derive from the outside message's id, so each message runs alone
         None if batch.admitted().is_some() => {
             for index in range {
                 let message_id = batch.source().message_id(index, handler.app);
