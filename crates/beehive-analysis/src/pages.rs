@@ -56,7 +56,7 @@ const PAGES: &[(&str, &str)] = &[
     ("`whole(..)` requires `map = ..`", "handler_options"),
     ("the error of a message cannot be borrowed", "typed_errors"),
     ("the answer to a message cannot be borrowed", "answers"),
-    ("what a dictionary holds cannot be borrowed", "app_fields"),
+    ("what a dictionary holds cannot be", "app_fields"),
     ("does not only observe", "answers"),
     ("maps found by a recording run", "handler_options"),
     ("but a map decides which cells", "handler_options"),

@@ -2,7 +2,7 @@
 //! dictionaries.
 
 use super::also;
-use super::parts::borrows;
+use super::parts::{borrows, changes_behind_a_shared_reference};
 use crate::emit::field_constant;
 use crate::handlers::milliseconds;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -19,6 +19,9 @@ const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, R
 
 const BORROWED: &str = "what a dictionary holds cannot be borrowed, because it is stored and decoded again\n\
     help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
+
+const CHANGES_UNSEEN: &str = "what a dictionary holds cannot be a lock or an atomic, because a change of it would not be undone if the handler fails\n\
+    help: leave the lock out: only one handler at a time uses a cell, and `entry`, `update` and `get_mut` change its value";
 
 /// A field of the app.
 struct Field<'a> {
@@ -316,6 +319,10 @@ fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
 
         if borrows(&f.ty) {
             also(&mut errors, Error::new_spanned(&f.ty, BORROWED));
+        }
+
+        if matches!(kind, Kind::Dictionary { .. }) && changes_behind_a_shared_reference(&f.ty) {
+            also(&mut errors, Error::new_spanned(&f.ty, CHANGES_UNSEEN));
         }
 
         out.push(Field { name, ty: &f.ty, kind });

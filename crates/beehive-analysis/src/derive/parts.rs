@@ -80,6 +80,31 @@ pub(super) fn borrows(ty: &Type) -> bool {
     find.0
 }
 
+/// Returns whether a value of this type can be changed by those who only read it: whether its name contains a lock or an
+/// atomic of the standard library. Other such types are neither `Sync` nor encoded, so no dictionary can hold them.
+pub(super) fn changes_behind_a_shared_reference(ty: &Type) -> bool {
+    struct Find(bool);
+
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_type_path(&mut self, path: &'ast TypePath) {
+            let last = path.path.segments.last().map(|segment| segment.ident.to_string());
+            self.0 |= last.is_some_and(|name| ["Mutex", "RwLock"].contains(&&*name) || is_atomic(&name));
+            visit::visit_type_path(self, path)
+        }
+    }
+
+    /// `AtomicU64`, `AtomicBool`, but not `AtomicClock`.
+    fn is_atomic(name: &str) -> bool {
+        let of = name.strip_prefix("Atomic").unwrap_or_default();
+        of == "Bool"
+            || of.strip_prefix(['U', 'I']).is_some_and(|n| ["8", "16", "32", "64", "size"].contains(&n))
+    }
+
+    let mut find = Find(false);
+    find.visit_type(ty);
+    find.0
+}
+
 impl Parts {
     /// Returns an error for each field that borrows.
     pub(super) fn borrowed(&self) -> Option<Error> {
