@@ -167,6 +167,7 @@ struct Copies<'a> {
     first: Option<HashMap<SharedId, usize>>,
 }
 
+#[expect(clippy::disallowed_types, reason = "with a fixed hasher")]
 type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
 /// What all emits of one message have in common.

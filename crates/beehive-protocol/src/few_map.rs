@@ -20,6 +20,7 @@ pub(crate) const FEW: usize = 16;
 pub(crate) enum FewMap<K, V> {
     /// At most [`FEW`] entries, sorted by key.
     Few(Vec<(K, V)>),
+    #[allow(clippy::box_collection)] // three words in each map instead of four
     Many(Box<BTreeMap<K, V>>),
 }
 

@@ -94,10 +94,9 @@ impl EncodedCells {
             let (key, value) = rows.next()?;
             let (dict, key, row) = split(key)?;
             let mut image = CellImage { dict, key: key.to_vec(), rows: vec![(row.to_vec(), value.to_vec())] };
-            let of_cell = |(next, _): &(&Key, &Box<[u8]>)| {
-                split(next).is_some_and(|(other_dict, other, _)| (other_dict, other) == (dict, key))
-            };
-            while let Some((next, value)) = rows.next_if(of_cell) {
+            while let Some((next, value)) = rows.next_if(|(next, _)| {
+                split(next).is_some_and(|(next_dict, next_key, _)| (next_dict, next_key) == (dict, key))
+            }) {
                 let (_, _, row) = split(next)?;
                 image.rows.push((row.to_vec(), value.to_vec()))
             }

@@ -155,7 +155,7 @@ fn bodies(seed: u64, count: usize) -> Result<String, String> {
 
     let mut out = format!(
         "//! Written by `cargo run -p beehive-analysis --example random_handlers -- bodies {seed} {count}`: bodies of ordinary Rust.\n\n\
-         #![allow(warnings, clippy::all)]\n\
+         #![allow(warnings, unused_must_use, clippy::all)]\n\
          use crate::check_handlers;\nuse crate::message::{{Kind, Load, M, Note}};\n\
          use beehive::{{App, Ctx, Dict, Result, handlers, pure}};\nuse std::cell::Cell;\nuse std::collections::BTreeSet;\n\
          use std::fmt::Write;\nuse std::sync::Mutex;\nuse std::sync::atomic::{{AtomicU64, Ordering}};\n\n{}",
