@@ -1,6 +1,8 @@
 //! The derive macros for apps, keys and messages.
 
 mod app;
+mod app_options;
+mod fields;
 mod key;
 mod message;
 mod mirror;

@@ -1,0 +1,250 @@
+//! The fields of an app: dictionaries with their attributes, and settings.
+
+use super::also;
+use super::parts::{borrows, changes_behind_a_shared_reference};
+use crate::handlers::milliseconds;
+use proc_macro2::{Ident, Span};
+use syn::spanned::Spanned;
+use syn::{Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
+
+/// Limit on an app's dictionaries, because a dictionary's index is a bit in a `u64` mask.
+pub(super) const DICTIONARIES_MAX: usize = 64;
+
+const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
+    note: any other field would be private to each bee, so that what a handler sees would depend on how cells are spread\n\
+    help: state goes into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
+
+const BORROWED: &str = "what a dictionary holds cannot be borrowed, because it is stored and decoded again\n\
+    help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
+
+const CHANGES_UNSEEN: &str = "what a dictionary holds cannot be a lock or an atomic, because a change of it would not be undone if the handler fails\n\
+    help: leave the lock out: only one handler at a time uses a cell, and `entry`, `update` and `get_mut` change its value";
+
+/// A field of the app.
+pub(super) struct Field<'a> {
+    pub(super) name: &'a Ident,
+    pub(super) ty: &'a Type,
+    pub(super) kind: Kind<'a>,
+}
+
+pub(super) enum Kind<'a> {
+    Dictionary {
+        container: &'a Ident,
+        key: &'a Type,
+        /// The other types it holds: the row keys of a table, then the values.
+        contents: Vec<&'a Type>,
+        index: u32,
+        volatile: bool,
+        rows: Option<RowLimit>,
+        shared: Option<Share>,
+    },
+    Config,
+}
+
+/// Contents of a `#[shared]` attribute.
+pub(super) struct Share {
+    /// Maximum age, in milliseconds, of a view that a reader may see; `None` for the runtime's default.
+    pub(super) max_age: Option<u64>,
+    pub(super) span: Span,
+}
+
+/// Contents of a `#[rows(..)]` attribute.
+pub(super) struct RowLimit {
+    pub(super) max: u32,
+    /// Name of a variant of the runtime's `Evict`.
+    pub(super) evict: Ident,
+}
+
+pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Field<'a>>> {
+    let named = match fields {
+        Fields::Named(named) => &named.named,
+        Fields::Unit => return Ok(vec![]),
+        Fields::Unnamed(_) => {
+            return Err(Error::new_spanned(
+                app,
+                "an application has named fields, because its dictionaries have names\nhelp: `struct App { counts: Dict<String, u64> }`",
+            ));
+        }
+    };
+
+    let (mut out, mut index, mut errors) = (vec![], 0u32, None);
+    for f in named {
+        let Some(name) = &f.ident else { continue };
+
+        let volatile = f.attrs.iter().find(|a| a.path().is_ident("volatile"));
+        if let Some(a) = volatile
+            && !matches!(a.meta, syn::Meta::Path(_))
+        {
+            also(&mut errors, Error::new_spanned(a, "`#[volatile]` takes nothing"));
+        }
+
+        let rows = match row_limit(f) {
+            Ok(rows) => rows,
+            Err(e) => {
+                also(&mut errors, e);
+                None
+            }
+        };
+
+        let shared = match share(f, volatile.is_some()) {
+            Ok(shared) => shared,
+            Err(e) => {
+                also(&mut errors, e);
+                None
+            }
+        };
+
+        let kind = match container(&f.ty) {
+            Some((container, Some((key, contents)))) if container == "Dict" || container == "Table" => {
+                index += 1;
+                Kind::Dictionary {
+                    container,
+                    key,
+                    contents,
+                    index: index - 1,
+                    volatile: volatile.is_some(),
+                    rows,
+                    shared,
+                }
+            }
+            Some((container, _)) if container == "Config" => {
+                if let Some(a) = volatile {
+                    also(
+                        &mut errors,
+                        Error::new_spanned(
+                            a,
+                            "`#[volatile]` goes on a `Dict` or a `Table`; a `Config` is not state",
+                        ),
+                    );
+                }
+
+                Kind::Config
+            }
+            _ => {
+                also(&mut errors, Error::new_spanned(&f.ty, FIELDS));
+                continue;
+            }
+        };
+
+        if borrows(&f.ty) {
+            also(&mut errors, Error::new_spanned(&f.ty, BORROWED));
+        }
+
+        if matches!(kind, Kind::Dictionary { .. }) && changes_behind_a_shared_reference(&f.ty) {
+            also(&mut errors, Error::new_spanned(&f.ty, CHANGES_UNSEEN));
+        }
+
+        out.push(Field { name, ty: &f.ty, kind });
+    }
+
+    if index as usize > DICTIONARIES_MAX {
+        also(
+            &mut errors,
+            Error::new_spanned(
+                app,
+                format!(
+                    "an application has at most {DICTIONARIES_MAX} dictionaries\nhelp: split it into several applications that send each other messages"
+                ),
+            ),
+        );
+    }
+
+    errors.map_or(Ok(out), Err)
+}
+
+/// Parses `#[rows(max = 4096, evict = first)]`.
+fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
+    const EXPECTED: &str = "expected `#[rows(max = 4096)]`, `#[rows(max = 4096, evict = first)]` or `evict = last`\n\
+        note: without `evict` a transaction that leaves more rows fails; first and last are by their keys\n\
+        help: the age of a row is not kept; to have the oldest go, put a time into the row's key";
+
+    let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("rows")) else { return Ok(None) };
+    if container(&f.ty).is_none_or(|(name, _)| name != "Table") {
+        return Err(Error::new_spanned(a, "`#[rows(..)]` goes on a `Table`: only its cells have rows"));
+    }
+
+    let (mut max, mut evict) = (None, Ident::new("Nothing", a.span()));
+    let parsed = a.parse_nested_meta(|m| {
+        if m.path.is_ident("max") {
+            let rows = m.value().and_then(|rows| rows.parse::<LitInt>()?.base10_parse());
+            max = Some(rows.map_err(|error| Error::new(error.span(), EXPECTED))?);
+            return Ok(());
+        }
+
+        if m.path.is_ident("evict") {
+            let which: Ident = m
+                .value()
+                .and_then(|which| which.parse())
+                .map_err(|error| Error::new(error.span(), EXPECTED))?;
+            evict = match which.to_string().as_str() {
+                "first" => Ident::new("First", which.span()),
+                "last" => Ident::new("Last", which.span()),
+                _ => return Err(Error::new(which.span(), EXPECTED)),
+            };
+
+            return Ok(());
+        }
+
+        Err(m.error(EXPECTED))
+    });
+
+    parsed?;
+    match max {
+        Some(max) if max > 0 => Ok(Some(RowLimit { max, evict })),
+        _ => Err(Error::new_spanned(a, EXPECTED)),
+    }
+}
+
+/// Parses `#[shared]` and `#[shared(max_age = "5s")]`.
+fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
+    const EXPECTED: &str = "expected `#[shared]` or `#[shared(max_age = \"5s\")]`\n\
+        note: a view that is older is refused; without `max_age` that is ten seconds";
+
+    let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("shared")) else { return Ok(None) };
+    if container(&f.ty).is_none_or(|(name, _)| name != "Table" && name != "Dict") {
+        return Err(Error::new_spanned(
+            a,
+            "`#[shared]` goes on a `Dict` or a `Table`; a `Config` is the same everywhere anyway",
+        ));
+    }
+
+    if volatile {
+        return Err(Error::new_spanned(
+            a,
+            "`#[shared]` does not go with `#[volatile]`\n\
+             note: a view holds what is committed, and changes of a volatile dictionary are not logged\n\
+             help: leave one of them out",
+        ));
+    }
+
+    let mut max_age = None;
+    match &a.meta {
+        syn::Meta::Path(_) => {}
+        syn::Meta::List(_) => a.parse_nested_meta(|m| {
+            if !m.path.is_ident("max_age") {
+                return Err(m.error(EXPECTED));
+            }
+            let age: LitStr = m.value()?.parse()?;
+            max_age = Some(milliseconds(&age).map_err(|_| Error::new(age.span(), EXPECTED))?);
+            Ok(())
+        })?,
+        syn::Meta::NameValue(_) => return Err(Error::new_spanned(a, EXPECTED)),
+    }
+
+    Ok(Some(Share { max_age, span: a.span() }))
+}
+
+/// The type arguments of a dictionary: its key type, and the others.
+type Contents<'a> = (&'a Type, Vec<&'a Type>);
+
+/// Returns the last name of a type's path, and its type arguments.
+pub(super) fn container(ty: &Type) -> Option<(&Ident, Option<Contents<'_>>)> {
+    let Type::Path(p) = ty else { return None };
+    let last = p.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Some((&last.ident, None)) };
+    let mut types = arguments.args.iter().filter_map(|a| match a {
+        GenericArgument::Type(t) => Some(t),
+        _ => None,
+    });
+    Some((&last.ident, types.next().map(|first| (first, types.collect()))))
+}
