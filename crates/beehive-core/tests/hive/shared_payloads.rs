@@ -72,7 +72,7 @@ struct Half {
 impl Half {
     #[rcv(sharded)]
     fn large(&mut self, msg: &Large) {
-        if msg.key % 2 == 0 {
+        if msg.key.is_multiple_of(2) {
             return;
         }
         self.lengths.put(msg.key, msg.bytes.len() as u64);
