@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Maximum number of lines of an example.
+/// Maximum number of lines in an example.
 const LINES_MAX: usize = 140;
 
 /// Time after which an example is considered to hang.

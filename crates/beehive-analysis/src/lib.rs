@@ -27,8 +27,8 @@
 //!    evaluating it: a branch under a condition on state, and a helper that may have returned, catch the panic;
 //!    anywhere else the handler has returned before that point, or panics there too (`emit::panics`).
 //!
-//! The analysis trusts methods on message data, expressions marked `pure!`, that a clone equals its original, the
-//! iteration order inside message types, and lower-case constants in patterns. If one of these breaks its promise,
+//! The analysis trusts methods on message data, expressions marked `pure!`, the iteration order inside message types,
+//! and lower-case constants in patterns; it also assumes that a clone equals its original. If one of these breaks its promise,
 //! the guard of the dictionaries catches the access when the handler runs.
 
 mod attempts;

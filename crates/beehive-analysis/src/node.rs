@@ -52,7 +52,7 @@ pub(crate) enum Node {
     OrElse {
         /// Whether the handler is certain to take the first branch.
         flag: Ident,
-        /// Whether the handler is then certain to have left the code around the branches.
+        /// Whether, in that case, the handler has certainly exited the code surrounding the branches.
         left: Ident,
         /// The jump or exit that leaves the code around the branches.
         leave: TokenStream,

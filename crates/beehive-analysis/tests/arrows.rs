@@ -561,7 +561,7 @@ fn imports_follow_the_arrows_of_the_architecture() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the paths that a file of module `p::q` names, in a crate with the given other modules.
+/// Returns the paths named in the source file of module `p::q`, in a crate that also contains the modules `others`.
 fn paths_in(source: &str, others: &[(&str, &str)]) -> Vec<String> {
     let module = |path: &str| path.split("::").filter(|part| !part.is_empty()).map(str::to_string).collect();
     let others = others.iter().map(|(path, source)| (PathBuf::from(path), module(path), source.to_string()));

@@ -1,7 +1,7 @@
 //! Sends echo requests from a host and checks their answers.
 //!
 //! A late answer does not count as lost, because an overloaded machine may pause for a while. `ping -c` cannot be used:
-//! once it has received an answer, it waits for the other answers only for twice the time that this answer took. Each
+//! once it has received one answer, it waits for the rest only twice as long as that answer took. Each
 //! request is therefore a separate `ping` process.
 
 use std::collections::BTreeSet;

@@ -411,7 +411,7 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
             diagnostics.at(
                 span,
                 format!(
-                    "`{}` answers, so it does not only observe\nhelp: leave `observes` out, or let it return nothing",
+                    "`{}` answers, so it does not only observe\nhelp: leave `observes` out, or make the handler return nothing",
                     item.sig.ident
                 ),
             )

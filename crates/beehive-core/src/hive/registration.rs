@@ -63,7 +63,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         self.seal.push(Box::new(|types| types.seal::<M>()));
     }
 
-    /// Registers a handler of messages of type `M`.
+    /// Registers a handler for messages of type `M`.
     pub fn rcv<M: Message>(&mut self)
     where
         A: Handles<M>,

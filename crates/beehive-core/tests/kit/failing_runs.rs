@@ -1,8 +1,8 @@
 //! Property: whatever makes a handler run, whatever it changes and however it fails, it leaves nothing behind.
 //!
 //! A handler runs for a request, a message of an IO bee, a timer, a message that was postponed, a visit of a sweep or a
-//! tick. It makes random changes, and ends well or fails in one of the forms of [`End`]. A model in plain code knows
-//! only the runs that end well.
+//! tick. It makes random changes, then succeeds or fails in one of the forms of [`End`]. A plain-code model sees
+//! only the runs that succeed.
 
 use beehive_core::testing::{Kit, Spread};
 use beehive_core::{App, Ctx, Dict, Key, Message, RequestError, Result, Table, attempt, handlers};

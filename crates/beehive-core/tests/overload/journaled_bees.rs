@@ -93,7 +93,7 @@ async fn count_all(hive: &Hive, first: u64, count: u64) {
 /// In the process of its own of a test: the path of the log that the test reads, if it reads one.
 const OWN_PROCESS: &str = "BEEHIVE_OWN_PROCESS";
 
-/// Runs a test once more in a process of its own. Here, it would reuse memory that was freed before.
+/// Runs a test once more in a process of its own. In this process, it would reuse memory that was freed earlier.
 fn in_own_process(test: &str, log: &Path) {
     let (this, name) = (std::env::current_exe().unwrap(), format!("journaled_bees::{test}"));
     let child =

@@ -73,7 +73,7 @@ impl DeferredQueue {
         Arc::new(DeferredQueue { app, is_deep: false, state: Mutex::default() })
     }
 
-    /// Creates a queue for work that nested too deeply. `app` is the app of the first message in the queue.
+    /// Creates a queue for work that was nested too deeply. `app` is the app of the first message in the queue.
     pub(crate) fn for_deep_stacks(app: u16) -> Arc<DeferredQueue> {
         Arc::new(DeferredQueue { app, is_deep: true, state: Mutex::default() })
     }

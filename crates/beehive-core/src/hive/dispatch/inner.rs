@@ -44,7 +44,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn handler_name(&self, handler: usize) -> &'static str;
     /// Returns the name of the message type that a handler accepts.
     fn handles(&self, handler: usize) -> &'static str;
-    /// Records that a handler is holding its thread. `too_long` says that it has done so for longer than
+    /// Records that a handler is holding its thread. `too_long` is true if it has done so for longer than
     /// `Builder::stuck_after`.
     fn note_held(&self, handler: usize, now: Time, too_long: bool);
     /// Returns the status of the app. If `sizes` is set, the status contains the state sizes of the busiest

@@ -181,7 +181,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) cells: &'a CellSet,
     /// The seed for cell ids.
     pub(crate) seed: u64,
-    /// Bit set of the dictionaries that form a single cell each.
+    /// Bit set of the dictionaries that each form a single cell.
     pub(crate) whole: u64,
 }
 

@@ -125,7 +125,7 @@ fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
 }
 
 impl Opening {
-    /// Creates the opening of the sweep `emit`, which message `consumed` starts in the log `link`. Returns
+    /// Creates the opening of sweep `emit`, which is started by message `consumed` in log `link`. Returns
     /// `None` if the message is a duplicate that has already started its sweep.
     fn of(
         link: &Link,

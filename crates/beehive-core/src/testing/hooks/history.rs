@@ -2,8 +2,8 @@
 //!
 //! The thread that holds a bee's body records a transaction before any of its effects become visible elsewhere. One
 //! bee's events are therefore in commit order, and each event comes after those that caused it. With a journal, an
-//! event contains the number of the entry that commits it. Transactions whose entry is not in the log count as never
-//! executed.
+//! event contains the number of the entry that commits it. A transaction whose entry is missing from the log is
+//! treated as never executed.
 
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
