@@ -234,7 +234,7 @@ mod tests {
                         };
                     }
                     Step::Insert(image) => {
-                        model.retain(|(dict, key, _), _| (*dict, &*key) != (image.dict, &image.key));
+                        model.retain(|(dict, key, _), _| *dict != image.dict || *key != image.key);
                         add(&mut model, &image);
                         cells.insert(image)
                     }
