@@ -21,6 +21,7 @@ mod key;
 pub mod limits;
 mod mapper;
 mod message;
+mod mutant;
 mod panics;
 mod report;
 pub mod seams;

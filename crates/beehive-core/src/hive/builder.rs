@@ -31,6 +31,7 @@ use crate::hive::start_error::StartError;
 use crate::hive::sweep::ticks;
 use crate::hive::{Restart, settings};
 use crate::message::Error;
+use crate::mutant::{Mutant, Mutation};
 use crate::seams::{Platform, TokioPlatform};
 use crate::state::column::Columns;
 use crate::state::{ConfigError, ConfigSource, DecodeError};
@@ -101,6 +102,7 @@ pub struct Builder {
     views_by_moment: bool,
     io: Vec<StartIo>,
     probe: Option<Arc<dyn Probe>>,
+    mutation: Mutation,
 }
 
 impl Builder {
@@ -232,8 +234,16 @@ impl Builder {
         self
     }
 
-    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so that the content
-    /// of views does not depend on how cells are distributed among bees.
+    /// Breaks a rule of the protocol, to test the checkers. Hives without a journal keep no such rule.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn mutant(mut self, mutant: Option<Mutant>) -> Self {
+        self.mutation = Mutation::of(mutant);
+        self
+    }
+
+    /// Publishes views only when time advances or [`HiveInner::publish_views`] is called, so the content of
+    /// views does not depend on how cells are distributed among bees.
     #[cfg(feature = "testing")]
     pub(crate) fn views_by_moment(mut self) -> Self {
         self.views_by_moment = true;
@@ -308,7 +318,8 @@ impl Builder {
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             queue: SenderQueue::shared(),
-            logs: (!logs.is_empty()).then(|| Logs::new(&logs, of_apps.clone(), platform.random())),
+            logs: (!logs.is_empty())
+                .then(|| Logs::new(&logs, of_apps.clone(), platform.random(), self.mutation)),
             probe: self.probe,
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
@@ -478,6 +489,7 @@ impl Installing<'_> {
                 // an id that has never been in the log is free, even if an earlier process assigned it
                 let newest = self.states_of(index).filter_map(|state| state.newest.get(&AppId(index)));
                 let newest = newest.max().map_or(0, |bee| bee.0);
+                let newest = if self.hive.breaks(Mutant::IdReused) { 0 } else { newest };
                 Arc::new(LocalRegistry::restored(Ownership::restored(owned, newest)))
             }
         };

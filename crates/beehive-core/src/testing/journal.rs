@@ -58,6 +58,8 @@ pub struct TestJournal {
     depose_one_in: AtomicU64,
     stopped: AtomicBool,
     stalled: AtomicBool,
+    /// Whether the log also contains the entries that were executed on refused ones.
+    logs_dead: AtomicBool,
     refused: AtomicU64,
 }
 
@@ -72,6 +74,7 @@ impl TestJournal {
             depose_one_in: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
+            logs_dead: AtomicBool::new(false),
             refused: AtomicU64::new(0),
         });
 
@@ -117,7 +120,12 @@ impl TestJournal {
             for _ in 0..count {
                 let Some(entry) = state.arrived.pop_front() else { break };
                 if entry.after != state.last {
-                    // This entry was executed on top of a refused one, so `aborted` has already reported it as dead.
+                    // This entry was executed on top of a refused one, so `aborted` has already reported that it does
+                    // not take effect.
+                    if self.logs_dead.load(Ordering::Relaxed) {
+                        let bytes = entry.encode();
+                        state.log.push(bytes)
+                    }
                     continue;
                 }
 
@@ -154,6 +162,12 @@ impl TestJournal {
     /// the journal refuses everything, and then it leads again.
     pub fn depose(&self, one_in: u64) {
         self.depose_one_in.store(one_in, Ordering::Relaxed)
+    }
+
+    /// Sets whether the log also contains the entries that were executed on a refused one. They have no effect, because
+    /// each entry names the one before it. By default, the journal drops them.
+    pub fn log_dead_entries(&self, logs: bool) {
+        self.logs_dead.store(logs, Ordering::Relaxed)
     }
 
     /// Accepts all further entries.

@@ -155,6 +155,8 @@ mod spread;
 mod state_copy;
 
 #[doc(hidden)]
+pub use crate::mutant::Mutant;
+#[doc(hidden)]
 pub use history::Fault;
 pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, move_one, shake};
 pub use journal::TestJournal;

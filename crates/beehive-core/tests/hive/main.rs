@@ -14,6 +14,8 @@ mod drop_panics;
 mod dropped_messages;
 mod embedding;
 mod failures;
+#[allow(dead_code)] // the tests of mutants use all of it
+mod findings;
 mod handler_placement;
 mod history;
 mod in_memory;
@@ -22,6 +24,9 @@ mod isolation;
 mod journal;
 mod live_report;
 mod load;
+mod log_checks;
+#[allow(dead_code)] // the tests of mutants use all of it
+mod log_mutants;
 mod map_limits;
 mod merge;
 mod merge_dedup;
@@ -32,6 +37,8 @@ mod poison_messages;
 mod postpone;
 mod postponed_answers;
 mod random_seeds;
+mod relay;
+mod relay_load;
 mod replication;
 mod request;
 mod request_storm;

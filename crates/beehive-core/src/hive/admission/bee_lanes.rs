@@ -11,6 +11,7 @@
 //! have already seen.
 
 use crate::hash::HashMap;
+use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{Acked, AppId, BeeId, Emit, LaneId, MessageId, Part, Seq};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,11 +44,16 @@ struct BeeLane {
 }
 
 impl BeeLane {
-    fn floor(&self, app: AppId) -> Seq {
+    fn floor(&self, app: AppId, mutation: Mutation) -> Seq {
+        if mutation.breaks(Mutant::FloorOfOneApp) {
+            let of_others = self.open.keys().filter(|(other, ..)| *other != app).map(|(_, seq, _)| *seq);
+            return of_others.fold(self.next, Seq::min);
+        }
         let open = self.open.range((app, Seq::ZERO, Part::WHOLE)..).next();
         let open =
             open.filter(|((its_app, ..), _)| *its_app == app).map_or(self.next, |((_, seq, _), _)| *seq);
-        self.reserved.first().map_or(open, |reserved| open.min(*reserved))
+        let reserved = self.reserved.first().filter(|_| !mutation.breaks(Mutant::FloorFromSpeculation));
+        reserved.map_or(open, |reserved| open.min(*reserved))
     }
 
     /// Returns the lowest floor of any app.
@@ -77,14 +83,20 @@ pub(crate) struct BeeLanes {
     moving: Mutex<HashMap<(AppId, BeeId), Vec<LaneId>>>,
     /// Ended lanes whose messages are all acknowledged.
     retiring: Arc<Mutex<Vec<LaneId>>>,
+    /// The rule that a test breaks, for everything that has a log.
+    pub(crate) mutation: Mutation,
 }
 
 impl BeeLanes {
-    /// Creates an empty table. The table adds to `retiring` the ended lanes that the logs must forget.
-    pub(crate) fn new(keeps_messages: bool, retiring: Arc<Mutex<Vec<LaneId>>>) -> BeeLanes {
+    /// Creates an empty table. It adds the ended lanes that the logs have to forget to `retiring`.
+    pub(crate) fn new(
+        keeps_messages: bool,
+        retiring: Arc<Mutex<Vec<LaneId>>>,
+        mutation: Mutation,
+    ) -> BeeLanes {
         let (sent, misdirected, moving) = Default::default();
         let shards = std::array::from_fn(|_| Mutex::default());
-        BeeLanes { shards, keeps_messages, sent, misdirected, moving, retiring }
+        BeeLanes { shards, keeps_messages, sent, misdirected, moving, retiring, mutation }
     }
 
     fn shard(&self, lane: LaneId) -> &Mutex<HashMap<LaneId, BeeLane>> {
@@ -123,12 +135,16 @@ impl BeeLanes {
     pub(crate) fn acknowledged(&self, log: usize, acked: &Acked) {
         let mut shard = self.shard(acked.lane).lock();
         let Some(lane) = shard.get_mut(&acked.lane) else { return };
-        if lane.is_moving || lane.log != log {
+        let is_elsewhere = lane.is_moving || lane.log != log;
+        if is_elsewhere && !self.mutation.breaks(Mutant::FrozenTakesAcks) {
             drop(shard);
-            return self.misdirected.lock().push(*acked);
+            return self.misdirected(acked);
         }
         for id in acked.messages() {
             lane.open.remove(&(id.app, id.seq, id.part));
+            if self.mutation.breaks(Mutant::AckIgnoresApp) {
+                lane.open.retain(|(_, seq, part), _| (*seq, *part) != (id.seq, id.part))
+            }
         }
         if lane.has_ended && lane.is_done() {
             shard.remove(&acked.lane);
@@ -143,13 +159,20 @@ impl BeeLanes {
         let lane = shard.get(&acked.lane)?;
         if lane.is_moving {
             drop(shard);
-            self.misdirected.lock().push(*acked);
+            self.misdirected(acked);
             return None;
         }
         Some(lane.log)
     }
 
-    /// Takes the misdirected acknowledgments, which have not reached their lane's log. The caller must send them again.
+    fn misdirected(&self, acked: &Acked) {
+        if !self.mutation.breaks(Mutant::MisdirectedDropped) {
+            self.misdirected.lock().push(*acked)
+        }
+    }
+
+    /// Takes the misdirected acknowledgments, which have not reached the log of their lane. The caller must send them
+    /// again.
     pub(crate) fn take_misdirected(&self) -> Vec<Acked> {
         std::mem::take(&mut *self.misdirected.lock())
     }
@@ -208,7 +231,7 @@ impl BeeLanes {
         let mut shard = self.shard(id).lock();
         let Some(lane) = shard.get_mut(&id) else { return };
         lane.has_ended = true;
-        if lane.is_done() {
+        if lane.is_done() || self.mutation.breaks(Mutant::RetireBusy) {
             shard.remove(&id);
             self.retiring.lock().push(id)
         }
@@ -232,7 +255,12 @@ impl BeeLanes {
     /// Returns the floor of a lane for an app: no message below it is ever resent to the app. Returns `None` if the
     /// lane is unknown.
     pub(crate) fn floor(&self, id: LaneId, app: AppId) -> Option<Seq> {
-        self.shard(id).lock().get(&id).map(|lane| lane.floor(app))
+        self.shard(id).lock().get(&id).map(|lane| lane.floor(app, self.mutation))
+    }
+
+    /// Checks whether the outbox of the lane is in the log at position `log`.
+    pub(crate) fn is_in(&self, id: LaneId, log: usize) -> bool {
+        self.shard(id).lock().get(&id).is_some_and(|lane| lane.log == log)
     }
 }
 
@@ -259,7 +287,7 @@ mod tests {
 
     fn lanes() -> (Arc<BeeLanes>, Arc<Mutex<Vec<LaneId>>>) {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
-        (Arc::new(BeeLanes::new(true, retiring.clone())), retiring)
+        (Arc::new(BeeLanes::new(true, retiring.clone(), Mutation::default())), retiring)
     }
 
     const LANE: LaneId = LaneId::of_bee(AppId(3), BeeId(9));
@@ -343,7 +371,21 @@ mod tests {
         assert_eq!(lanes.floor(lane, AppId(1)), Some(newer.seq.next()));
     }
 
-    /// Acknowledgments arrive while the outbox is moving from the first log to the second.
+    /// A receiver that knows this floor would take the message with the reserved number for one that it has handled.
+    #[cfg(feature = "testing")]
+    #[test]
+    fn the_floor_of_a_mutant_passes_a_reserved_number() {
+        let mutation = Mutation::of(Some(Mutant::FloorFromSpeculation));
+        let lanes = Arc::new(BeeLanes::new(true, Arc::default(), mutation));
+        let (first, second) = (lanes.reserve(AppId(3), 0), lanes.reserve(AppId(3), 0));
+        let newer = MessageId { app: AppId(1), ..second.id };
+        send(&lanes, &[newer]);
+        drop(second);
+        lanes.acknowledged(0, &acked(newer));
+        assert!(lanes.floor(newer.lane, AppId(1)) > Some(first.id.seq));
+    }
+
+    /// Acknowledgments arrive while the outbox moves from the first log to the second one.
     #[test]
     fn what_is_acknowledged_during_a_move_is_acknowledged_to_the_new_log() {
         let (lanes, _) = lanes();

@@ -11,6 +11,7 @@ use crate::hash::HashMap;
 use crate::hive::admission::bee_lanes::BeeLanes;
 use crate::hive::admission::deferred_wakes;
 use crate::limits;
+use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{AppId, DedupTable, LaneId, Seq};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -203,9 +204,13 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Creates the lanes that the logs remember, with their floors. `bees_move` says whether bees may move
     /// from one log to another.
-    pub(crate) fn new(remembered: impl IntoIterator<Item = (LaneId, Seq)>, bees_move: bool) -> Lanes {
+    pub(crate) fn new(
+        remembered: impl IntoIterator<Item = (LaneId, Seq)>,
+        bees_move: bool,
+        mutation: Mutation,
+    ) -> Lanes {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
-        let bees = Arc::new(BeeLanes::new(bees_move, retiring.clone()));
+        let bees = Arc::new(BeeLanes::new(bees_move, retiring.clone(), mutation));
         let lanes = Lanes { bees, known: Mutex::default(), retiring, retirements: AtomicU64::new(0) };
         for (id, floor) in remembered {
             lanes.lane(id, floor);
@@ -268,12 +273,18 @@ impl Lanes {
         self.retirements.load(Ordering::Acquire)
     }
 
+    /// Checks whether a test breaks the rule of this mutant.
+    #[inline(always)]
+    pub(crate) fn breaks(&self, mutant: Mutant) -> bool {
+        self.bees.mutation.breaks(mutant)
+    }
+
     /// Removes retired lanes from `seen`.
     pub(crate) fn prune(&self, seen: &mut DedupTable) {
         let known = self.known.lock();
         seen.retain(|lane| match lane.is_outside() {
-            true => known.contains_key(&lane),
-            false => self.bees.knows(lane),
+            true => known.contains_key(&lane) && !self.breaks(Mutant::TakeoverRetires),
+            false => self.bees.knows(lane) && !self.breaks(Mutant::UnknownForgotten),
         })
     }
 
@@ -290,7 +301,7 @@ impl Lanes {
                 false => self.bees.floor(lane, app),
             };
             let Some(floor) = floor else { continue };
-            if !seen.is_below(lane, floor) {
+            if !seen.is_below(lane, floor) && !self.breaks(Mutant::ReleaseNaive) {
                 return None;
             }
             if lane.is_lasting() {
@@ -309,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_floor_is_the_lowest_number_that_is_not_done() {
-        let lanes = Lanes::new([], false);
+        let lanes = Lanes::new([], false, Mutation::default());
         let lane = lanes.resume(5, Seq(0));
         let (first, second, third) = (lane.admit(Seq(0), 10), lane.admit(Seq(10), 5), lane.admit(Seq(15), 1));
         second.close();
@@ -328,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_is_thrown_away_is_not_done() {
-        let lanes = Lanes::new([], false);
+        let lanes = Lanes::new([], false, Mutation::default());
         let lane = lanes.open(9);
         let (_, lost) = lane.admit_next(1);
         let (numbers, done) = lane.admit_next(1);
@@ -340,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded_and_opens_with_the_floor() {
-        let lanes = Lanes::new([], false);
+        let lanes = Lanes::new([], false, Mutation::default());
         let lane = lanes.open(9);
         let (_, first) = lane.admit_next(1);
         let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
@@ -355,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_lane_retires_when_all_of_it_is_done() {
-        let lanes = Lanes::new([], false);
+        let lanes = Lanes::new([], false, Mutation::default());
         let lane = lanes.open(9);
         let (numbers, open) = lane.admit_next(1);
         let mut seen = DedupTable::default();

@@ -12,6 +12,7 @@ use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::mailbox::{Mailbox, Mode, Queue, Rare};
 use crate::hive::consensus::journal::{AppId, LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Link, Runnable, Turn};
+use crate::mutant::Mutant;
 use crate::panics;
 use crate::state::column::Columns;
 use parking_lot::Mutex;
@@ -104,6 +105,7 @@ impl<A: App> Bee<A> {
                 mailbox.queue.push_back(delivery);
                 Ok(())
             }
+            Mode::Gone if self.breaks(Mutant::StaleRouteAccepted) => Ok(()),
             Mode::Gone => Err(delivery),
         }
     }
@@ -168,8 +170,12 @@ impl<A: App> Bee<A> {
         LaneId::of_bee(AppId(self.app.index), self.id)
     }
 
-    /// Checks whether the bee may have ended, without waiting for its mailbox. Returns `true` if the mailbox
-    /// is locked. For assertions made while other locks are held.
+    fn breaks(&self, mutant: Mutant) -> bool {
+        self.app.link.as_ref().is_some_and(|link| link.lanes.breaks(mutant))
+    }
+
+    /// Checks whether the bee may have ended, without waiting for its mailbox. Returns `true` if the
+    /// mailbox is locked. For assertions that run under other locks.
     pub(crate) fn may_be_gone(&self) -> bool {
         self.mailbox.try_lock().is_none_or(|mailbox| mailbox.mode == Mode::Gone)
     }
@@ -250,10 +256,14 @@ impl<A: App> Bee<A> {
 
         let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
-            // until the bee's messages are acknowledged, they may be resent from this log
-            Some(pending) if pending.link().lanes.bees.is_open(self.lane()) => None,
+            // until its messages are acknowledged, the bee's log is the place from which they are resent
+            Some(pending)
+                if pending.link().lanes.bees.is_open(self.lane()) && !self.breaks(Mutant::ReleaseBusy) =>
+            {
+                None
+            }
             // until every log that the bee has left has dropped it, a restart would find the bee there
-            Some(pending) if pending.not_dropped() > 0 => None,
+            Some(pending) if pending.not_dropped() > 0 && !self.breaks(Mutant::EndsBeforeDropped) => None,
             Some(pending) => pending.link().lanes.floors_above(&pending.seen, AppId(self.app.index)),
             None => Some(Vec::new()),
         };

@@ -16,6 +16,7 @@ use crate::hive::dispatch::effects::{HeldEffects, RouteContext, flush};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::Messages;
+use crate::mutant::Mutant;
 use crate::panics;
 use crate::state::column::Columns;
 use crate::state::image::EncodedCells;
@@ -271,19 +272,26 @@ impl<A: App> PendingRuns<A> {
     fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
         self.link.taken_back(self.entries.iter().filter_map(Executed::number));
         for executed in self.entries.drain(..).rev() {
-            forget(&mut self.seen, executed.inputs());
+            if !self.link.lanes.breaks(Mutant::RefusedRemembered) {
+                forget(&mut self.seen, executed.inputs())
+            }
             if let Some(says) = executed.says {
                 self.link.note_consumed(says)
             }
             self.again.push_front(executed.delivery)
         }
 
-        restore(app, state, &self.base)
+        if !self.link.lanes.breaks(Mutant::RefusedKept) {
+            restore(app, state, &self.base)
+        }
     }
 
     /// Returns the messages and visits that runs without an entry have handled and that no entry records yet.
     pub(crate) fn unsaid(&self) -> (InputRuns, Vec<Visited>) {
         let (mut inputs, mut visits) = (InputRuns::new(), Vec::new());
+        if self.link.lanes.breaks(Mutant::OneMark) {
+            return (inputs, visits);
+        }
         // each entry records everything that was open before it, so only runs after the newest entry can be
         // open
         for executed in self.entries.iter().rev().take_while(|executed| executed.entry.is_none()) {
@@ -337,9 +345,8 @@ impl<A: App> PendingRuns<A> {
         let lane = batch.source().numbers.lane;
         let floor = match batch.admitted() {
             Some(admitted) => Some(admitted.lane().floor()),
-            None if self.link.acknowledges(lane) => {
-                Some(self.link.lanes.bees.floor(lane, AppId(app)).unwrap_or_default())
-            }
+            None if self.is_local_and_unmarked(lane) => None,
+            None if self.link.acknowledges(lane) => Some(self.floor_of_bee(lane, AppId(app))),
             None => None,
         };
         if let Some(floor) = floor {
@@ -375,8 +382,21 @@ impl<A: App> PendingRuns<A> {
         (new, inputs)
     }
 
-    /// Marks a sweep's visits as executed, as [`PendingRuns::take_note`] does for messages. Called only if
-    /// bees may move between logs, because a visit may then arrive twice. Returns the cells that were not
+    /// Returns the floor that the sender of a lane states to the bees of an app.
+    fn floor_of_bee(&self, lane: LaneId, app: AppId) -> Seq {
+        match self.link.lanes.breaks(Mutant::FloorUnstated) {
+            true => Seq::ZERO,
+            false => self.link.lanes.bees.floor(lane, app).unwrap_or_default(),
+        }
+    }
+
+    fn is_local_and_unmarked(&self, lane: LaneId) -> bool {
+        self.link.lanes.breaks(Mutant::LocalUnmarked)
+            && self.link.lanes.bees.is_in(lane, self.link.position())
+    }
+
+    /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages. It is called
+    /// only if bees move between logs, because a visit may then arrive twice. Returns the cells that were not
     /// marked before, and the visits as inputs of a record.
     pub(crate) fn take_note_of_visits(&mut self, sweep: MessageId, cells: &[CellId]) -> (CellSet, InputRuns) {
         let MessageId { lane, seq, app, .. } = sweep;

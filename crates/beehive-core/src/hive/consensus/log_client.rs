@@ -12,6 +12,7 @@ use crate::hive::consensus::open_sweeps::OpenSweeps;
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
+use crate::mutant::Mutant;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -277,8 +278,11 @@ impl<W: ?Sized> LogClient<W> {
         self.decide(Fate::Dead, |state| {
             if last < state.next {
                 state.last = last;
-                // drops the open entry without appending it, because it was executed on top of a dead entry
-                state.open = None
+                // the open entry was executed on top of a dead entry, so it is dropped without being appended
+                state.open = None;
+                if self.lanes.breaks(Mutant::NumberReused) {
+                    state.next = last
+                }
             }
             state.undecided.split_off(&last.next())
         })
@@ -307,6 +311,7 @@ impl<W: ?Sized> LogClient<W> {
                     }
                     bees.extend(of_entry)
                 }
+                (Undecided::Said(..), Fate::Dead) if self.lanes.breaks(Mutant::RefusedRecordDropped) => {}
                 (Undecided::Said(dead, committed), Fate::Dead) => {
                     let record =
                         Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
@@ -371,7 +376,8 @@ impl<W: ?Sized> LogClient<W> {
         }
 
         let mut bytes = bytes;
-        let consumed = state.take_consumed((work.app, work.bee));
+        let is_one_mark = self.lanes.breaks(Mutant::OneMark);
+        let consumed = state.take_consumed((work.app, work.bee)).filter(|_| !is_one_mark);
         if let Some(consumed) = &consumed {
             bytes += consumed.size();
             work.inputs.extend_from_slice(&consumed.inputs);
@@ -548,6 +554,7 @@ mod tests {
     use super::*;
     use crate::hive::consensus::journal::Seq;
     use crate::hive::consensus::logs::Logs;
+    use crate::mutant::Mutation;
     use crate::time::Time;
 
     /// A journal that keeps its entries.
@@ -576,7 +583,7 @@ mod tests {
     fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
         let journal = Arc::new(Kept::default());
         let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
-        let logs = Logs::new(&journals, vec![vec![0]], 1);
+        let logs = Logs::new(&journals, vec![vec![0]], 1, Mutation::default());
         (journal, logs.clients()[0].clone())
     }
 

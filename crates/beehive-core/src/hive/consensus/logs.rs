@@ -4,6 +4,7 @@ use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
 use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, Seq, Visited, Waiting};
 use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::quarantine::Quarantine;
+use crate::mutant::{Mutant, Mutation};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,11 +29,12 @@ impl<W: ?Sized> Logs<W> {
         logs: &[(Arc<dyn Journal>, LogState)],
         of_apps: Vec<Vec<usize>>,
         chance: u64,
+        mutation: Mutation,
     ) -> Logs<W> {
         let bees_move = of_apps.iter().any(|logs| logs.len() > 1);
         let remembered = logs.iter().flat_map(|(_, state)| lasting_lanes(state));
-        let lanes = Arc::new(Lanes::new(remembered, bees_move));
-        let quarantine = Arc::new(Quarantine::new(logs));
+        let lanes = Arc::new(Lanes::new(remembered, bees_move, mutation));
+        let quarantine = Arc::new(Quarantine::new(logs, mutation));
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
             // the apps whose bees are all in this log and stay there; none if bees may move
             let alone = of_apps.iter().map(|logs| !bees_move && *logs == [at]).collect();
@@ -41,7 +43,7 @@ impl<W: ?Sized> Logs<W> {
         };
         Logs {
             clients: logs.iter().enumerate().map(client).collect(),
-            own_lane: lanes.open(chance),
+            own_lane: lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance }),
             of_apps,
             lanes,
             quarantine,
@@ -68,6 +70,9 @@ impl<W: ?Sized> Logs<W> {
     /// must already be committed.
     pub(crate) fn acknowledge(&self, acked: Acked) {
         if let Some(client) = self.lanes.bees.log_for(&acked).and_then(|at| self.clients.get(at)) {
+            if self.lanes.breaks(Mutant::FloorOnVolatileAck) {
+                self.lanes.bees.acknowledged(client.position(), &acked)
+            }
             client.acknowledge(acked)
         }
     }

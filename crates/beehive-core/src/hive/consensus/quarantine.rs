@@ -18,6 +18,7 @@ use crate::hive::consensus::journal::{
 };
 use crate::limits;
 use crate::message::{Error, ErrorKind};
+use crate::mutant::{Mutant, Mutation};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -119,11 +120,12 @@ pub(crate) struct Quarantine {
     state: Mutex<State>,
     /// Held while a quarantined message is running, so that only one runs at a time.
     alone: Mutex<()>,
+    mutation: Mutation,
 }
 
 impl Quarantine {
-    /// Reads the crash marker. If there is one, quarantines the unfinished messages in the logs.
-    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> Quarantine {
+    /// Reads the crash marker. If there is one, quarantines the messages that are unfinished in the logs.
+    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)], mutation: Mutation) -> Quarantine {
         let before = logs.iter().find_map(|(journal, _)| journal.marked());
         let unclean = before.is_some();
         let mut state = State::default();
@@ -150,7 +152,7 @@ impl Quarantine {
 
         let any = AtomicBool::new(!state.is_empty());
         let journals = logs.iter().map(|(journal, _)| journal.clone()).collect();
-        Quarantine { journals, unclean, any, state: Mutex::new(state), alone: Mutex::default() }
+        Quarantine { journals, unclean, any, state: Mutex::new(state), alone: Mutex::default(), mutation }
     }
 
     /// Stores a crash marker: from now on, if the process exits without calling [`Quarantine::end_life`],
@@ -257,6 +259,7 @@ impl Quarantine {
     /// Stores a crash marker that names the running message, if there is one.
     fn note(&self, running: Option<Suspect>) {
         let set_aside = self.state.lock().set_aside.iter().copied().collect();
+        let running = running.filter(|_| !self.mutation.breaks(Mutant::PoisonUnmarked));
         let marker = CrashMarker { running, set_aside };
         self.journals.iter().for_each(|journal| journal.mark(Some(&marker)))
     }
@@ -329,7 +332,7 @@ mod tests {
         let journal = TestJournal::start(1, 0, 0);
         let set_aside = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
         journal.leave(Some(CrashMarker { running: Some(suspect(0)), set_aside }));
-        let quarantine = Quarantine::new(&[(journal.clone(), LogState::default())]);
+        let quarantine = Quarantine::new(&[(journal.clone(), LogState::default())], Mutation::default());
         journal.stop();
         let state = quarantine.state.lock();
         assert_eq!(state.set_aside.len(), limits::SET_ASIDE_MAX);

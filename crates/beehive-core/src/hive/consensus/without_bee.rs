@@ -3,6 +3,7 @@
 
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{DedupTable, HandlerId, Input, LaneId, MessageId};
+use crate::mutant::Mutant;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +49,9 @@ impl WithoutBee {
             (Some(admitted), _) => Some(admitted.lane().floor()),
             // all of the log's apps share this table, so the floor must not pass an unacknowledged message to
             // any app
+            (None, Some(lanes)) if lanes.breaks(Mutant::WithoutBeeFloorOfOneApp) => {
+                lanes.bees.floor(message_id.lane, message_id.app)
+            }
             (None, Some(lanes)) => Some(lanes.bees.floor_of_all(message_id.lane)),
             (None, None) => None,
         };
@@ -57,7 +61,8 @@ impl WithoutBee {
             seen.raise(message_id.lane, floor.unwrap_or_default());
 
             let part = message_id.part.derived(message_id.app, handler);
-            if seen.contains(message_id.lane, message_id.seq, part) {
+            let is_unmarked = lanes.is_some_and(|lanes| lanes.breaks(Mutant::WithoutBeeUnmarked));
+            if seen.contains(message_id.lane, message_id.seq, part) && !is_unmarked {
                 return None;
             }
             seen.insert(message_id.lane, message_id.seq, part);
@@ -75,5 +80,57 @@ impl WithoutBee {
     /// Returns the number of entries in the dedup table.
     pub(crate) fn size(&self) -> usize {
         self.seen.lock().size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::BeeId;
+    use crate::hive::consensus::journal::{Acked, AppId, Emit, MessageTypeId, Part, Payload, Seq};
+    use crate::mutant::Mutation;
+    use beehive_protocol::{Address, HiveId};
+
+    fn emit(app: u16, seq: u64) -> Emit {
+        let lane = LaneId::of_bee(AppId(9), BeeId(1));
+        Emit {
+            id: MessageId { lane, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) },
+            message_type: MessageTypeId(1),
+            payload: Payload::from(&[][..]),
+            at: None,
+            is_sweep: false,
+            position: None,
+            origin: HiveId(0),
+            sender: Address::Outside,
+            hops: 0,
+            chain: 0,
+            chance: 0,
+        }
+    }
+
+    /// Two apps of one log get a message. The first one also gets the next message, and is done with both before the
+    /// second app gets its own. Returns whether the second app consumes the message.
+    fn the_second_app_consumes_it(mutation: Mutation) -> bool {
+        let lanes = Lanes::new([], true, mutation);
+        let (first, next, second) = (emit(1, 0), emit(1, 1), emit(2, 0));
+        lanes.bees.sent(0, [&first, &second, &next]);
+        let table = WithoutBee::new(DedupTable::default());
+        let consume = |emit: &Emit| table.input(emit.id, HandlerId(0), None, Some(&lanes)).is_some();
+        assert!(consume(&first));
+        let MessageId { app, lane, seq, part } = first.id;
+        lanes.bees.acknowledged(0, &Acked { app, lane, seq, count: 1, part });
+        assert!(consume(&next) && !consume(&next));
+        consume(&second)
+    }
+
+    #[test]
+    fn the_floor_in_the_shared_table_is_that_of_all_apps() {
+        assert!(the_second_app_consumes_it(Mutation::default()));
+    }
+
+    #[cfg(feature = "testing")]
+    #[test]
+    fn with_the_floor_of_one_app_another_app_loses_its_message() {
+        assert!(!the_second_app_consumes_it(Mutation::of(Some(Mutant::WithoutBeeFloorOfOneApp))));
     }
 }

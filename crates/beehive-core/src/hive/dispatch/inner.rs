@@ -22,6 +22,7 @@ use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
 use crate::hive::message::reports::{AppStatus, StuckStatus};
 use crate::message::Message;
+use crate::mutant::Mutant;
 use crate::seams::{BoxFuture, Platform};
 use crate::state::{ConfigError, nearest_name};
 use crate::time::Time;
@@ -220,6 +221,12 @@ impl HiveInner {
     /// memory only.
     pub(crate) fn logs_of(&self, app: AppId) -> Vec<Arc<Link>> {
         self.logs.as_ref().map_or_else(Vec::new, |logs| logs.all_of_app(app))
+    }
+
+    /// Checks whether a test breaks the rule of this mutant.
+    #[inline(always)]
+    pub(crate) fn breaks(&self, mutant: Mutant) -> bool {
+        cfg!(feature = "testing") && self.logs.as_ref().is_some_and(|logs| logs.lanes.breaks(mutant))
     }
 
     /// Returns the client of an app's home log, or `None` if the app's state is in memory only.

@@ -18,6 +18,7 @@ use crate::hive::message::inbox::IoBees;
 use crate::hive::message::{render, trace};
 use crate::limits;
 use crate::message::Message;
+use crate::mutant::Mutant;
 use crate::shape::Shape;
 use crate::state::image::{DecodeError, decode};
 use crate::time::Time;
@@ -144,8 +145,9 @@ impl<M: Message> MessageType<M> {
         cx: &mut RouteContext,
     ) {
         let is_last = self.receivers().1.get(position as usize + 1).is_none();
+        let keeps_number = is_last || cx.turn.hive.breaks(Mutant::PassOnSameNumber);
         let numbers = match cx.held() {
-            _ if is_last => None,
+            _ if keeps_number => None,
             Some(effects) => Some(effects.numbers.take(1)),
             // handled in memory only: the message may already have been removed from its log
             None if batch.admitted.is_none() && batch.source.numbers.lane != LaneId::NONE => {
@@ -154,7 +156,10 @@ impl<M: Message> MessageType<M> {
             None => None,
         };
         match numbers {
-            Some(numbers) => self.pass_on(&batch.pass_on(index, numbers), 0..1, position, cx),
+            Some(numbers) => {
+                let asks = !cx.turn.hive.breaks(Mutant::AskerForgotten);
+                self.pass_on(&batch.pass_on(index, numbers, asks), 0..1, position, cx)
+            }
             None => self.pass_on(batch, index..index + 1, position, cx),
         }
     }

@@ -171,10 +171,10 @@ impl<M: Message> Batch<M> {
         }
     }
 
-    /// Returns a batch that contains only message `index`, under another sequence number. The requester stays
-    /// the same. The message no longer counts as coming from outside, because the handler that passes it on
-    /// has consumed it under its original number.
-    pub(crate) fn pass_on(self: &Arc<Self>, index: u32, numbers: Numbers) -> Arc<Batch<M>> {
+    /// Returns a batch that contains only message `index`, under another sequence number. If `asks`, the requester
+    /// stays the same. The message no longer counts as one from outside, because the handler that passes it
+    /// on has consumed it under its original number.
+    pub(crate) fn pass_on(self: &Arc<Self>, index: u32, numbers: Numbers, asks: bool) -> Arc<Batch<M>> {
         let passed = match &self.passed {
             Some((batch, at)) => (batch.clone(), at.saturating_add(index)),
             None => (self.clone(), index),
@@ -185,7 +185,7 @@ impl<M: Message> Batch<M> {
             chain: self.source.chain.behind(index as usize),
             ..self.source.clone()
         };
-        let sink = self.sink.clone();
+        let sink = self.sink.clone().filter(|_| asks);
         Arc::new(Batch { messages: Vec::new(), passed: Some(passed), source, sink, admitted: None })
     }
 }

@@ -11,10 +11,13 @@ use crate::cell::BeeId;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, BeeImage, Emit, Emits, Epoch, LaneId, Record, StagePart};
+use crate::hive::consensus::journal::{
+    AppId, BeeImage, DedupTable, Emit, Emits, Epoch, LaneId, Record, Seq, StagePart,
+};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::limits;
+use crate::mutant::Mutant;
 use crate::state::image::{CellImage, EncodedCells};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,26 +49,38 @@ impl<A: App> AppRuntime<A> {
         let own = bee.lane();
         pending.heir_of.retain(|lane| lanes.is_open(*lane));
         let leaving: Vec<LaneId> = std::iter::once(own).chain(pending.heir_of.iter().copied()).collect();
-        from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone() }).await;
+        let breaks = |mutant| lanes.mutation.breaks(mutant);
+        if !breaks(Mutant::SkipFreeze) {
+            from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone() }).await
+        }
         if hive.is_over() {
             return false;
         }
 
-        let epoch = pending.epoch.next();
+        let epoch = if breaks(Mutant::EpochReused) { pending.epoch } else { pending.epoch.next() };
         let (cells, cells_end) = bee.cells_after(0);
         let image = BeeImage {
             cells: cells.into_iter().collect(),
             state: EncodedCells::default(),
-            seen: pending.seen.clone(),
-            next_seq: pending.next_seq,
+            seen: if breaks(Mutant::DedupNotMoved) { DedupTable::default() } else { pending.seen.clone() },
+            next_seq: if breaks(Mutant::LaneNotMoved) { Seq::ZERO } else { pending.next_seq },
             now: body.now,
             heir_of: pending.heir_of.clone(),
             epoch,
             is_frozen: false,
         };
         let mut staged = to.say(stage(app, id, epoch, StagePart::Bee(Box::new(image))));
-        for part in row_parts(&pending.base).chain(outbox_parts(&lanes.outbox(&leaving))) {
+        if breaks(Mutant::OwnBeforeStage) {
+            staged = to.say(Record::Adopt { app, bee: id, epoch })
+        }
+        let rows = row_parts(&pending.base).filter(|_| !breaks(Mutant::RowsNotMoved));
+        let outbox = lanes.outbox(&leaving);
+        let outbox = outbox_parts(&outbox).filter(|_| !breaks(Mutant::OutboxNotMoved));
+        for part in rows.chain(outbox) {
             staged = to.say(stage(app, id, epoch, part))
+        }
+        if breaks(Mutant::DropBeforeOwn) {
+            from.commit(Record::Drop { app, bee: id }).await
         }
 
         let is_staged = tokio::select! {
@@ -85,7 +100,9 @@ impl<A: App> AppRuntime<A> {
             return false;
         }
 
-        to.commit(Record::Adopt { app, bee: id, epoch }).await;
+        if !breaks(Mutant::ActivateOnStage) {
+            to.commit(Record::Adopt { app, bee: id, epoch }).await
+        }
         if hive.is_over() {
             return false;
         }

@@ -10,12 +10,14 @@ use crate::hive::bee::app::{AppRuntime, OwnerRequest, Standing};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
+use crate::hive::bee::pending::PendingRuns;
 use crate::hive::consensus::journal::{AppId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::blocked::Owners;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::limits;
+use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
 use crate::state::column::Columns;
 use std::future::Future;
@@ -246,8 +248,10 @@ impl<A: App> AppRuntime<A> {
             // this must happen before the log forgets `from`
             link.log_consumed();
             let lanes = &link.lanes.bees;
-            pending.heir_of.append(&mut other.heir_of);
-            pending.heir_of.insert(source.lane());
+            if !link.lanes.breaks(Mutant::OutboxNotMerged) {
+                pending.heir_of.append(&mut other.heir_of);
+                pending.heir_of.insert(source.lane());
+            }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
             link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
             lanes.end(source.lane())
@@ -257,8 +261,10 @@ impl<A: App> AppRuntime<A> {
             body.app.absorb(&mut gone.app);
             if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
                 pending.base.absorb(std::mem::take(&mut other.base));
-                pending.seen.absorb(std::mem::take(&mut other.seen));
-                // zero means unknown: `from` may own cells that are not yet in the log
+                if !pending.link().lanes.breaks(Mutant::DedupNotMerged) {
+                    pending.seen.absorb(std::mem::take(&mut other.seen))
+                }
+                // zero means unknown: `from` may own cells that are not in the log yet
                 pending.cells_logged = 0;
                 pending.is_logged |= other.is_logged
             }
@@ -295,7 +301,9 @@ impl<A: App> AppRuntime<A> {
         }
         // the bee is about to end. If a restart found only a copy, in a log that the bee has left, it would thaw that
         // copy
-        while gone.pending.as_ref().is_some_and(|pending| pending.not_dropped() > 0) && !hive.is_over() {
+        let ends_now = to.lanes.breaks(Mutant::EndsBeforeDropped);
+        let is_left = |pending: &PendingRuns<A>| pending.not_dropped() > 0 && !ends_now;
+        while gone.pending.as_deref().is_some_and(is_left) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }
         true
@@ -335,8 +343,12 @@ impl<A: App> AppRuntime<A> {
                         // this must happen before the log forgets the bee
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that bee does
-                        // not know which messages this one has handled. Nobody waits for the record to commit
-                        drop(link.say(Record::Release { app: AppId(self.index), bee: bee.id, floors }));
+                        // not know which messages this one has handled. Nothing waits until the record is committed
+                        let ended = Record::Release { app: AppId(self.index), bee: bee.id, floors };
+                        match link.lanes.breaks(Mutant::ReleaseRegistryFirst) {
+                            false => drop(link.say(ended)),
+                            true => say_late(link.clone(), ended, hive),
+                        }
                         link.lanes.bees.end(bee.lane())
                     }
                     queen.bees.remove(bee.id);
@@ -353,6 +365,15 @@ impl<A: App> AppRuntime<A> {
         self.retired.fetch_add(retired as u64, Ordering::Relaxed);
         retired
     }
+}
+
+/// Breaks the rule that a log learns first that a bee has ended.
+fn say_late(link: Arc<Link>, record: Record, hive: &Arc<HiveInner>) {
+    let platform = hive.platform.clone();
+    hive.spawn(Box::pin(async move {
+        platform.sleep(RETRY).await;
+        link.commit(record).await
+    }))
 }
 
 /// Polls a future once, without registering a waker.

@@ -9,6 +9,7 @@ use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
+use crate::mutant::Mutant;
 use std::sync::Arc;
 
 /// Pushes a run of messages into the mailbox of the bee that owns all their cells, or blocks the run in the
@@ -23,10 +24,10 @@ pub(crate) fn deliver<A: Handlers>(
     missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
-    if !cx.queue.blocks(app.index, &delivery.cells) {
-        // another thread may retire the bee between this thread's lookup and its push. The push then returns
-        // the delivery, and the next round finds or claims another owner. After three rounds, the delivery
-        // goes into the sender's queue
+    if !cx.queue.blocks(app.index, &delivery.cells) || cx.turn.hive.breaks(Mutant::NoAfter) {
+        // another thread may retire the bee between this thread's look-up and its push. The push then
+        // returns the delivery, and the next round finds or claims another owner. After three rounds, the
+        // delivery goes into the sender's queue
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),

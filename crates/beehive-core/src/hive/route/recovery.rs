@@ -7,6 +7,7 @@ use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
+use crate::mutant::Mutant;
 use crate::state::DecodeError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -64,6 +65,9 @@ pub(crate) fn send_again(
             let mut all: Vec<(&Waiting, Option<_>)> =
                 state.outbox.values().map(|waiting| (waiting, None)).chain(sweeps).collect();
             all.sort_by_key(|(waiting, _)| waiting.order);
+            if hive.breaks(Mutant::ResentInReverse) {
+                all.reverse()
+            }
 
             for (waiting, sweep) in all {
                 let mut queue = queues.of(waiting.emit.id.lane);

@@ -12,14 +12,16 @@ use crate::hive::bee::traffic::Peer;
 use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, Visited, Work};
 use crate::hive::consensus::log_client::Appended;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::effects::{Effects, RouteContext};
+use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext, flush};
 use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::probe;
+use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release};
 use crate::message::{Error, ErrorKind, Message};
+use crate::mutant::Mutant;
 use crate::state::image::Redo;
 use crate::time::Time;
 use crate::{limits, panics};
@@ -322,6 +324,7 @@ pub(crate) fn record<A: App>(
 
     match pending.link().append(bee.clone(), pending.newest(), work, bytes) {
         Ok(Appended { number, work, consumed: says }) => {
+            let steps = leave_early(pending, &delivery, bee.app.index, steps, (&mut body.queue, turn));
             if let Some(probe) = turn.hive.probe() {
                 probe.noted(Some((pending.link().position(), number)), notes)
             }
@@ -343,6 +346,27 @@ pub(crate) fn record<A: App>(
     }
 
     turn.cause = None;
+}
+
+/// Breaks the rules that nothing is acknowledged, and that no effect leaves, before the record is committed. Returns the
+/// effects that are left.
+#[inline(always)]
+fn leave_early<A: App>(
+    pending: &pending::PendingRuns<A>,
+    delivery: &Delivery<A>,
+    app: u16,
+    steps: HeldEffects,
+    (queue, turn): (&mut SenderQueue, &mut Turn),
+) -> HeldEffects {
+    let lanes = &pending.link().lanes;
+    if lanes.breaks(Mutant::AckBeforeCommit) {
+        pending::acknowledge(pending.link(), delivery, app, turn.hive)
+    }
+    if !lanes.breaks(Mutant::EmitBeforeCommit) {
+        return steps;
+    }
+    flush(steps, &mut RouteContext::new(queue, turn));
+    HeldEffects::new()
 }
 
 /// Ends a run that changed and sent nothing, without a log entry. Its reports are released when the entries
@@ -367,7 +391,7 @@ fn read<A: App>(
     let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);
     let (entry, says, inputs) = (None, None, Inputs::Own(inputs));
     let done = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
-    if !pending.entries.is_empty() {
+    if !pending.entries.is_empty() && !pending.link().lanes.breaks(Mutant::ReadTail) {
         return pending.entries.push_back(done);
     }
 

@@ -39,6 +39,7 @@ use crate::hive::sweep::unlogged_sweep::{Visit, sweep_emit, visits_of};
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Error, Message};
+use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
 use crate::state::image::{DecodeError, decode};
 use parking_lot::Mutex;
@@ -421,6 +422,9 @@ impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
     }
 
     fn has_passed(&self, cells: &[CellId]) -> bool {
+        if self.0.link.lanes.breaks(Mutant::EachOvertaken) {
+            return true;
+        }
         match self.0.progress.lock().next {
             Some(next) => cells.iter().all(|cell| sweep_order(*cell) < sweep_order(next)),
             None => true,
@@ -466,7 +470,8 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let app = &bee.app;
     // this is `None` for a tick, which no log contains
     let sweep = visit.open_visits.as_ref().map(|(sweep, _)| *sweep);
-    let is_numbered = sweep.is_some() && pending.link().bees_move();
+    let is_numbered =
+        sweep.is_some() && pending.link().bees_move() && !pending.link().lanes.breaks(Mutant::Visited);
     let (cells, inputs) = match sweep {
         Some(sweep) if is_numbered => pending.take_note_of_visits(sweep, &delivery.cells),
         _ => (delivery.cells.clone(), InputRuns::new()),

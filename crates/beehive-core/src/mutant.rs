@@ -1,0 +1,157 @@
+//! Mutants: a test breaks one rule of the protocol on purpose, to prove that a checker notices.
+//!
+//! The place that keeps a rule asks [`Mutation::breaks`]. Without the `testing` feature the answer is a constant, and
+//! the compiler removes the question.
+
+macro_rules! mutants {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A rule of the protocol, broken. Each variant describes what a hive with this mutant does wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Mutant {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Mutant {
+            /// All mutants.
+            #[cfg(feature = "testing")]
+            pub const ALL: &'static [Mutant] = &[$(Mutant::$name),*];
+        }
+    };
+}
+
+mutants! {
+    // What a receiver remembers, and for how long.
+    /// A bee forgets the lanes of bees of other logs as if they had ended.
+    UnknownForgotten,
+    /// A restart forgets the lanes of senders outside, although they resume them.
+    TakeoverRetires,
+    /// A restart gives the lane of the earlier process to the messages that enter through the hive.
+    SameLane,
+    /// A lane is retired while its outbox is not empty.
+    RetireBusy,
+    /// A message from the outbox of the receiver's own log is taken out of that outbox, and not remembered.
+    LocalUnmarked,
+    /// Receivers are not told the floors of bees.
+    FloorUnstated,
+    /// The floor for an app is taken from the messages to other apps.
+    FloorOfOneApp,
+    /// The floor passes numbers of records that are not committed.
+    FloorFromSpeculation,
+    /// The floor passes a message when the acknowledgment arrives, before it is committed.
+    FloorOnVolatileAck,
+    /// A message that no bee consumes is not remembered.
+    WithoutBeeUnmarked,
+    /// The log's own dedup table gets the floor of one app, although all apps of the log share the table.
+    WithoutBeeFloorOfOneApp,
+
+    // Acknowledgments.
+    /// An acknowledgment counts for all apps that get the message.
+    AckIgnoresApp,
+    /// A message is acknowledged before the record that consumes it is committed.
+    AckBeforeCommit,
+    /// An acknowledgment that arrives during a move is taken, although the log of the outbox ignores it.
+    FrozenTakesAcks,
+    /// An acknowledgment that arrives during a move is dropped.
+    MisdirectedDropped,
+
+    // Passing on, and order.
+    /// An app passes a message on under the number of the original sender.
+    PassOnSameNumber,
+    /// What an app passes on does not say who asked.
+    AskerForgotten,
+    /// A message overtakes an earlier one of the same sender to the same cells.
+    NoAfter,
+    /// A restart resends an outbox in the wrong order.
+    ResentInReverse,
+
+    // Refused appends.
+    /// Effects leave before the record is committed.
+    EmitBeforeCommit,
+    /// A read is answered before the changes that it has read are committed.
+    ReadTail,
+    /// A refused run stays in the dedup table.
+    RefusedRemembered,
+    /// A refused run stays in the state.
+    RefusedKept,
+    /// The numbers of dead entries are used again.
+    NumberReused,
+    /// A refused record of the hive itself is not appended again.
+    RefusedRecordDropped,
+    /// An entry does not name the messages that its bee has handled without effect before.
+    OneMark,
+
+    // Ends of bees.
+    /// A bee ends although its senders may still resend what it has handled.
+    ReleaseNaive,
+    /// A bee ends although its outbox is not empty.
+    ReleaseBusy,
+    /// The log learns late that a bee has ended, after its cells have another owner.
+    ReleaseRegistryFirst,
+    /// A bee ends although a log that it has left still has it.
+    EndsBeforeDropped,
+    /// Bee ids are assigned again after a restart.
+    IdReused,
+    /// A bee that has ended accepts messages.
+    StaleRouteAccepted,
+
+    // Merges.
+    /// The dedup table of a bee that merges is lost.
+    DedupNotMerged,
+    /// A bee that merges takes over no lanes.
+    OutboxNotMerged,
+
+    // Moves.
+    /// A bee moves without a record that freezes it.
+    SkipFreeze,
+    /// A staged copy becomes the bee without a record that adopts it.
+    ActivateOnStage,
+    /// A copy is adopted before its rows and its outbox are staged.
+    OwnBeforeStage,
+    /// The old log drops the bee before the new log has adopted it.
+    DropBeforeOwn,
+    /// A move keeps the epoch.
+    EpochReused,
+    /// The dedup table does not move.
+    DedupNotMoved,
+    /// The outbox does not move.
+    OutboxNotMoved,
+    /// The next number of the lane does not move.
+    LaneNotMoved,
+    /// The rows do not move.
+    RowsNotMoved,
+
+    // Sweeps.
+    /// Visits are marked in the log of the visited bee instead of being remembered by the bee.
+    Visited,
+    /// A later message of the sender of a sweep overtakes the visit of its cell.
+    EachOvertaken,
+
+    // Poison messages.
+    /// The crash marker does not name the message that runs.
+    PoisonUnmarked,
+}
+
+/// The mutant that a hive is, if it is one.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mutation {
+    #[cfg(feature = "testing")]
+    mutant: Option<Mutant>,
+}
+
+impl Mutation {
+    /// Breaks the rule of this mutant.
+    #[cfg(feature = "testing")]
+    pub(crate) fn of(mutant: Option<Mutant>) -> Mutation {
+        Mutation { mutant }
+    }
+
+    /// Checks whether the hive breaks the rule of this mutant.
+    #[inline(always)]
+    pub(crate) fn breaks(self, mutant: Mutant) -> bool {
+        #[cfg(feature = "testing")]
+        let broken = self.mutant;
+        #[cfg(not(feature = "testing"))]
+        let broken = None;
+        broken == Some(mutant)
+    }
+}

@@ -1,0 +1,309 @@
+//! A load on the apps of `relay`: a hive on several logs is killed again and again, each time with its logs at
+//! different points, while its bees merge, move and retire. In the end, every checker looks at what is left.
+
+use crate::findings::{Checker, Finding, Watched, panicked_here};
+use crate::load::Chance;
+use crate::log_checks::{
+    Log, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
+};
+use crate::log_mutants::{LogMutant, replay_as};
+use crate::relay::{APPS, Begin, PLANTED, Plant, Unite, apps, check};
+use beehive_core::journal::Journal;
+use beehive_core::testing::{Mutant, TestJournal, merge_two, move_one};
+use beehive_core::{Hive, Io};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How a hive divides apps and bees among its logs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Divided {
+    /// Each app has its own log.
+    ByApp,
+    /// The bees of every app are spread over all logs, and move between them.
+    ByBee,
+}
+
+/// A load, and what is wrong with the hive that it runs on.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) divided: Divided,
+    pub(crate) logs: usize,
+    pub(crate) messages: u64,
+    pub(crate) lives: u64,
+    /// How long a hive lives before it is killed, in milliseconds.
+    pub(crate) life: Range<u64>,
+    /// The pause after each 32 messages, in milliseconds.
+    pub(crate) pause: u64,
+    /// Number of merges of random bees in each life.
+    pub(crate) merges: u64,
+    /// Whether one log stops to commit some time before the hive is killed.
+    pub(crate) uneven: bool,
+    /// Whether floors have passed nearly everything in the end.
+    pub(crate) is_long: bool,
+    /// Whether the logs contain entries without effect, because they were executed on refused ones.
+    pub(crate) logs_dead: bool,
+    pub(crate) mutant: Option<Mutant>,
+    pub(crate) log_mutant: Option<LogMutant>,
+    /// How long the last hive may take for everything that is left.
+    pub(crate) patience: Duration,
+}
+
+const LANE: u64 = 9;
+/// Number of bees that move at the same time.
+const MOVERS: u64 = 8;
+
+impl Load {
+    /// Returns a load on a hive without a mutant.
+    pub(crate) fn new(divided: Divided, logs: usize, messages: u64) -> Load {
+        Load {
+            divided,
+            logs,
+            messages,
+            lives: 5,
+            life: 20..80,
+            pause: 0,
+            merges: 0,
+            uneven: false,
+            is_long: false,
+            logs_dead: false,
+            mutant: None,
+            log_mutant: None,
+            patience: Duration::from_secs(60),
+        }
+    }
+
+    /// Runs the load. Returns the number of moves of bees.
+    pub(crate) fn run(&self, seed: u64) -> Result<u64, Finding> {
+        let mut logs: Vec<Log> = vec![Vec::new(); self.logs];
+        let (mut done, mut moves) = (0, 0);
+        for life in 0..self.lives {
+            let (load, before) = (self.clone(), std::mem::take(&mut logs));
+            let lived = Watched::new(3).run(async move { load.live(before, seed, life, done).await })??;
+            (logs, done, moves) = (lived.logs, lived.floor, moves + lived.moves)
+        }
+        check_owners(&logs)?;
+        check_ids(&logs)?;
+        if self.divided == Divided::ByBee && self.logs > 1 {
+            check_ends(&logs)?
+        }
+        check_moves(&logs)?;
+        check_lanes(&logs)?;
+        if self.is_long {
+            check_memory(&logs)?
+        }
+        Ok(moves)
+    }
+
+    /// Starts a hive on the logs.
+    fn start(&self, logs: &[Log], seed: u64) -> Result<(Hive, Vec<Arc<TestJournal>>), Finding> {
+        let mut builder = apps().mutant(self.mutant);
+        let (mut journals, mut spread) = (Vec::new(), Vec::new());
+        for (at, log) in logs.iter().enumerate() {
+            let state = replay_as(log, self.log_mutant);
+            let journal = TestJournal::start(seed.wrapping_mul(31) + at as u64, 50, state.last);
+            journal.depose(4);
+            journal.log_dead_entries(self.logs_dead);
+            journals.push(journal.clone());
+            if self.divided == Divided::ByBee {
+                spread.push((journal as Arc<dyn Journal>, state));
+                continue;
+            }
+            let its_apps = APPS.iter().skip(at).step_by(logs.len()).copied();
+            builder = builder.journal_of(its_apps, journal, state);
+        }
+        if self.divided == Divided::ByBee {
+            builder = builder.journals(spread)
+        }
+        let hive = builder.start().map_err(|error| Finding::new(Checker::Restart, error.to_string()))?;
+        Ok((hive, journals))
+    }
+
+    async fn live(&self, before: Vec<Log>, seed: u64, life: u64, done: u64) -> Result<Lived, Finding> {
+        let (hive, journals) = self.start(&before, seed * 100 + life)?;
+        let lived = self.until_killed(&hive, &journals, (seed, life), (&before, done)).await;
+        journals.iter().for_each(|journal| journal.stop());
+        let lived = lived.map(|(floor, moves)| Lived { logs: written(&before, &journals), floor, moves });
+        hive.stop(Duration::ZERO).await;
+        lived
+    }
+
+    /// Returns the floor of the sender outside and the number of moves.
+    async fn until_killed(
+        &self,
+        hive: &Hive,
+        journals: &[Arc<TestJournal>],
+        (seed, life): (u64, u64),
+        (before, done): (&[Log], u64),
+    ) -> Result<(u64, u64), Finding> {
+        let (end_of_moves, moved) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let mover = |number| {
+            let seed = (seed * 100 + life) * MOVERS + number;
+            tokio::spawn(move_bees(hive.clone(), seed, end_of_moves.clone(), moved.clone()))
+        };
+        let movers: Vec<_> = (0..MOVERS).map(mover).collect();
+        let mut chance = Chance(seed * 7 + life);
+        if life == 0 {
+            self.within(async {
+                for key in 0..PLANTED {
+                    hive.emit(Plant(key)).await
+                }
+                hive.idle().await
+            })
+            .await?
+        }
+
+        let (merging, mut pick, random) = (hive.clone(), Chance(seed + 99 * life), self.merges);
+        let merges = tokio::spawn(async move {
+            for _ in 0..4 {
+                merging.emit(Unite(pick.below(10), pick.below(10))).await;
+                tokio::time::sleep(Duration::from_millis(3)).await
+            }
+            for number in 0..random {
+                merge_two(&merging, seed.wrapping_mul(1 << 20) + 100 * life + number).await;
+                tokio::time::sleep(Duration::from_millis(1)).await
+            }
+        });
+
+        let life_time = self.life.start + chance.below(self.life.end - self.life.start);
+        let is_last = life + 1 == self.lives;
+        if self.uneven && !is_last {
+            let journal = journals[chance.below(self.logs as u64) as usize].clone();
+            let stalls_at = Duration::from_millis(chance.below(life_time + 1));
+            tokio::spawn(async move {
+                tokio::time::sleep(stalls_at).await;
+                journal.stall(true)
+            });
+        }
+
+        let mut io = hive.io();
+        io.resume(LANE, done);
+        let until = self.messages * (life + 1) / self.lives;
+        let sending = self.emit(&mut io, done..until, &mut chance);
+        if is_last {
+            self.within(sending).await?;
+            self.finish(hive, &mut io, merges).await?;
+            end_of_moves.store(true, Ordering::Release);
+            for mover in movers {
+                let _ = self.within(mover).await?;
+            }
+            self.within(quiet(hive)).await?;
+            check(hive, self.messages).await?;
+            journals.iter().for_each(|journal| journal.accept_all());
+            self.come_to_rest(journals, before).await?
+        } else {
+            let killed = tokio::time::sleep(Duration::from_millis(life_time));
+            let sends_and_waits = async {
+                sending.await;
+                // with a pause, a hive also lives on while it is idle, and its bees retire
+                if self.pause > 0 {
+                    std::future::pending::<()>().await
+                }
+            };
+            tokio::select! {
+                biased;
+                () = sends_and_waits => {}
+                () = killed => {}
+            }
+        }
+        end_of_moves.store(true, Ordering::Release);
+        panicked_here().map_or(Ok(()), Err)?;
+        Ok((io.floor(), moved.load(Ordering::Relaxed)))
+    }
+
+    async fn emit(&self, io: &mut Io, messages: Range<u64>, chance: &mut Chance) {
+        for id in messages {
+            io.emit(Begin(id));
+            if id.is_multiple_of(if self.pause > 0 { 32 } else { 64 }) {
+                io.flush().await;
+                while io.try_receive().is_some() {}
+                if self.pause > 0 {
+                    tokio::time::sleep(Duration::from_millis(self.pause)).await
+                } else if chance.below(8) == 0 {
+                    tokio::task::yield_now().await
+                }
+            }
+        }
+        io.flush().await
+    }
+
+    /// Waits until all messages from outside are done.
+    async fn finish(
+        &self,
+        hive: &Hive,
+        io: &mut Io,
+        merges: tokio::task::JoinHandle<()>,
+    ) -> Result<(), Finding> {
+        let began = Instant::now();
+        while io.floor() < self.messages {
+            panicked_here().map_or(Ok(()), Err)?;
+            if began.elapsed() > self.patience {
+                let what = format!("{} of {} messages are done", io.floor(), self.messages);
+                return Err(Finding::new(Checker::Liveness, what));
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        let _ = self.within(merges).await?;
+        self.within(quiet(hive)).await
+    }
+
+    /// Waits until the logs are at rest.
+    async fn come_to_rest(&self, journals: &[Arc<TestJournal>], before: &[Log]) -> Result<(), Finding> {
+        let began = Instant::now();
+        loop {
+            // the hive writes acknowledgments ten times a second
+            tokio::time::sleep(Duration::from_millis(110)).await;
+            panicked_here().map_or(Ok(()), Err)?;
+            match check_rest(&written(before, journals)) {
+                Err(finding) if began.elapsed() > self.patience => return Err(finding),
+                Err(_) => {}
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Finding> {
+        let done = tokio::time::timeout(self.patience, work).await;
+        done.map_err(|_| {
+            panicked_here()
+                .unwrap_or_else(|| Finding::new(Checker::Liveness, "the hive does not come to rest"))
+        })
+    }
+}
+
+/// What a hive leaves when it is killed.
+struct Lived {
+    logs: Vec<Log>,
+    floor: u64,
+    moves: u64,
+}
+
+/// Returns the logs: what earlier hives have written, and what the journals contain.
+fn written(before: &[Log], journals: &[Arc<TestJournal>]) -> Vec<Log> {
+    let logs = before.iter().zip(journals);
+    logs.map(|(log, journal)| log.iter().cloned().chain(journal.log()).collect()).collect()
+}
+
+/// Waits until the hive is idle and no timer is left.
+async fn quiet(hive: &Hive) {
+    loop {
+        hive.idle().await;
+        if hive.status().timers == 0 {
+            return hive.idle().await;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await
+    }
+}
+
+/// Moves one bee after the other until `end` is set. Counts the completed moves in `moved`.
+async fn move_bees(hive: Hive, seed: u64, end: Arc<AtomicBool>, moved: Arc<AtomicU64>) {
+    for round in 0.. {
+        if end.load(Ordering::Acquire) {
+            break;
+        }
+        let has_moved = move_one(&hive, seed.wrapping_mul(1 << 20) + round).await;
+        moved.fetch_add(u64::from(has_moved), Ordering::Relaxed);
+        tokio::task::yield_now().await
+    }
+}

@@ -1,0 +1,20 @@
+//! Mutants: each rule of the protocol between bees and logs, broken on purpose, is found by a checker.
+#![allow(missing_docs)]
+
+extern crate beehive_core as beehive;
+
+mod directed;
+#[path = "../hive/findings.rs"]
+mod findings;
+#[allow(dead_code)] // this program uses only the random numbers
+#[path = "../hive/load.rs"]
+mod load;
+#[path = "../hive/log_checks.rs"]
+mod log_checks;
+#[path = "../hive/log_mutants.rs"]
+mod log_mutants;
+#[path = "../hive/relay.rs"]
+mod relay;
+#[path = "../hive/relay_load.rs"]
+mod relay_load;
+mod seeds;
