@@ -228,7 +228,7 @@ impl Fourth {
         }
     }
     #[rcv(sharded)]
-    fn from_brief(&mut self, msg: &Brief) {
+    fn brief(&mut self, msg: &Brief) {
         let cell = self.arrivals.entry(100 + msg.id % BRIEF).or_default();
         add(cell, msg.id, msg.from, msg.number);
         if msg.id >= LATE {

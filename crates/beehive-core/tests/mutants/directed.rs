@@ -4,9 +4,10 @@ use crate::findings::{Checker, Finding, Watched};
 use crate::log_checks::{Log, check_owners, replay};
 use crate::log_mutants::{LogMutant, replay_as};
 use beehive_core::journal::{CrashMarker, Entry, Journal, LogState, Record};
-use beehive_core::testing::{Mutant, TestJournal};
+use beehive_core::testing::{Mutant, TestJournal, move_one};
 use beehive_core::{App, Builder, Ctx, Dict, Hive, Io, Message, handlers, limits};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -371,6 +372,39 @@ fn a_message_that_may_end_the_process() {
             is_named.then_some(()).ok_or_else(unnamed)
         })?
     })
+}
+
+/// The same if the bee has moved, and the next owner is in another log, which commits although the log of the bee that
+/// has ended does not. After a crash, each log would have an owner of the cell.
+#[test]
+fn the_next_owner_in_another_log() {
+    let found = Watched::new(3).run(async move {
+        let journals = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
+        let logs = journals.clone().map(|journal| (journal as Arc<dyn Journal>, LogState::default()));
+        let hive = counter(None).journals(logs).start().unwrap();
+        let mut io = hive.io();
+        io.resume(LANE, 0);
+        (0..100).for_each(|key| io.emit(Add(key)));
+        io.flush().await;
+        for chance in 0..200 {
+            move_one(&hive, chance).await;
+        }
+        (0..100).for_each(|key| io.emit(Leave(key)));
+        io.flush().await;
+        all_done(&mut io, 200).await?;
+        journals[0].stall(true);
+        let began = Instant::now();
+        while hive.status().apps[0].bees_retired == 0 {
+            wait("a bee ends", began).await?
+        }
+        (0..100).for_each(|key| io.emit(Add(key)));
+        io.flush().await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        journals.iter().for_each(|journal| journal.stop());
+        hive.stop(Duration::ZERO).await;
+        check_owners(&journals.map(|journal| journal.log()))
+    });
+    found.and_then(|found| found).unwrap_or_else(|found| panic!("{found}"))
 }
 
 /// A message that waits until two bees have merged is not overtaken by a later one of its sender to one of them.

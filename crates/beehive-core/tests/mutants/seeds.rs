@@ -75,8 +75,10 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         Mutant::ReleaseNaive => (retiring(), &[Counts]),
         Mutant::ReleaseBusy => (retiring(), &[Ends, Order]),
         Mutant::EndsBeforeDropped => (retiring(), &[Moves, Owners, Assertion]),
-        Mutant::IdReused => (by_bee(), &[Ids, Counts, Order, Assertion]),
-        Mutant::StaleRouteAccepted => (by_bee(), &[Counts, Liveness]),
+        Mutant::IdReused => {
+            (Load { lives: 10, life: 2..10, merges: 12, ..by_bee() }, &[Ids, Counts, Order, Assertion])
+        }
+        Mutant::StaleRouteAccepted => (Load { lives: 1, merges: 60, ..by_bee() }, &[Counts, Liveness]),
         Mutant::DedupNotMerged => (by_bee(), &[Counts, Order]),
         Mutant::OutboxNotMerged => (by_bee(), &[Moves, Order]),
         Mutant::SkipFreeze => (by_bee(), &[Owners, Assertion]),
@@ -153,7 +155,7 @@ fn every_mutant_of_the_state_machine_is_found() {
     let all: [(LogMutant, Load, &[Checker]); 4] = [
         (LogMutant::PredecessorIgnored, with_dead_entries(), &[Rest, Counts, Assertion]),
         (LogMutant::OnlyWorkNumbered, with_dead_entries(), &[Moves, Assertion]),
-        (LogMutant::LocalTakesFrozen, uneven(), &[Moves, Counts]),
+        (LogMutant::LocalTakesFrozen, Load { lives: 8, ..by_bee() }, &[Moves, Counts]),
         (LogMutant::DropKeeps, by_bee(), &[Moves, Owners, Assertion]),
     ];
     none_is_missed(all.into_iter().filter_map(|(mutant, load, checkers)| {

@@ -324,6 +324,29 @@ impl<A: App> AppRuntime<A> {
         }))
     }
 
+    /// Checks whether the registry may give the cells of a bee that has ended to another bee before the log has
+    /// committed the end. In one log, the records of the next owner come after it, so they take effect only if it does.
+    /// The next owner may be in another log, though, which commits its records independently. If the hive crashed before
+    /// the first log had committed the end, each of the two logs would have an owner of the cells.
+    fn frees_cells_at_once(&self) -> bool {
+        let is_mutant = |link: &Link| link.lanes.breaks(Mutant::ReleaseRegistryFirst);
+        self.links.len() <= 1 || self.link.as_deref().is_some_and(is_mutant)
+    }
+
+    /// Tells the registry that a bee has ended when its log has committed the end, unless the registry knows it already.
+    fn said_ended(self: &Arc<Self>, bee: BeeId, committed: oneshot::Receiver<()>, hive: &Arc<HiveInner>) {
+        if self.frees_cells_at_once() {
+            return;
+        }
+        let (app, waiting) = (self.clone(), hive.clone());
+        hive.spawn(Box::pin(async move {
+            // an error says that the hive is gone
+            if committed.await.is_ok() {
+                app.release(bee, &waiting)
+            }
+        }))
+    }
+
     /// Retires the bees that are idle and own only empty cells. Returns their number.
     pub(crate) fn retire_idle(self: &Arc<Self>, hive: &Arc<HiveInner>) -> usize {
         let (mut retired, mut later, mut with_timers) = (0, Vec::new(), Vec::new());
@@ -331,7 +354,9 @@ impl<A: App> AppRuntime<A> {
             let mut queen = self.queen.lock();
             let mut logged = None;
             let ended = bee.retire(|cells, floors| {
-                self.release(bee.id, hive);
+                if floors.is_none() || self.frees_cells_at_once() {
+                    self.release(bee.id, hive)
+                }
                 logged = floors;
                 for cell in cells {
                     self.routes.remove(*cell, &bee)
@@ -343,10 +368,10 @@ impl<A: App> AppRuntime<A> {
                         // this must happen before the log forgets the bee
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that bee does
-                        // not know which messages this one has handled. Nothing waits until the record is committed
+                        // not know which messages this one has handled
                         let ended = Record::Release { app: AppId(self.index), bee: bee.id, floors };
                         match link.lanes.breaks(Mutant::ReleaseRegistryFirst) {
-                            false => drop(link.say(ended)),
+                            false => self.said_ended(bee.id, link.say(ended), hive),
                             true => say_late(link.clone(), ended, hive),
                         }
                         link.lanes.bees.end(bee.lane())
