@@ -7,7 +7,7 @@ use crate::log_checks::{
     Log, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
 };
 use crate::log_mutants::{LogMutant, replay_as};
-use crate::relay::{APPS, Begin, PLANTED, Plant, Unite, apps, check};
+use crate::relay::{APPS, Begin, KEYS, PLANTED, Plant, Unite, apps, check};
 use beehive_core::journal::Journal;
 use beehive_core::testing::{Mutant, TestJournal, merge_two, move_one};
 use beehive_core::{Hive, Io};
@@ -40,7 +40,7 @@ pub(crate) struct Load {
     pub(crate) merges: u64,
     /// Whether one log stops to commit some time before the hive is killed.
     pub(crate) uneven: bool,
-    /// Whether floors have passed nearly everything in the end.
+    /// Whether the last messages are sent when all others are acknowledged, so that they state floors above them.
     pub(crate) is_long: bool,
     /// Whether the logs contain entries without effect, because they were executed on refused ones.
     pub(crate) logs_dead: bool,
@@ -51,6 +51,8 @@ pub(crate) struct Load {
 }
 
 const LANE: u64 = 9;
+/// Number of messages that are sent last if a load [`is_long`](Load::is_long).
+const STATING_FLOORS: u64 = 10 * KEYS;
 /// Number of bees that move at the same time.
 const MOVERS: u64 = 8;
 
@@ -180,7 +182,19 @@ impl Load {
         let mut io = hive.io();
         io.resume(LANE, done);
         let until = self.messages * (life + 1) / self.lives;
-        let sending = self.emit(&mut io, done..until, &mut chance);
+        if is_last && self.is_long {
+            let until = until - STATING_FLOORS;
+            self.within(self.emit(&mut io, done..until, &mut chance)).await?;
+            self.within(quiet(hive)).await?;
+            // long enough for two rounds of the acknowledgments that the hive writes ten times a second
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            self.within(self.emit(&mut io, until..self.messages, &mut chance)).await?;
+        }
+        let sending = async {
+            if !(is_last && self.is_long) {
+                self.emit(&mut io, done..until, &mut chance).await
+            }
+        };
         if is_last {
             self.within(sending).await?;
             self.finish(hive, &mut io, merges).await?;

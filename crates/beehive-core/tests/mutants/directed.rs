@@ -1,7 +1,7 @@
 //! Mutants that the load seldom reaches, each with the scenario that its rule is about.
 
 use crate::findings::{Checker, Finding, Watched};
-use crate::log_checks::{Log, check_owners, replay};
+use crate::log_checks::{Log, check_ends, check_owners, replay};
 use crate::log_mutants::{LogMutant, replay_as};
 use beehive_core::journal::{CrashMarker, Entry, Journal, LogState, Record};
 use beehive_core::testing::{Mutant, TestJournal, move_one};
@@ -34,6 +34,9 @@ struct Both(u64, u64);
 #[derive(Message)]
 #[message(reply = u64)]
 struct Unite(u64, u64);
+/// `Counter` sends [`After`] to `Field`.
+#[derive(Message)]
+struct Tell(u64);
 /// Checks that [`Both`] has been handled before.
 #[derive(Message)]
 struct Behind(u64);
@@ -82,6 +85,11 @@ impl Counter {
     fn both(&mut self, msg: &Both) {
         *self.counts.entry(msg.0).or_default() += 1;
         *self.counts.entry(msg.1).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn tell(&mut self, msg: &Tell, ctx: &mut Ctx) {
+        *self.counts.entry(msg.0).or_default() += 1;
+        ctx.emit(After(msg.0))
     }
     #[rcv(joins)]
     fn unite(&mut self, msg: &Unite) -> u64 {
@@ -405,6 +413,44 @@ fn the_next_owner_in_another_log() {
         check_owners(&journals.map(|journal| journal.log()))
     });
     found.and_then(|found| found).unwrap_or_else(|found| panic!("{found}"))
+}
+
+/// A bee does not end before everything is acknowledged that another bee had sent before it merged into this one.
+#[test]
+fn the_outbox_of_a_bee_that_has_merged() {
+    check(Mutant::ReleaseBusy, Checker::Ends, |mutant| {
+        Watched::new(3).run(async move {
+            let [journal, of_field] = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
+            let builder = counter(mutant).app::<Field>();
+            let builder = builder.journal_of(["counter"], journal.clone(), LogState::default());
+            let hive = builder.journal_of(["field"], of_field.clone(), LogState::default()).start().unwrap();
+            let mut io = hive.io();
+            io.resume(LANE, 0);
+            // the bee of the first key has the lower id, so it remains
+            for key in 0..2 {
+                let _ = hive.request(Get(key)).await;
+            }
+            of_field.stall(true);
+            io.emit(Tell(1));
+            io.flush().await;
+            all_done(&mut io, 1).await?;
+            let _ = hive.request(Unite(0, 1)).await;
+            (0..2).for_each(|key| io.emit(Leave(key)));
+            io.flush().await;
+            all_done(&mut io, 3).await?;
+            // several times the interval at which idle bees end
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            let early = check_ends(&[journal.log()]);
+            of_field.stall(false);
+            let began = Instant::now();
+            while early.is_ok() && hive.status().apps[0].bees_retired == 0 {
+                wait("the bee ends when all is acknowledged", began).await?
+            }
+            [journal, of_field].iter().for_each(|journal| journal.stop());
+            hive.stop(Duration::ZERO).await;
+            early
+        })?
+    })
 }
 
 /// A message that waits until two bees have merged is not overtaken by a later one of its sender to one of them.

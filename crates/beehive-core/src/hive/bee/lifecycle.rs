@@ -256,10 +256,10 @@ impl<A: App> Bee<A> {
 
         let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
-            // until its messages are acknowledged, the bee's log is the place from which they are resent
-            Some(pending)
-                if pending.link().lanes.bees.is_open(self.lane()) && !self.breaks(Mutant::ReleaseBusy) =>
-            {
+            // until its messages are acknowledged, and those of the bees that merged into it, the bee's log is the place
+            // from which they are resent. The next owner of the cells may be in another log, and after a crash nothing
+            // would order its messages after these
+            Some(pending) if pending.has_unacknowledged(self.lane()) && !self.breaks(Mutant::ReleaseBusy) => {
                 None
             }
             // until every log that the bee has left has dropped it, a restart would find the bee there

@@ -152,6 +152,13 @@ impl<A: App> PendingRuns<A> {
         self.left.as_ref().map_or(0, |left| left.load(Ordering::Acquire))
     }
 
+    /// Checks whether a message is not acknowledged that the bee, whose lane is `own`, or a bee that merged into it has
+    /// sent.
+    pub(crate) fn has_unacknowledged(&self, own: LaneId) -> bool {
+        let lanes = &self.link.lanes.bees;
+        lanes.is_open(own) || self.heir_of.iter().any(|lane| lanes.is_open(*lane))
+    }
+
     /// Changes the log to which the bee's records go. No record may be in flight. The new log contains the
     /// bee with its first `cells_logged` cells.
     pub(crate) fn moved_to(&mut self, link: &Arc<Link>, cells_logged: usize) {
