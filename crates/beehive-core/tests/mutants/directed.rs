@@ -1,7 +1,7 @@
 //! Mutants that the load seldom reaches, each with the scenario that its rule is about.
 
 use crate::findings::{Checker, Finding, Watched};
-use crate::log_checks::{Log, check_ends, check_owners, replay};
+use crate::log_checks::{Log, check_ends, check_ids, check_owners, replay};
 use crate::log_mutants::{LogMutant, replay_as};
 use beehive_core::journal::{CrashMarker, Entry, Journal, LogState, Record};
 use beehive_core::testing::{Mutant, TestJournal, move_one};
@@ -238,6 +238,31 @@ fn what_a_bee_had_handled_before_it_merged() {
     scenario(None).unwrap_or_else(|found: Finding| panic!("{found}"));
     let found = scenario(Some(LogMutant::DedupNotMerged)).unwrap_err();
     assert_eq!(found.checker, Checker::Counts, "{found}");
+}
+
+/// A restart does not assign the id of a bee that has run and ended, although no bee with a higher id is left.
+#[test]
+fn the_id_of_a_bee_that_has_ended() {
+    check(Mutant::IdReused, Checker::Ids, |mutant| {
+        let mut log = Log::new();
+        for life in 0..2 {
+            let before = replay(&log);
+            log.extend(Watched::new(2).run(async move {
+                let journal = TestJournal::start(life, 0, before.last);
+                let hive = counter(mutant).journal(journal.clone(), before).start().unwrap();
+                for key in 6 * life..6 * life + 6 {
+                    hive.emit(Add(key)).await;
+                    hive.idle().await
+                }
+                // the bee with the higher id ends
+                let _ = hive.request(Unite(4, 5)).await;
+                journal.stop();
+                hive.stop(Duration::ZERO).await;
+                journal.log()
+            })?)
+        }
+        check_ids(&[log])
+    })
 }
 
 /// Messages that enter through the hive have a new lane in each process.

@@ -74,9 +74,6 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         Mutant::RefusedRecordDropped => (by_bee(), &[Assertion, Liveness, Rest]),
         Mutant::ReleaseNaive => (retiring(), &[Counts]),
         Mutant::EndsBeforeDropped => (retiring(), &[Moves, Owners, Assertion]),
-        Mutant::IdReused => {
-            (Load { lives: 10, life: 2..10, merges: 12, ..by_bee() }, &[Ids, Counts, Order, Assertion])
-        }
         Mutant::StaleRouteAccepted => (Load { lives: 1, merges: 60, ..by_bee() }, &[Counts, Liveness]),
         Mutant::DedupNotMerged => (by_bee(), &[Counts, Order]),
         Mutant::OutboxNotMerged => (by_bee(), &[Moves, Order]),
@@ -95,6 +92,7 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::NoAfter
         | Mutant::ReadTail
         | Mutant::OneMark
+        | Mutant::IdReused
         | Mutant::ReleaseBusy
         | Mutant::ReleaseRegistryFirst
         | Mutant::EachOvertaken
