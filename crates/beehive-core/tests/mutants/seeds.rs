@@ -139,9 +139,12 @@ fn none_is_missed(missed: impl Iterator<Item = String>) {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+/// The hunt for [`Mutant::EndsBeforeDropped`] takes up to half a minute, so only `BEEHIVE_LONG=1` includes it.
 #[test]
 fn every_mutant_of_a_hive_is_found() {
-    let reached = Mutant::ALL.iter().filter_map(|mutant| Some((*mutant, reached_by(*mutant)?)));
+    let is_long = std::env::var_os("BEEHIVE_LONG").is_some();
+    let hunted = Mutant::ALL.iter().filter(|mutant| is_long || **mutant != Mutant::EndsBeforeDropped);
+    let reached = hunted.filter_map(|mutant| Some((*mutant, reached_by(*mutant)?)));
     none_is_missed(reached.filter_map(|(mutant, (load, checkers))| {
         hunt(format!("{mutant:?}"), &Load { mutant: Some(mutant), ..load }, checkers)
     }))
