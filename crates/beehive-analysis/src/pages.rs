@@ -65,6 +65,7 @@ const PAGES: &[(&str, &str)] = &[
     ("is stateless, not", "wrong_kind"),
     ("drops every message", "wrong_kind"),
     ("the derived map of", "expectation"),
+    ("a dictionary cannot be moved", "app_fields"),
     ("a field of an application", "app_fields"),
     ("an application is a struct", "app_fields"),
     ("an application has", "app_fields"),

@@ -54,8 +54,8 @@ pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, MessageError, Value};
 pub use report::HandlerReport;
 pub use state::{
-    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, Redo, RowEntry, RowKey, Rows,
-    Table, WholeDict, WholeTable, nearest_name,
+    CellImage, Config, ConfigError, DecodeError, Dict, EncodedCells, Entry, Op, OwnedRows, Redo, RowEntry,
+    RowKey, Rows, Table, WholeDict, WholeTable, nearest_name,
 };
 pub use view::{SharedDict, SharedRows, SharedTable, ViewStatus};
 

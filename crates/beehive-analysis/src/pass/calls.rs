@@ -22,7 +22,10 @@ use quote::ToTokens;
 use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ImplItemFn};
+use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ExprPath, ImplItemFn};
+
+const MOVED: &str = "a dictionary cannot be moved out of its field, because it would not be put back if the handler fails\n\
+    help: move its values or its rows instead, for example with `remove` or `take_if`";
 
 impl Pass<'_, '_> {
     pub(super) fn method_call(&mut self, c: &ExprMethodCall, out: &mut Vec<Node>) -> Value {
@@ -241,6 +244,7 @@ impl Pass<'_, '_> {
             return value;
         };
 
+        self.refuse_moved_field(p, c);
         let mut value = Value::default();
         let open = std::mem::take(&mut self.order_open);
         for a in &c.args {
@@ -333,6 +337,19 @@ impl Pass<'_, '_> {
 
         self.change_views_of_arguments(c, &mut value);
         value
+    }
+
+    /// Refuses to move a dictionary out of its field, as `std::mem::swap` does: a rollback undoes the changes in a
+    /// dictionary, but not the move.
+    fn refuse_moved_field(&mut self, function: &ExprPath, c: &ExprCall) {
+        let moves = matches!(last_name(&function.path).as_str(), "swap" | "replace" | "take");
+        if !moves || function.path.segments.first().is_some_and(|first| first.ident == "Self") {
+            return;
+        }
+
+        if let Some(field) = c.args.iter().find(|a| self.named_field(a).is_some()) {
+            self.error(field, MOVED)
+        }
     }
 
     /// Marks the locals into which the arguments are views as changed, because the function may write through

@@ -17,5 +17,5 @@ pub use config::{Config, ConfigError, ConfigSource};
 pub use dict::{Dict, Entry, WholeDict};
 pub use image::{CellImage, DecodeError, EncodedCells, Op, Redo};
 pub use names::nearest_name;
-pub use rows::{RowEntry, RowKey, Rows};
+pub use rows::{OwnedRows, RowEntry, RowKey, Rows};
 pub use table::{Table, WholeTable};

@@ -26,19 +26,35 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 ///
 /// Once the cell is mapped, a handler may use all its rows. However large the cell is, a change needs an undo entry
 /// only for the changed row.
+///
+/// The type has no size known at compile time, so a handler cannot move the rows out of their cell, as with
+/// [`std::mem::swap`] or [`std::mem::take`]: they contain the undo entries of the transaction, which would be applied to
+/// the wrong cell if the handler failed. Move single rows instead, for example those that [`Rows::take_if`] returns.
+///
+/// ```compile_fail,E0277
+/// # use beehive_core::Rows;
+/// fn swap(one: &mut Rows<u64, u64>, other: &mut Rows<u64, u64>) {
+///     std::mem::swap(one, other)
+/// }
+/// ```
 #[derive(Debug)]
-pub struct Rows<R, V> {
+pub struct Rows<R, V, Place: ?Sized = [()]> {
     rows: Ordered<R, V>,
     undo: UndoLog<(R, Option<V>)>,
+    /// Nothing: a slice of no elements for a handler, an array of none for the owner, who knows the size.
+    _place: Place,
 }
 
-impl<R, V> Default for Rows<R, V> {
+/// Rows that belong to whoever names this type: to a table, or to a test of a function that takes `&mut Rows`.
+pub type OwnedRows<R, V> = Rows<R, V, [(); 0]>;
+
+impl<R, V> Default for OwnedRows<R, V> {
     fn default() -> Self {
-        Rows { rows: Ordered::default(), undo: UndoLog::default() }
+        Rows { rows: Ordered::default(), undo: UndoLog::default(), _place: [] }
     }
 }
 
-impl<R: RowKey, V: Value> Rows<R, V> {
+impl<R: RowKey, V: Value, Place: ?Sized> Rows<R, V, Place> {
     /// Returns the value of `row`.
     #[inline]
     pub fn get<Q: Ord + Hash + ?Sized>(&self, row: &Q) -> Option<&V>
@@ -93,7 +109,7 @@ impl<R: RowKey, V: Value> Rows<R, V> {
     /// Returns the entry of `row`, for insertion or modification in place.
     #[inline]
     pub fn entry(&mut self, row: R) -> RowEntry<'_, R, V> {
-        RowEntry { rows: self, row }
+        RowEntry { rows: &mut self.rows, undo: &mut self.undo, row }
     }
 
     /// Iterates over the rows in `range`, in order.
@@ -251,7 +267,8 @@ fn log<R: RowKey, V>(undo: &mut UndoLog<(R, Option<V>)>, row: &R, old: impl FnOn
 
 /// The entry of one row, occupied or vacant.
 pub struct RowEntry<'a, R, V> {
-    rows: &'a mut Rows<R, V>,
+    rows: &'a mut Ordered<R, V>,
+    undo: &'a mut UndoLog<(R, Option<V>)>,
     row: R,
 }
 
@@ -265,17 +282,17 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
     /// Inserts the result of `make` if the entry is vacant. Returns the entry's value.
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        let RowEntry { rows, row } = self;
-        match rows.rows.get_mut(&row) {
+        let RowEntry { rows, undo, row } = self;
+        match rows.get_mut(&row) {
             // Looks the row up again below, because the borrow checker does not allow returning this borrow.
-            Some(slot) => log(&mut rows.undo, &row, || Some(slot.clone())),
+            Some(slot) => log(undo, &row, || Some(slot.clone())),
             None => {
-                log(&mut rows.undo, &row, || None);
-                return rows.rows.add(row, make());
+                log(undo, &row, || None);
+                return rows.add(row, make());
             }
         }
 
-        rows.rows.get_mut(&row).expect("found a moment ago")
+        rows.get_mut(&row).expect("found a moment ago")
     }
 
     /// Inserts `V::default()` if the entry is vacant. Returns the entry's value.
@@ -291,6 +308,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
     #[inline]
     pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
         if let Some(value) = self.rows.get_mut(&self.row) {
+            log(self.undo, &self.row, || Some(value.clone()));
             change(value)
         }
         self
@@ -304,7 +322,7 @@ mod tests {
 
     #[test]
     fn undoes_by_row_and_in_reverse() {
-        let mut rows: Rows<u32, u32> = Rows::default();
+        let mut rows = OwnedRows::<u32, u32>::default();
         rows.insert(1, 10);
         rows.insert(2, 20);
         rows.commit();
@@ -321,7 +339,7 @@ mod tests {
 
     #[test]
     fn changes_name_a_row_once_with_its_last_value() {
-        let mut rows: Rows<u32, u32> = Rows::default();
+        let mut rows = OwnedRows::<u32, u32>::default();
         rows.load(0, 7);
         for n in 0..40 {
             rows.insert(n % 20, n);
@@ -336,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_row_that_is_as_before_is_no_change() {
-        let mut rows: Rows<u32, u32> = Rows::default();
+        let mut rows = OwnedRows::<u32, u32>::default();
         (0..4).for_each(|row| rows.load(row, row));
 
         rows.insert(0, 0);

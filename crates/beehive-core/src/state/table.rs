@@ -8,7 +8,7 @@ use crate::shape::Shape;
 use crate::state::column::Column;
 use crate::state::guard;
 use crate::state::image::{CellImage, DecodeError, Op, Redo, decode, encode, words};
-use crate::state::rows::{RowKey, Rows};
+use crate::state::rows::{OwnedRows, RowKey, Rows};
 use crate::state::slots::{Slot, Slots};
 use crate::state::undo::Mark;
 use crate::view;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// that cell's rows.
 pub struct Table<K: 'static, R, V> {
     meta: &'static DictMeta<K>,
-    cells: Slots<K, Rows<R, V>>,
+    cells: Slots<K, OwnedRows<R, V>>,
     /// Cells accessed in this transaction. The list is not maintained while the table has only one cell, because
     /// no other cell can have been accessed.
     touched: Vec<(CellId, K)>,
@@ -66,7 +66,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
             return &mut cells.find_mut(id, &key).expect("found a moment ago").content;
         }
 
-        &mut cells.insert(id, key, Rows::default()).content
+        &mut cells.insert(id, key, OwnedRows::default()).content
     }
 
     /// Returns all cells of the table. They are then all owned by one bee; see [`Dict::whole`](crate::Dict::whole).
@@ -97,7 +97,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     }
 
     /// Iterates over the cells that the transaction may have changed.
-    fn reached(&self) -> impl Iterator<Item = &Slot<K, Rows<R, V>>> {
+    fn reached(&self) -> impl Iterator<Item = &Slot<K, OwnedRows<R, V>>> {
         let one = match &self.cells {
             Slots::One(slot) => Some(&**slot),
             _ => None,
@@ -108,7 +108,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     }
 
     /// Same as [`Table::for_touched`], but keeps empty cells until the transaction ends.
-    fn for_reached(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
+    fn for_reached(&mut self, mut f: impl FnMut(&mut Slot<K, OwnedRows<R, V>>)) {
         let Table { cells, touched, .. } = self;
         if let Slots::One(slot) = cells {
             return f(slot);
@@ -124,7 +124,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     /// Calls `f` for each cell that the transaction may have changed. Then removes empty cells and clears the list of
     /// accessed cells.
     #[inline(always)]
-    fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, Rows<R, V>>)) {
+    fn for_touched(&mut self, mut f: impl FnMut(&mut Slot<K, OwnedRows<R, V>>)) {
         if let Slots::One(slot) = &mut self.cells {
             f(slot);
             self.touched.clear();
@@ -266,7 +266,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     }
 
     fn redo(&self, out: &mut Redo) {
-        let mut add = |slot: &Slot<K, Rows<R, V>>| {
+        let mut add = |slot: &Slot<K, OwnedRows<R, V>>| {
             for (row, value, old) in slot.content.changes() {
                 out.encode_change(self.meta.index, &slot.key, Some(row), value, old)
             }
@@ -307,7 +307,7 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
 
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError> {
         let key: K = decode("a key", &image.key)?;
-        let mut rows = Rows::default();
+        let mut rows = OwnedRows::default();
         for (row, value) in &image.rows {
             rows.load(decode("a row's key", row)?, decode("a row", value)?);
         }

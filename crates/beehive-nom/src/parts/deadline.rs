@@ -10,10 +10,10 @@ const PRECISION: Duration = Duration::from_secs(1);
 /// deadline back. Therefore a busy station causes at most one write per second instead of one per packet.
 ///
 /// ```
-/// use beehive_core::{Rows, Time};
+/// use beehive_core::{OwnedRows, Time};
 /// use beehive_nom::parts::extend;
 ///
-/// let (mut until, at) = (Rows::<u32, Time>::default(), |ms: u64| Time::from_nanoseconds(ms * 1_000_000));
+/// let (mut until, at) = (OwnedRows::<u32, Time>::default(), |ms: u64| Time::from_nanoseconds(ms * 1_000_000));
 /// extend(&mut until, 7, at(5_000));
 /// extend(&mut until, 7, at(5_900)); // less than a second later
 /// assert_eq!(until.get(&7), Some(&at(5_000)));

@@ -33,12 +33,12 @@ pub struct PortQuota {
 /// The rows of a switch, each of which belongs to a port, and the number of rows behind each port.
 ///
 /// ```
-/// use beehive_core::Rows;
+/// use beehive_core::OwnedRows;
 /// use beehive_nom::object::PortNo;
 /// use beehive_nom::parts::{QuotaTable, PortQuota};
 ///
 /// // in an app, these tables are `self.places.at(node)` and `self.port_counts.at(node)`
-/// let (mut places, mut port_counts) = (Rows::<u64, PortNo>::default(), Rows::default());
+/// let (mut places, mut port_counts) = (OwnedRows::<u64, PortNo>::default(), OwnedRows::default());
 /// let quota = PortQuota { per_port_max: 2, per_node_max: 3 };
 /// let mut table = QuotaTable::new(&mut places, &mut port_counts);
 /// let (ann, bob, eve) = (1, 2, 3);
@@ -105,6 +105,7 @@ impl<'a, K: RowKey, V: Value + AtPort> QuotaTable<'a, K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beehive::OwnedRows;
     use proptest::prelude::*;
 
     proptest! {
@@ -112,7 +113,7 @@ mod tests {
         fn counts_are_right_and_limits_hold(
             steps in proptest::collection::vec((0u8..12, 0u32..4, 0u8..4), 0..60),
         ) {
-            let (mut rows, mut port_counts) = (Rows::<u8, PortNo>::default(), Rows::default());
+            let (mut rows, mut port_counts) = (OwnedRows::<u8, PortNo>::default(), OwnedRows::default());
             let quota = PortQuota { per_port_max: 3, per_node_max: 7 };
             for (key, port, what) in steps {
                 let behind = |rows: &Rows<u8, PortNo>, port| rows.values().filter(|p| **p == port).count();

@@ -55,13 +55,13 @@ impl Learned {
 /// its latest packet had just arrived.
 ///
 /// ```
-/// use beehive_core::{Rows, Time};
+/// use beehive_core::{OwnedRows, Time};
 /// use beehive_nom::object::{Mac, PortNo, Station, Vlan};
 /// use beehive_nom::parts::{Learned, PortQuota, StationTable, StationLimits};
 /// use std::time::Duration;
 ///
 /// // in an app, these tables are `self.ports.at(node)`, `self.until.at(node)` and `self.port_counts.at(node)`
-/// let (mut ports, mut until, mut port_counts) = (Rows::default(), Rows::default(), Rows::default());
+/// let (mut ports, mut until, mut port_counts) = (OwnedRows::default(), OwnedRows::default(), OwnedRows::default());
 /// let quota = PortQuota { per_port_max: 2, per_node_max: 1_000 };
 /// let limits = StationLimits { age: Duration::from_secs(300), quota };
 /// let mut stations = StationTable::new(&mut ports, &mut until, &mut port_counts, limits, Time::ZERO);
@@ -186,13 +186,14 @@ impl<'a> StationTable<'a> {
 mod tests {
     use super::*;
     use crate::object::{Actions, AddFlow, Cause, Mac, NodeId, Owner, PacketIn, PacketInReason, Vlan};
+    use beehive::OwnedRows;
     use bytes::Bytes;
 
     #[derive(Default)]
     struct Table {
-        ports: Rows<Station, PortNo>,
-        until: Rows<Station, Time>,
-        port_counts: Rows<PortNo, u32>,
+        ports: OwnedRows<Station, PortNo>,
+        until: OwnedRows<Station, Time>,
+        port_counts: OwnedRows<PortNo, u32>,
     }
 
     impl Table {
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(table.until.get(&host(4)), None);
 
         // after a fail-over the deadlines are unknown
-        table.until = Rows::default();
+        table.until = OwnedRows::default();
         table.at(200).expire();
         assert_eq!(table.ports.len(), 2);
         table.at(301).expire();
