@@ -387,6 +387,7 @@ const WAYS: &[(&str, &str, &[u32])] = &[
     ("key_from_configuration", "a key may use the message and constants", &[829]),
     ("key_from_context", "say so: `self.d.whole()", &[812]),
     ("key_from_context", "can be a row", &[811]),
+    ("key_from_context", "read it where the message is made, and send it along", &[825]),
     ("key_from_hash_order", "sort it first", &[806, 807, 808, 809]),
     ("key_from_helper", "drop its `self`", &[813]),
     ("key_from_helper", "emit a message that carries the key", &[825]),
