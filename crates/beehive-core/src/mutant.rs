@@ -7,6 +7,8 @@ macro_rules! mutants {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// A rule of the protocol, broken. Each variant describes what a hive with this mutant does wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        // `testing` exports it
+        #[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
         pub enum Mutant {
             $($(#[$doc])* $name,)*
         }
