@@ -53,6 +53,7 @@ impl<A: App> Owners for AppRuntime<A> {
     fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         let (app, hive) = (self, hive.clone());
         Box::pin(async move {
+            let mut pause = Duration::from_micros(100);
             while !hive.is_over() {
                 let decided = app.decide(vec![cells.clone()], &hive).await;
                 match decided.map(|mut all| all.pop()) {
@@ -62,7 +63,11 @@ impl<A: App> Owners for AppRuntime<A> {
                             app.fuse(from, root, &hive).await
                         }
                     }
-                    Ok(_) => hive.platform.sleep(Duration::from_micros(100)).await,
+                    Ok(_) => {
+                        // an owner that has ended is replaced when its log has committed the end, which may take long
+                        hive.platform.sleep(pause).await;
+                        pause = (pause * 2).min(RETRY)
+                    }
                     Err(Unavailable) => hive.platform.sleep(RETRY).await,
                 }
             }
