@@ -11,7 +11,7 @@ use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, DedupTable, EntryNumber, Epoch, Input, InputRuns, LaneId, MessageId, Part, Seq,
     Visited, Work,
 };
-use crate::hive::consensus::log_client::Fate;
+use crate::hive::consensus::undecided::Fate;
 use crate::hive::dispatch::effects::{HeldEffects, RouteContext, flush};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;

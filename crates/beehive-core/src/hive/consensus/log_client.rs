@@ -1,7 +1,6 @@
 //! The hive's side of a journal. A [`LogClient`] numbers the entries and tracks which of them are committed
 //! and which are dead.
 
-use crate::cell::BeeId;
 use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{
@@ -10,6 +9,7 @@ use crate::hive::consensus::journal::{
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use crate::hive::consensus::quarantine::Quarantine;
+use crate::hive::consensus::undecided::{Fate, Open, State, Undecided};
 use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
 use crate::mutant::Mutant;
@@ -19,60 +19,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::oneshot;
-
-/// An entry in flight: either the journal has not yet decided it, or the hive has not yet processed the decision.
-enum Undecided<W: ?Sized> {
-    /// Runs of bees. When the entry is decided, the bees are woken. If the entry is dead, they execute these runs
-    /// again.
-    Turn {
-        /// The bees to wake. A bee with several runs in the entry may occur several times.
-        bees: Vec<Arc<W>>,
-        /// Number of runs in the entry.
-        runs: u32,
-    },
-    /// One of the hive's own records, which is appended again until it is committed.
-    Said(Arc<Entry>, oneshot::Sender<()>),
-}
-
-/// The open entry, which collects runs of bees until it is appended to the journal. The entry already has its number,
-/// so a bee knows immediately which entry contains its run.
-struct Open {
-    number: EntryNumber,
-    after: EntryNumber,
-    works: Vec<Arc<Work>>,
-    /// Estimated size in bytes.
-    bytes: usize,
-    /// Whether [`LogClient::append_old`] has already found the entry open.
-    is_old: bool,
-}
-
-struct State<W: ?Sized> {
-    /// The number of the newest entry, dead ones included.
-    next: EntryNumber,
-    /// The number of the newest entry that is not dead. The next entry is executed on top of it.
-    last: EntryNumber,
-    /// The newest entry, while it is still open. No later entry is appended to the journal before it.
-    open: Option<Open>,
-    /// The entries in flight, including the open entry.
-    undecided: BTreeMap<EntryNumber, Undecided<W>>,
-    /// All entries up to this one are decided; those that are not dead are committed.
-    committed: EntryNumber,
-    /// For each dead entry, the number of its runs that bees have not yet taken back. An entry without such runs is
-    /// removed.
-    dead: HashMap<EntryNumber, u32>,
-    /// Messages that bees have handled without effect on top of committed state, and that no entry has recorded as
-    /// consumed.
-    consumed: BTreeMap<(AppId, BeeId), Consumed>,
-    /// Size of `consumed`, in bytes.
-    consumed_bytes: usize,
-    /// Acknowledgments, not yet in any entry, of messages from this log that bees in other logs have handled.
-    acked: Vec<Acked>,
-    /// Cells that this log's sweeps have visited, and that no entry has recorded as visited. Used only if bees may
-    /// move.
-    visited: Vec<Visited>,
-    /// The sweeps of this log, according to its committed entries. Used only if bees may move.
-    sweeps: OpenSweeps,
-}
 
 /// A log's place among a hive's logs.
 pub(crate) struct Place {
@@ -93,74 +39,6 @@ pub(crate) struct Appended {
     /// The messages that the bee previously handled without effect, which the entry also records. If the entry is dead,
     /// the caller must [note](LogClient::note_consumed) them again.
     pub(crate) consumed: Option<Consumed>,
-}
-
-/// The journal's decision about an entry, as far as the hive knows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
-    /// The journal has not decided the entry yet.
-    Open,
-    /// The entry is committed.
-    Committed,
-    /// The entry never takes effect.
-    Dead,
-}
-
-impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry. The caller must not have [taken back](LogClient::taken_back) its run in this
-    /// entry: once all runs of a dead entry are taken back, the state no longer contains the entry.
-    fn fate(&self, number: EntryNumber) -> Fate {
-        if self.dead.contains_key(&number) {
-            Fate::Dead
-        } else if number <= self.committed {
-            Fate::Committed
-        } else {
-            Fate::Open
-        }
-    }
-
-    /// Assigns the next entry's number. Also returns the number of the entry on which the next one is executed.
-    fn number(&mut self) -> (EntryNumber, EntryNumber) {
-        debug_assert!(self.open.is_none(), "the open entry is the newest one until it is appended");
-        self.next = self.next.next();
-        (self.next, std::mem::replace(&mut self.last, self.next))
-    }
-
-    /// Adds a run to the open entry and opens an entry if there is none. Returns the entry's number.
-    fn add(&mut self, bee: Arc<W>, work: Arc<Work>, bytes: usize) -> EntryNumber {
-        if self.open.is_none() {
-            let (number, after) = self.number();
-            self.open = Some(Open { number, after, works: Vec::new(), bytes: 0, is_old: false });
-            self.undecided.insert(number, Undecided::Turn { bees: Vec::new(), runs: 0 });
-        }
-
-        let Some(open) = &mut self.open else { return self.next };
-        open.works.push(work);
-        open.bytes += bytes;
-        if let Some(Undecided::Turn { bees, runs }) = self.undecided.get_mut(&open.number) {
-            *runs += 1;
-            // a bee that handles several messages in a row is woken once
-            if !bees.last().is_some_and(|last| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(&bee))) {
-                bees.push(bee)
-            }
-        }
-        open.number
-    }
-
-    /// Takes the messages handled by a bee without effect.
-    fn take_consumed(&mut self, of: (AppId, BeeId)) -> Option<Consumed> {
-        let consumed = self.consumed.remove(&of)?;
-        self.consumed_bytes -= consumed.size();
-        Some(consumed)
-    }
-
-    /// Makes the next entry from one of the hive's own records. The record is appended again each time its entry dies.
-    fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Arc<Entry> {
-        let (number, after) = self.number();
-        let entry = Arc::new(Entry { number, after, record });
-        self.undecided.insert(number, Undecided::Said(entry.clone(), committed));
-        entry
-    }
 }
 
 /// The client through which a hive uses one of its journals. `W` is the type of a bee with entries in flight.
@@ -552,6 +430,7 @@ impl<W: ?Sized> LogClient<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::BeeId;
     use crate::hive::consensus::journal::Seq;
     use crate::hive::consensus::logs::Logs;
     use crate::mutant::Mutation;

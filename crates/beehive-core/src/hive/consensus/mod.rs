@@ -19,4 +19,5 @@ pub(crate) mod logs;
 pub(crate) mod open_sweeps;
 pub(crate) mod quarantine;
 pub mod registry;
+pub(crate) mod undecided;
 pub(crate) mod without_bee;
