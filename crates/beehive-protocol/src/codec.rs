@@ -42,11 +42,11 @@ fn variable_integers() -> impl bincode::config::Config {
 /// because it takes more than [`RECORD_BYTES_MAX`](limits::RECORD_BYTES_MAX) bytes. Like any other panic, this one
 /// rolls back the transaction, so that no code continues as if the value had been logged.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    must(value, try_encode(value, limits::RECORD_BYTES_MAX))
+    encode_with(value, |bytes| bytes.to_vec())
 }
 
-/// Same as [`encode`], without an allocation for the encoded value: returns what `make` makes of the bytes.
-pub(crate) fn encode_as<T: Serialize + ?Sized, R>(value: &T, make: impl FnOnce(&[u8]) -> R) -> R {
+/// Same as [`encode`], but passes the bytes to `make` and returns its result, without an allocation for the bytes.
+pub(crate) fn encode_with<T: Serialize + ?Sized, R>(value: &T, make: impl FnOnce(&[u8]) -> R) -> R {
     must(value, in_buffer(value, limits::RECORD_BYTES_MAX, make))
 }
 
@@ -83,7 +83,7 @@ pub fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<
 ///
 /// See [`encode`].
 pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
-    must(value, in_buffer(value, limits::RECORD_BYTES_MAX, |encoded| encoded == bytes))
+    encode_with(value, |encoded| encoded == bytes)
 }
 
 /// Same as [`encode_many`], but appends the encoded value to a buffer, which the caller can reuse.

@@ -1,8 +1,8 @@
 //! Emitted messages, as records contain them: a payload that several apps handle is encoded once.
 
-use crate::codec::encode_as;
+use crate::codec::encode_with;
+use crate::hash::HashMap;
 use crate::{Address, HiveId, LaneId, MessageId, MessageTypeId, Part, Seq, Time};
-use foldhash::fast::FixedState;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,15 +10,15 @@ use std::fmt::{Debug, Formatter};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// An emitted message that one app has to handle.
+/// An emitted message that one app has to handle. In a list of emits, `P` says where the payload is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Emit {
+pub struct Emit<P = Payload> {
     /// Identity of the message for the app that handles it.
     pub id: MessageId,
     /// The type of the message. For a sweep, and for a built-in type, also the handler.
     pub message_type: MessageTypeId,
     /// The encoded message.
-    pub payload: Payload,
+    pub payload: P,
     /// Earliest time of delivery if a timer sends the message. `None` if the message is delivered at once.
     pub at: Option<Time>,
     /// Whether the message goes to every cell of a dictionary, one cell after the other.
@@ -36,6 +36,15 @@ pub struct Emit {
     pub chain: u64,
     /// Seed of the random numbers that the handler of the message draws.
     pub chance: u64,
+}
+
+impl<P> Emit<P> {
+    /// Returns the same emit with another payload.
+    fn with<Q>(&self, payload: Q) -> Emit<Q> {
+        let Emit { id, message_type, at, is_sweep, position, origin, sender, hops, chain, chance, .. } =
+            *self;
+        Emit { id, message_type, payload, at, is_sweep, position, origin, sender, hops, chain, chance }
+    }
 }
 
 impl Emit {
@@ -57,7 +66,7 @@ impl Payload {
     ///
     /// Panics like [`encode`](crate::codec::encode) if the message cannot be encoded.
     pub fn of<M: Serialize>(message: &M) -> Payload {
-        encode_as(message, |bytes| bytes.into())
+        encode_with(message, |bytes| bytes.into())
     }
 }
 
@@ -135,22 +144,6 @@ impl FromIterator<Emit> for Emits {
     }
 }
 
-/// The encoding of an [`Emit`] in a list. `P` is the payload, borrowed when it is encoded.
-#[derive(Serialize, Deserialize)]
-struct Listed<P> {
-    id: MessageId,
-    message_type: MessageTypeId,
-    payload: PayloadAt<P>,
-    at: Option<Time>,
-    is_sweep: bool,
-    position: Option<u16>,
-    origin: HiveId,
-    sender: Address,
-    hops: u16,
-    chain: u64,
-    chance: u64,
-}
-
 /// Where a payload is.
 #[derive(Serialize, Deserialize)]
 enum PayloadAt<P> {
@@ -166,9 +159,6 @@ struct Copies<'a> {
     /// The position of the first emit of each message. `None` in a short list, which is searched.
     first: Option<HashMap<SharedId, usize>>,
 }
-
-#[expect(clippy::disallowed_types, reason = "with a fixed hasher")]
-type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
 /// What all emits of one message have in common.
 type SharedId = (LaneId, Seq, Part);
@@ -208,24 +198,8 @@ impl Serialize for Emits {
         let mut copies = Copies::of(self);
 
         for (at, emit) in self.iter().enumerate() {
-            let Emit { payload, at: due, .. } = emit;
-            let Emit { id, message_type, is_sweep, position, origin, sender, hops, chain, chance, .. } =
-                *emit;
-            let payload = copies.distance(at).map_or(PayloadAt::Here(payload), PayloadAt::Before);
-            let at = *due;
-            list.serialize_element(&Listed {
-                id,
-                message_type,
-                payload,
-                at,
-                is_sweep,
-                position,
-                origin,
-                sender,
-                hops,
-                chain,
-                chance,
-            })?
+            let payload = copies.distance(at).map_or(PayloadAt::Here(&emit.payload), PayloadAt::Before);
+            list.serialize_element(&emit.with(payload))?
         }
         list.end()
     }
@@ -249,11 +223,11 @@ impl<'de> Visitor<'de> for FromList {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Emits, A::Error> {
         let mut emits: Vec<Emit> = Vec::new();
-        while let Some(listed) = list.next_element::<Listed<Payload>>()? {
-            let payload = match listed.payload {
-                PayloadAt::Here(payload) => payload,
+        while let Some(listed) = list.next_element::<Emit<PayloadAt<Payload>>>()? {
+            let payload = match &listed.payload {
+                PayloadAt::Here(payload) => payload.clone(),
                 PayloadAt::Before(distance) => {
-                    let first = emits.len().checked_sub(distance as usize);
+                    let first = emits.len().checked_sub(*distance as usize);
                     let first = first.and_then(|at| emits.get(at));
                     let missing = || {
                         A::Error::custom(format_args!(
@@ -265,22 +239,7 @@ impl<'de> Visitor<'de> for FromList {
                 }
             };
 
-            let Listed {
-                id, message_type, at, is_sweep, position, origin, sender, hops, chain, chance, ..
-            } = listed;
-            emits.push(Emit {
-                id,
-                message_type,
-                payload,
-                at,
-                is_sweep,
-                position,
-                origin,
-                sender,
-                hops,
-                chain,
-                chance,
-            })
+            emits.push(listed.with(payload))
         }
         Ok(Emits(emits))
     }

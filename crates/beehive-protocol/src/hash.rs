@@ -1,6 +1,12 @@
 //! The hash that identifies cells. All hives in a cluster must compute the same id for a cell. `std::hash::Hash` is not
 //! used, because its byte stream depends on pointer width, byte order and compiler version.
 
+use foldhash::fast::FixedState;
+
+/// A hash map that iterates in the same order in every run.
+#[expect(clippy::disallowed_types, reason = "with a fixed hasher")]
+pub(crate) type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
+
 const ADD: u64 = 0x9e37_79b9_7f4a_7c15;
 const MUL: u64 = 0xa076_1d64_78bd_642f;
 const END: u64 = 0xe703_7ed1_a0b4_28db;

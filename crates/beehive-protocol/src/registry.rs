@@ -3,8 +3,8 @@
 //! [`Ownership::apply`] decides one proposal. A local registry applies proposals immediately. A replicated registry
 //! applies those committed by its log. Every proposal is idempotent: a late or repeated proposal changes nothing.
 
+use crate::hash::HashMap;
 use crate::{BeeId, CellId, CellSet};
-use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,10 +58,6 @@ pub enum Decision {
         index: u64,
     },
 }
-
-/// A hash map that iterates in the same order in every run.
-#[expect(clippy::disallowed_types, reason = "with a fixed hasher")]
-type HashMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
 /// The registry's state: the owners of cells, and the bees that have to merge.
 ///
