@@ -79,8 +79,8 @@ pub trait Handlers: App {
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
     /// Returns the result of the derivation as a table for people. It shows the replication if the app asks for
-    /// more than one copy, whether its state is in memory only, and for each handler the kind of its map, its cells, the cells that it joins, the line
-    /// that centralizes it, and how to avoid that.
+    /// more than one copy, whether its state is in memory only, and for each handler the kind of its map, its cells, the
+    /// cells that it joins, the line that centralizes it, and how to avoid that.
     fn map_report() -> String {
         report::table(Self::NAME, Self::OPTIONS, Self::REPORT)
     }

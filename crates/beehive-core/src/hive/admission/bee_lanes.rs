@@ -281,7 +281,7 @@ impl Drop for Reserved {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use beehive_protocol::{Address, HiveId, MessageTypeId, Payload};
 
@@ -296,7 +296,7 @@ mod tests {
         MessageId { lane: LANE, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) }
     }
 
-    fn emit(id: MessageId) -> Emit {
+    pub(crate) fn emit(id: MessageId) -> Emit {
         Emit {
             id,
             message_type: MessageTypeId(1),

@@ -87,25 +87,13 @@ impl WithoutBee {
 mod tests {
     use super::*;
     use crate::cell::BeeId;
-    use crate::hive::consensus::journal::{Acked, AppId, Emit, MessageTypeId, Part, Payload, Seq};
+    use crate::hive::admission::bee_lanes::tests::emit as emit_of;
+    use crate::hive::consensus::journal::{Acked, AppId, Emit, Part, Seq};
     use crate::mutant::Mutation;
-    use beehive_protocol::{Address, HiveId};
 
     fn emit(app: u16, seq: u64) -> Emit {
         let lane = LaneId::of_bee(AppId(9), BeeId(1));
-        Emit {
-            id: MessageId { lane, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) },
-            message_type: MessageTypeId(1),
-            payload: Payload::from(&[][..]),
-            at: None,
-            is_sweep: false,
-            position: None,
-            origin: HiveId(0),
-            sender: Address::Outside,
-            hops: 0,
-            chain: 0,
-            chance: 0,
-        }
+        emit_of(MessageId { lane, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) })
     }
 
     /// Two apps of one log get a message. The first one also gets the next message, and is done with both before the

@@ -7,10 +7,10 @@
 
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::consensus::journal::{Emit, Emits};
-use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::probe::Note;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
+use crate::hive::message::payloads::Payloads;
 use crate::{limits, panics};
 use smallvec::SmallVec;
 use std::collections::VecDeque;

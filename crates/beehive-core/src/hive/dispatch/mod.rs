@@ -25,7 +25,6 @@ pub(crate) mod message_types;
 pub(crate) mod ordered_release;
 pub(crate) mod outputs;
 pub(crate) mod overflow_pool;
-pub(crate) mod payloads;
 pub(crate) mod probe;
 pub(crate) mod sender_queue;
 pub(crate) mod turn;

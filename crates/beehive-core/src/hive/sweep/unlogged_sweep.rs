@@ -22,11 +22,11 @@ use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::handler::{Handler, LoggedName, map};
 use crate::hive::dispatch::message_types::Receiver;
-use crate::hive::dispatch::payloads::Payloads;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Observed, Shared, Source, batch_of,
 };
+use crate::hive::message::payloads::Payloads;
 use crate::hive::message::render;
 use crate::hive::route::receiver::route;
 use crate::hive::run::delivery::run_delivery;
