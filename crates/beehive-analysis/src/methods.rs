@@ -1,5 +1,5 @@
-//! What the analysis knows about methods by name: which results may be mutable views, and which methods only read a
-//! value of unknown type.
+//! Methods that the analysis knows by name: those whose results may be mutable views, and those that only read a value of
+//! unknown type.
 
 /// Methods whose result may be a mutable view, besides those with `_mut` in their name.
 pub(crate) const VIEWS: &[&str] = &[

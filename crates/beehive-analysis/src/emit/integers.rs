@@ -48,7 +48,7 @@ const OF_OTHER_TYPE: &[&str] = &[
 /// Functions that yield an empty collection or a default value, of a type that follows from what is done with it.
 const EMPTY: &[&str] = &["new", "with_capacity", "default"];
 
-/// Where a local is declared: the start and end of its name.
+/// The source position of a local's declaration: the start and the end of its name, as lines and columns.
 pub(super) type Place = (usize, usize, usize, usize);
 
 /// A use of an integer where its type matters.
@@ -64,7 +64,7 @@ pub(super) struct Use {
     at_once: bool,
 }
 
-/// What is known about the integers of a function after all of it was read.
+/// The types of a function's integers, after the whole function has been read.
 #[derive(Default)]
 pub(super) struct Integers {
     scopes: Vec<BTreeMap<String, Type>>,

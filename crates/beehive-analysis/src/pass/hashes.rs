@@ -29,7 +29,7 @@ const VISITS: &[&str] = &[
     "values_mut",
 ];
 
-/// Where a function may have hash maps and hash sets besides those that its locals show.
+/// The places where a function may hold hash maps and hash sets that the types of its locals do not reveal.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Hidden {
     /// Any collection may be one.

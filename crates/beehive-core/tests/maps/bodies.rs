@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-// What the bodies use besides the app and the message. It is a part of the stand-in for the runtime, and of the test
-// module that runs bodies on the real one.
+// Everything that the bodies use in addition to the app and the message. Both the stand-in for the runtime and the test
+// module that runs bodies on the real runtime contain this file.
 
 pub static COUNT: AtomicU64 = AtomicU64::new(0);
 pub static SENT: Mutex<Vec<u64>> = Mutex::new(vec![]);

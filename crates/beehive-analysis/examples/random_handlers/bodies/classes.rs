@@ -4,7 +4,7 @@ use super::class_forms::forms;
 use super::forms::{Of, summary};
 use super::{Bodies, Body, with_helpers};
 
-/// What a body is written to try out.
+/// The kind of Rust code that a body exercises.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Class {
     /// Keys change through views and shared references that no `mut` names.

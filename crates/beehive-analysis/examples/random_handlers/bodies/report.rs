@@ -1,4 +1,4 @@
-//! What a check of many bodies finds, by class.
+//! The findings of a check of many bodies, counted by class.
 
 use super::classes::Class;
 use super::run::Accepted;
@@ -23,13 +23,13 @@ pub(crate) struct Counts {
     pub(crate) miscounted: usize,
 }
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) classes: BTreeMap<Class, Counts>,
     /// For each form, in how many bodies it is, and how many of them were wrongly refused.
     pub(crate) forms: BTreeMap<&'static str, (usize, usize)>,
-    /// What must not be, in words.
+    /// Descriptions of the findings that fail the check.
     pub(crate) wrong: Vec<String>,
     /// Number of handlers that ran, of those whose map is exact, of those that panicked, and of unsound maps.
     runs: [usize; 4],

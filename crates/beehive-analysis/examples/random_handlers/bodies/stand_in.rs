@@ -26,7 +26,7 @@ mod tracing {
     pub(crate) use trace;
 }
 
-/// What handlers have done outside of their state, which a map must not do.
+/// Returns counters of side effects outside the app's state. A map must have none.
 fn effects() -> (u64, usize, u64) {
     let sent = SENT.lock().map_or_else(|e| e.into_inner().len(), |all| all.len());
     (COUNT.load(Ordering::Relaxed) + NUMBERS.0.load(Ordering::Relaxed), sent, LAST.with(Cell::get))
