@@ -267,4 +267,20 @@ mod tests {
         assert_eq!(error, "it takes more than the 8 bytes that are allowed");
         assert_eq!(try_encode(&[0u8; 8], 8), Ok(vec![0; 8]), "the buffer still contains the previous value");
     }
+
+    /// A sequence that counts how many of its elements are encoded.
+    struct Counted<'a>(&'a Cell<usize>);
+
+    impl Serialize for Counted<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq((0..1_000u64).inspect(|_| self.0.set(self.0.get() + 1)))
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_too_large_is_not_encoded_to_its_end() {
+        let encoded = Cell::new(0);
+        assert!(try_encode(&Counted(&encoded), 100).is_err());
+        assert!((10..20).contains(&encoded.get()), "{} elements of eight bytes", encoded.get());
+    }
 }
