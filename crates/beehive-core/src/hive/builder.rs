@@ -6,7 +6,6 @@ use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
     unfinished_moves,
@@ -33,7 +32,6 @@ use crate::hive::{Restart, settings};
 use crate::message::Error;
 use crate::mutant::{Mutant, Mutation};
 use crate::seams::{Platform, TokioPlatform};
-use crate::state::column::Columns;
 use crate::state::{ConfigError, ConfigSource, DecodeError};
 use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
@@ -477,7 +475,6 @@ impl Installing<'_> {
         let prototype = A::configured(&ConfigSource::new(A::NAME, table.clone()))?;
         let index = self.apps.len() as u16;
         let version = self.settings_version::<A>(index, &table)?;
-        let settings = Settings::new(prototype, table, version);
 
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
@@ -497,7 +494,8 @@ impl Installing<'_> {
         let by_moment = self.views_by_moment;
         let links = self.hive.logs_of(AppId(index));
         let is_logged = !links.is_empty();
-        let runtime = AppRuntime::new(index, self.seed, settings, registry, links, by_moment);
+        let runtime =
+            AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, by_moment);
 
         let mut dictionaries = Vec::new();
         if self.hive.logs.is_some() {

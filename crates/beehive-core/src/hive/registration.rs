@@ -12,6 +12,7 @@ use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep};
 use crate::hive::sweep::{logged_sweep, ticks};
 use crate::key::Key;
 use crate::message::{Each, Message, Tick, is_result};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +23,9 @@ pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 
 /// Collects an app's handlers. Generated code calls its methods.
 pub struct Registrar<'a, A: Handlers> {
+    kind: PhantomData<fn(A)>,
     hive: &'a Arc<HiveInner>,
-    app: &'a Arc<AppRuntime<A>>,
+    app: &'a Arc<AppRuntime>,
     /// For each handler, the dictionary it sweeps.
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
@@ -34,9 +36,17 @@ pub struct Registrar<'a, A: Handlers> {
 
 impl<'a, A: Handlers> Registrar<'a, A> {
     /// Creates a registrar without handlers.
-    pub(crate) fn new(hive: &'a Arc<HiveInner>, app: &'a Arc<AppRuntime<A>>) -> Self {
+    pub(crate) fn new(hive: &'a Arc<HiveInner>, app: &'a Arc<AppRuntime>) -> Self {
         let swept = vec![None; A::REPORT.len()];
-        Registrar { hive, app, swept, seal: Vec::new(), start: Vec::new(), result_reply: None }
+        Registrar {
+            kind: PhantomData,
+            hive,
+            app,
+            swept,
+            seal: Vec::new(),
+            start: Vec::new(),
+            result_reply: None,
+        }
     }
 
     /// Returns the name and place of the first message whose reply is an undeclared `Result`. A handler that
@@ -77,7 +87,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         A: Handles<Each<K, M>>,
     {
         self.note_swept::<K, M>(dict);
-        let receiver = Arc::new(EachReceiver::of(self.app, run_sweep::<A, K, M>));
+        let receiver = Arc::new(EachReceiver::<A, K, M>::of(self.app, run_sweep::<A, K, M>));
         self.receive::<M>(LoggedName::of_sweep::<A, K, M>(), receiver);
     }
 
@@ -122,7 +132,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
             .add_receiver(LoggedName::of::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
         let resume = move |log: usize, sweep: &Sweep, cx: &mut RouteContext| {
             let handler = HandlerId(<A as Handles<Each<K, M>>>::HANDLER as u16);
-            logged_sweep::resume::<A, M>(&app, handler, (log, sweep), run_sweep::<A, K, M>, cx)
+            logged_sweep::resume::<M>(&app, handler, (log, sweep), run_sweep::<A, K, M>, cx)
         };
         types.logged.add_sweep(self.app.index, LoggedName::of_sweep::<A, K, M>(), Box::new(resume));
     }

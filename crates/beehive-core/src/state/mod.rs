@@ -1,5 +1,6 @@
 //! An app's state: typed dictionaries, which guard accesses and can undo and log their changes.
 
+pub(crate) mod any;
 pub(crate) mod column;
 pub(crate) mod config;
 pub(crate) mod dict;

@@ -1,6 +1,6 @@
 //! The state of one app on one hive: its routing table, its bees, its settings and its counters.
 
-use crate::app::{App, Handlers, Handles};
+use crate::app::{AppOptions, Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
@@ -14,9 +14,10 @@ use crate::hive::dispatch::handler::{Handler, LoggedName, handler_name};
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::counters::HandlerCounters;
-use crate::mapper::{Mapper, close_over_fusion};
+use crate::mapper::{DictInfo, Mapper, close_over_fusion};
 use crate::message::Message;
-use crate::state::column::Columns;
+use crate::report::HandlerReport;
+use crate::state::any::{self, AnyState};
 use crate::state::image::DecodeError;
 use crate::time::Time;
 use crate::view::Views;
@@ -28,17 +29,28 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
 /// The state of one app on one hive.
-pub(crate) struct AppRuntime<A: App> {
+pub(crate) struct AppRuntime {
+    pub(crate) name: &'static str,
+    /// The options from `#[app(..)]`.
+    pub(crate) options: AppOptions,
+    /// Descriptions of the dictionaries, in the order of the fields.
+    pub(crate) dicts: &'static [DictInfo],
+    /// The result of the derivation for each handler.
+    pub(crate) report: &'static [HandlerReport],
+    /// Whether the app has settings.
+    pub(crate) has_settings: bool,
     /// Number of the app on this hive.
     pub(crate) index: u16,
     /// Seed of the hash function that turns keys into cell ids.
     pub(crate) seed: u64,
     /// Bit set of the dictionaries that form a single cell each, closed under fusion.
     pub(crate) whole: u64,
-    pub(crate) settings: Settings<A>,
+    pub(crate) settings: Settings,
+    /// Makes the body of a new bee. It knows the app's type.
+    make_body: MakeBody,
     /// The published copies of the dictionaries; `None` if nothing reads them.
     pub(crate) views: Option<Arc<Views>>,
-    pub(crate) routes: Routes<A>,
+    pub(crate) routes: Routes,
     pub(crate) registry: Arc<dyn Registry>,
     /// The app's home log, which contains everything that belongs to no bee; `None` if the app is not
     /// journaled.
@@ -48,8 +60,8 @@ pub(crate) struct AppRuntime<A: App> {
     pub(crate) links: Vec<Arc<Link>>,
     /// The bees by id, and the requests for the next proposal. The lock serializes the execution of the
     /// registry's decisions.
-    pub(crate) queen: Mutex<Queen<A>>,
-    idle: Mutex<Idle<A>>,
+    pub(crate) queen: Mutex<Queen>,
+    idle: Mutex<Idle>,
     /// For each handler, the dictionary it sweeps. Set once, when the hive starts.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
@@ -61,12 +73,12 @@ pub(crate) struct AppRuntime<A: App> {
 }
 
 /// Candidates for retirement.
-struct Idle<A: App> {
+struct Idle {
     /// Bees that became idle and empty since the last call of [`AppRuntime::take_idle`].
-    noted: Vec<Arc<Bee<A>>>,
+    noted: Vec<Arc<Bee>>,
     /// Bees that are waiting only for their own timers. There may be many of them, and they may wait a long
     /// time, so they are checked only once in [`LOOKS_PER_LOOK_AT_TIMERS`] calls.
-    with_timers: Vec<Arc<Bee<A>>>,
+    with_timers: Vec<Arc<Bee>>,
     /// Number of calls of [`AppRuntime::take_idle`] since the last check of `with_timers`.
     looks: u32,
 }
@@ -92,30 +104,37 @@ pub(crate) struct OwnerRequest {
 }
 
 /// The queen's state.
-pub(crate) struct Queen<A: App> {
+pub(crate) struct Queen {
     /// All bees of the app by id, because decisions of the registry name ids.
-    pub(crate) bees: BeesById<A>,
+    pub(crate) bees: BeesById,
     /// Whether a proposal about owners is in flight or is about to be made by a running `answer` task.
     pub(crate) asking: bool,
     /// The requests for the next proposal.
     pub(crate) asked: VecDeque<OwnerRequest>,
 }
 
-impl<A: Handlers> AppRuntime<A> {
-    pub(crate) fn new(
-        index: u16,
-        seed: u64,
-        settings: Settings<A>,
+impl AppRuntime {
+    /// `table` and `version` are the settings that `prototype` has.
+    pub(crate) fn new<A: Handlers>(
+        (index, seed): (u16, u64),
+        prototype: A,
+        (table, version): (toml::Table, u32),
         registry: Arc<dyn Registry>,
         links: Vec<Arc<Link>>,
         views_by_moment: bool,
     ) -> Arc<Self> {
         Arc::new(AppRuntime {
+            name: A::NAME,
+            options: A::OPTIONS,
+            dicts: A::DICTS,
+            report: A::REPORT,
+            has_settings: A::HAS_SETTINGS,
             index,
             seed,
             whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
-            views: Views::of(&settings.fresh().0, seed, views_by_moment),
-            settings,
+            views: Views::of(&prototype, seed, views_by_moment),
+            settings: Settings::new(Box::new(prototype), table, version),
+            make_body: make_body::<A>,
             routes: Routes::new(),
             registry,
             link: links.first().cloned(),
@@ -131,7 +150,7 @@ impl<A: Handlers> AppRuntime<A> {
     }
 }
 
-impl<A: App> AppRuntime<A> {
+impl AppRuntime {
     /// Returns a mapper that derives this app's cells.
     pub(crate) fn mapper(&self, origin: HiveId) -> Mapper {
         Mapper::new(self.seed, self.whole, origin)
@@ -141,7 +160,7 @@ impl<A: App> AppRuntime<A> {
     /// have an owner do not count twice.
     #[inline(always)]
     pub(crate) fn may_own(&self, cells: &[CellId]) -> bool {
-        let Some(max) = A::OPTIONS.cells.map(|max| max as usize) else { return true };
+        let Some(max) = self.options.cells.map(|max| max as usize) else { return true };
         let owned = self.routes.len();
         // the exact count looks up each cell, so it is done only when the limit is near
         owned + cells.len() <= max
@@ -150,25 +169,24 @@ impl<A: App> AppRuntime<A> {
 
     /// Returns how many more cells the app may own.
     pub(crate) fn cells_left(&self) -> usize {
-        A::OPTIONS.cells.map_or(usize::MAX, |max| (max as usize).saturating_sub(self.routes.len()))
+        self.options.cells.map_or(usize::MAX, |max| (max as usize).saturating_sub(self.routes.len()))
     }
 
     /// Returns an instance with the current settings and without state.
-    pub(crate) fn fresh(&self) -> A {
+    pub(crate) fn fresh(&self) -> Box<dyn AnyState> {
         self.settings.fresh().0
     }
 
     /// Returns an instance for stateless handlers, and the version of its settings.
-    pub(crate) fn stateless(&self) -> (Box<A>, u32) {
-        let (instance, settings) = self.settings.fresh();
-        (Box::new(instance), settings)
+    pub(crate) fn stateless(&self) -> (Box<dyn AnyState>, u32) {
+        self.settings.fresh()
     }
 
     /// Updates an instance from settings version `settings` to the current settings. Returns the current
     /// version.
     #[inline]
-    pub(crate) fn up_to_date(&self, instance: &mut A, settings: u32) -> u32 {
-        match A::HAS_SETTINGS && settings != self.settings.version() {
+    pub(crate) fn up_to_date(&self, instance: &mut dyn AnyState, settings: u32) -> u32 {
+        match self.has_settings && settings != self.settings.version() {
             true => self.settings.adopt(instance),
             false => settings,
         }
@@ -183,16 +201,9 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// Returns the body of a new bee whose records go to `log`.
-    pub(crate) fn body(&self, log: Option<&Arc<Link>>) -> Body<A> {
-        let (app, settings) = self.settings.fresh();
-        Body {
-            app,
-            settings,
-            pending: log.map(PendingRuns::new),
-            queue: SenderQueue::default(),
-            now: Time::ZERO,
-            traffic: Default::default(),
-        }
+    pub(crate) fn body(&self, log: Option<&Arc<Link>>) -> Box<Body> {
+        self.settings
+            .with(|prototype, version| (self.make_body)(prototype, version, log.map(PendingRuns::new)))
     }
 
     /// Restores a bee from its image in a log.
@@ -208,7 +219,7 @@ impl<A: App> AppRuntime<A> {
             body.app.import(self.seed, &cell)?;
         }
 
-        let elsewhere = A::DICTS.iter().any(|dict| {
+        let elsewhere = self.dicts.iter().any(|dict| {
             let (whole, mut elsewhere) = (self.whole_cell(dict.index), false);
             let mut look = |cell, _: &dyn Any| elsewhere |= !cells.contains(&whole.unwrap_or(cell));
             body.app.cells_of(dict.index, &mut look);
@@ -234,7 +245,7 @@ impl<A: App> AppRuntime<A> {
         }
 
         if let Some(views) = &self.views {
-            views.restored(&mut body.app, image.now)
+            body.app.publish_restored(views, image.now)
         }
 
         body.now = image.now;
@@ -251,12 +262,12 @@ impl<A: App> AppRuntime<A> {
 
     /// Records that a bee has become idle and that all its cells are empty, which makes the bee a candidate
     /// for retirement.
-    pub(crate) fn note_idle(&self, bee: &Arc<Bee<A>>) {
+    pub(crate) fn note_idle(&self, bee: &Arc<Bee>) {
         self.idle.lock().noted.push(bee.clone())
     }
 
     /// Takes the bees that the caller should now try to retire.
-    pub(crate) fn take_idle(&self) -> Vec<Arc<Bee<A>>> {
+    pub(crate) fn take_idle(&self) -> Vec<Arc<Bee>> {
         let mut idle = self.idle.lock();
         let mut taken = std::mem::take(&mut idle.noted);
         idle.looks += 1;
@@ -268,7 +279,7 @@ impl<A: App> AppRuntime<A> {
     }
 
     /// Puts bees back on the list of bees that cannot retire before their timers fire.
-    pub(crate) fn note_with_timers(&self, mut bees: Vec<Arc<Bee<A>>>) {
+    pub(crate) fn note_with_timers(&self, mut bees: Vec<Arc<Bee>>) {
         self.idle.lock().with_timers.append(&mut bees)
     }
 
@@ -284,7 +295,7 @@ impl<A: App> AppRuntime<A> {
 
     /// Returns the only cell of `dict` if that dictionary is a single cell.
     pub(crate) fn whole_cell(&self, dict: u32) -> Option<CellId> {
-        let info = A::DICTS.iter().find(|d| d.index == dict)?;
+        let info = self.dicts.iter().find(|d| d.index == dict)?;
         (self.whole & (1 << dict) != 0).then(|| info.whole(self.seed))
     }
 
@@ -298,10 +309,29 @@ impl<A: App> AppRuntime<A> {
     }
 }
 
+/// A function that makes the body of a new bee from an instance with the settings of version `settings`.
+type MakeBody = fn(&dyn AnyState, settings: u32, Option<Box<PendingRuns>>) -> Box<Body>;
+
+fn make_body<A: Handlers>(
+    prototype: &dyn AnyState,
+    settings: u32,
+    pending: Option<Box<PendingRuns>>,
+) -> Box<Body> {
+    let app = any::same::<A>(prototype).fresh();
+    Box::new(Body {
+        settings,
+        pending,
+        queue: SenderQueue::default(),
+        now: Time::ZERO,
+        traffic: Default::default(),
+        app,
+    })
+}
+
 impl<'a> Handler<'a> {
     /// Returns `app`'s handler for messages of type `M`.
     #[inline]
-    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>(app: &'a AppRuntime<A>) -> Handler<'a> {
+    pub(crate) fn of<A: Handlers + Handles<M>, M: Message>(app: &'a AppRuntime) -> Handler<'a> {
         Handler {
             app: app.index,
             app_name: A::NAME,

@@ -1,27 +1,26 @@
 //! A hash table of an app's bees by id. It stores only one pointer per bee, because the bee itself contains
 //! its id.
 
-use crate::app::App;
 use crate::cell::BeeId;
 use crate::hive::bee::lifecycle::Bee;
 use hashbrown::HashTable;
 use std::sync::Arc;
 
-pub(crate) struct BeesById<A: App>(HashTable<Arc<Bee<A>>>);
+pub(crate) struct BeesById(HashTable<Arc<Bee>>);
 
-impl<A: App> Default for BeesById<A> {
+impl Default for BeesById {
     fn default() -> Self {
         BeesById(HashTable::new())
     }
 }
 
-impl<A: App> BeesById<A> {
-    pub(crate) fn get(&self, id: BeeId) -> Option<&Arc<Bee<A>>> {
+impl BeesById {
+    pub(crate) fn get(&self, id: BeeId) -> Option<&Arc<Bee>> {
         self.0.find(id.table_hash(), |bee| bee.id == id)
     }
 
     /// Adds a bee and removes any earlier bee with the same id.
-    pub(crate) fn insert(&mut self, bee: Arc<Bee<A>>) {
+    pub(crate) fn insert(&mut self, bee: Arc<Bee>) {
         self.remove(bee.id);
         self.0.insert_unique(bee.id.table_hash(), bee, |bee| bee.id.table_hash());
     }
@@ -32,7 +31,7 @@ impl<A: App> BeesById<A> {
         }
     }
 
-    pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<Bee<A>>> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<Bee>> {
         self.0.iter()
     }
 

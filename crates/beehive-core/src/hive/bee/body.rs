@@ -1,7 +1,6 @@
 //! A bee's body (its state, its uncommitted runs and its outgoing messages), and the buffers that a thread
 //! reuses for all bees of an app.
 
-use crate::app::App;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
@@ -12,18 +11,17 @@ use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender_queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
-use crate::state::column::Columns;
+use crate::state::any::AnyState;
 use crate::time::Time;
 use crate::view::Changes;
 use std::collections::VecDeque;
 
 /// The part of a bee to which the thread running the bee has exclusive access: the app's state, and
 /// everything that changes with it.
-pub(crate) struct Body<A: App> {
-    /// The dictionaries, and the settings.
-    pub(crate) app: A,
+/// The app's state comes last, so that a box of any app's body is a box of this type.
+pub(crate) struct Body<S: ?Sized = dyn AnyState> {
     /// The executed runs whose records are not yet committed; `None` if the app is not journaled.
-    pub(crate) pending: Option<Box<PendingRuns<A>>>,
+    pub(crate) pending: Option<Box<PendingRuns>>,
     /// The emitted messages that cannot be delivered yet.
     pub(crate) queue: SenderQueue,
     /// The latest time seen by the bee's handlers.
@@ -32,9 +30,11 @@ pub(crate) struct Body<A: App> {
     pub(crate) settings: u32,
     /// Message counts by sender, and how long messages take.
     pub(crate) traffic: Traffic,
+    /// The dictionaries, and the settings.
+    pub(crate) app: S,
 }
 
-impl<A: App> Body<A> {
+impl Body {
     /// Checks that all executed runs are committed.
     pub(super) fn is_settled(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
@@ -48,7 +48,7 @@ impl<A: App> Body<A> {
 
     /// Applies the log's decisions about pending runs. Runs whose records were refused return to the front of
     /// `queue`, in their original order, to be executed again.
-    pub(super) fn reconcile(&mut self, bee: &Bee<A>, queue: &mut Queue<A>, turn: &mut Turn) {
+    pub(super) fn reconcile(&mut self, bee: &Bee, queue: &mut Queue, turn: &mut Turn) {
         if let Some(pending) = &mut self.pending {
             if pending.reconcile(bee, &mut self.app, &mut RouteContext::new(&mut self.queue, turn)) {
                 turn.note_restored(bee.app.index, || bee.cells_after(0).0)
@@ -61,35 +61,24 @@ impl<A: App> Body<A> {
 }
 
 /// Buffers kept and reused by one thread for one app.
-pub(crate) struct Local<A: App> {
+#[derive(Default)]
+pub(crate) struct Local {
     #[allow(clippy::vec_box)] // mailboxes take the boxes themselves
     /// Empty queues for mailboxes.
-    pub(super) queues: Vec<Box<VecDeque<Delivery<A>>>>,
+    pub(super) queues: Vec<Box<VecDeque<Delivery>>>,
     /// Empty queues for runs whose records are not committed.
-    runs: Vec<VecDeque<Executed<A>>>,
+    runs: Vec<VecDeque<Executed>>,
     /// An instance whose dictionaries lend their working buffers to the dictionaries of the running bee.
-    pub(super) room: Option<Box<A>>,
+    pub(super) room: Option<Box<dyn AnyState>>,
     /// An instance for stateless handlers, and the version of its settings.
-    pub(crate) stateless: Option<(Box<A>, u32)>,
+    pub(crate) stateless: Option<(Box<dyn AnyState>, u32)>,
     /// Buffer for a run's changes that must be published in views.
     pub(crate) changes: Changes,
 }
 
-impl<A: App> Default for Local<A> {
-    fn default() -> Self {
-        Local {
-            queues: Vec::new(),
-            runs: Vec::new(),
-            room: None,
-            stateless: None,
-            changes: Changes::default(),
-        }
-    }
-}
-
-impl<A: App> Local<A> {
+impl Local {
     /// Keeps an empty queue for the next mailbox that needs one, unless enough queues are already kept.
-    pub(super) fn keep(&mut self, queue: Queue<A>) {
+    pub(super) fn keep(&mut self, queue: Queue) {
         // drops a queue that has grown large, so that one burst does not occupy memory permanently
         if let Some(queue) = queue.0
             && queue.capacity() <= 64
@@ -100,7 +89,7 @@ impl<A: App> Local<A> {
     }
 
     /// Keeps an empty queue for the next bee that executes a run, unless it is large or enough queues are already kept.
-    pub(super) fn keep_runs(&mut self, runs: VecDeque<Executed<A>>) {
+    pub(super) fn keep_runs(&mut self, runs: VecDeque<Executed>) {
         debug_assert!(runs.is_empty(), "only empty queues are kept");
         if (1..=64).contains(&runs.capacity()) && self.runs.len() < limits::QUEUES_KEPT_PER_THREAD {
             self.runs.push(runs)
@@ -108,21 +97,21 @@ impl<A: App> Local<A> {
     }
 
     /// Returns an empty queue for runs.
-    pub(crate) fn take_runs(&mut self) -> VecDeque<Executed<A>> {
+    pub(crate) fn take_runs(&mut self) -> VecDeque<Executed> {
         self.runs.pop().unwrap_or_default()
     }
 
     /// Lends this thread's working buffers to the bee that is about to run.
     #[inline]
-    pub(super) fn lend(&mut self, app: &AppRuntime<A>, to: &mut A) {
-        self.room.get_or_insert_with(|| Box::new(app.fresh())).lend(to)
+    pub(super) fn lend(&mut self, app: &AppRuntime, to: &mut dyn AnyState) {
+        self.room.get_or_insert_with(|| app.fresh()).lend(to)
     }
 
     /// Takes the working buffers back after the run.
     #[inline]
-    pub(super) fn take_back(&mut self, from: &mut A) {
+    pub(super) fn take_back(&mut self, from: &mut dyn AnyState) {
         if let Some(room) = &mut self.room {
-            from.lend(room)
+            from.lend(&mut **room)
         }
     }
 }

@@ -1,6 +1,5 @@
 //! A delivery: a run of messages for one set of cells, on its way into a bee.
 
-use crate::app::App;
 use crate::cell::CellSet;
 use crate::hive::admission::credits::Cause;
 use crate::hive::bee::body::Body;
@@ -10,12 +9,12 @@ use crate::hive::message::batch::AnyBatch;
 use std::sync::Arc;
 
 /// A function that runs a delivery in a bee, instantiated for each message type.
-pub(crate) type RunDelivery<A> = fn(&Arc<Bee<A>>, &mut Body<A>, Delivery<A>, &mut Turn);
+pub(crate) type RunDelivery = fn(&Arc<Bee>, &mut Body, Delivery, &mut Turn);
 
 /// A run of messages for one set of cells, on its way into a bee.
-pub(crate) struct Delivery<A: App> {
+pub(crate) struct Delivery {
     /// Runs the messages of `batch`. This function knows their type.
-    pub(crate) run: RunDelivery<A>,
+    pub(crate) run: RunDelivery,
     /// The batch that contains the messages.
     pub(crate) batch: Arc<dyn AnyBatch>,
     /// The work from outside that caused these messages. Its credits return when the last reference to it

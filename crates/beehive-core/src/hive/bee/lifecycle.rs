@@ -4,7 +4,6 @@
 //! messages). A thread runs the bee by taking the body out of the mailbox, so no second thread can run the
 //! bee at the same time. An idle bee has no task and holds no lock.
 
-use crate::app::App;
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::{Body, Local};
@@ -14,7 +13,6 @@ use crate::hive::consensus::journal::{AppId, LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Link, Runnable, Turn};
 use crate::mutant::Mutant;
 use crate::panics;
-use crate::state::column::Columns;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -42,17 +40,17 @@ pub(crate) enum Retirement {
 type Floors = (Arc<Link>, Vec<(LaneId, Seq)>);
 
 /// The logical thread that owns a set of cells.
-pub(crate) struct Bee<A: App> {
+pub(crate) struct Bee {
     pub(crate) id: BeeId,
     /// The cell under which the bee is enumerated. It never changes.
     first_cell: CellId,
-    pub(crate) app: Arc<AppRuntime<A>>,
-    mailbox: Mutex<Mailbox<A>>,
+    pub(crate) app: Arc<AppRuntime>,
+    mailbox: Mutex<Mailbox>,
 }
 
-impl<A: App> Bee<A> {
+impl Bee {
     /// Creates an idle bee.
-    pub(crate) fn new(app: &Arc<AppRuntime<A>>, id: BeeId, cells: &[CellId], body: Body<A>) -> Arc<Bee<A>> {
+    pub(crate) fn new(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId], body: Box<Body>) -> Arc<Bee> {
         let first_cell = cells.first().copied().unwrap_or(CellId(0));
         let more = cells.get(1..).filter(|more| !more.is_empty());
         Arc::new(Bee {
@@ -64,7 +62,7 @@ impl<A: App> Bee<A> {
                 scheduled: false,
                 waits_at: 0,
                 idle_noted: false,
-                body: Some(Box::new(body)),
+                body: Some(body),
                 queue: Queue::default(),
                 rare: more
                     .map(|more| Box::new(Rare { more_cells: more.to_vec(), freezers: VecDeque::new() })),
@@ -80,12 +78,12 @@ impl<A: App> Bee<A> {
     /// Puts a run of messages into the mailbox and schedules the bee if necessary. If the bee has ended,
     /// returns the delivery for the sender to route again.
     #[inline]
-    pub(crate) fn push(self: Arc<Self>, delivery: Delivery<A>, turn: &mut Turn) -> Result<(), Delivery<A>> {
+    pub(crate) fn push(self: Arc<Self>, delivery: Delivery, turn: &mut Turn) -> Result<(), Delivery> {
         let mut mailbox = self.mailbox.lock();
         match mailbox.mode {
             Mode::Active => {
                 if mailbox.queue.0.is_none() {
-                    mailbox.queue = Queue(turn.local::<Local<A>>(self.app.index).queues.pop())
+                    mailbox.queue = Queue(turn.local::<Local>(self.app.index).queues.pop())
                 }
                 mailbox.queue.push_back(delivery);
                 let first = !std::mem::replace(&mut mailbox.scheduled, true);
@@ -112,7 +110,7 @@ impl<A: App> Bee<A> {
 
     /// Freezes the bee: takes its body as soon as no handler runs and every run is committed. From then on,
     /// messages are queued but not run. Returns `None` if the bee has ended.
-    pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body<A>>> {
+    pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body>> {
         let waiting = {
             let mut mailbox = self.mailbox.lock();
             if mailbox.mode == Mode::Gone {
@@ -138,7 +136,7 @@ impl<A: App> Bee<A> {
     }
 
     /// Thaws the bee: puts the body back, or passes it to the next task waiting to freeze the bee.
-    pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body<A>>, turn: &mut Turn) {
+    pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
         debug_assert_eq!(
             mailbox.mode,
@@ -197,7 +195,7 @@ impl<A: App> Bee<A> {
 
     /// Takes over the cells and the queued deliveries of `from` and ends `from`. Both bees must be frozen.
     /// Returns the cells. Other tasks waiting to freeze `from` learn that it has ended.
-    pub(crate) fn take_over(&self, from: &Bee<A>) -> Vec<CellId> {
+    pub(crate) fn take_over(&self, from: &Bee) -> Vec<CellId> {
         let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
             debug_assert!(
@@ -286,7 +284,7 @@ impl<A: App> Bee<A> {
     }
 
     /// Calls `look` with the body if the bee is idle.
-    pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut Body<A>) -> R) -> Option<R> {
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut Body) -> R) -> Option<R> {
         self.mailbox.lock().body.as_mut().map(|body| look(body))
     }
 
@@ -297,7 +295,7 @@ impl<A: App> Bee<A> {
 }
 
 /// Sends the body to the first task that is still waiting for it. Returns the body if there is no such task.
-fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Option<Box<Body<A>>> {
+fn pass_to_freezer(mailbox: &mut Mailbox, body: Box<Body>) -> Option<Box<Body>> {
     let mut body = body;
     while let Some(freezer) = mailbox.next_freezer() {
         match freezer.send(body) {
@@ -312,7 +310,7 @@ fn pass_to_freezer<A: App>(mailbox: &mut Mailbox<A>, body: Box<Body<A>>) -> Opti
     Some(body)
 }
 
-impl<A: App> Executing for Bee<A> {
+impl Executing for Bee {
     fn nudge(self: Arc<Self>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
         // if there is no body, a thread is running the bee and will check the log again before it puts the
@@ -324,7 +322,7 @@ impl<A: App> Executing for Bee<A> {
     }
 }
 
-impl<A: App> Runnable for Bee<A> {
+impl Runnable for Bee {
     fn app(&self) -> u16 {
         self.app.index
     }
@@ -337,24 +335,24 @@ impl<A: App> Runnable for Bee<A> {
             (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
 
-        turn.local::<Local<A>>(self.app.index).lend(&self.app, &mut body.app);
+        turn.local::<Local>(self.app.index).lend(&self.app, &mut body.app);
         body.reconcile(&self, &mut queue, turn);
         self.run_body(body, queue, waited_for, turn)
     }
 }
 
-impl<A: App> Bee<A> {
+impl Bee {
     /// Runs a delivery with the current settings. `run` catches the handler's own panics. This method catches
     /// all others, for example when dropping or encoding a value panics, so that the body is not lost.
     #[inline]
-    fn run_one(self: &Arc<Self>, body: &mut Body<A>, delivery: Delivery<A>, turn: &mut Turn) {
+    fn run_one(self: &Arc<Self>, body: &mut Body, delivery: Delivery, turn: &mut Turn) {
         let run = delivery.run;
-        if A::HAS_SETTINGS && body.settings != self.app.settings.version() {
+        if self.app.has_settings && body.settings != self.app.settings.version() {
             panics::to_the_end(|| body.settings = self.app.settings.adopt(&mut body.app))
         }
         if let Err(panic) = panics::catch(AssertUnwindSafe(|| run(self, body, delivery, turn))) {
             let why = panics::text(&*panic);
-            tracing::error!(app = A::NAME, bee = %self.id, %why, "panic outside a handler, while a value was dropped or encoded");
+            tracing::error!(app = self.app.name, bee = %self.id, %why, "panic outside a handler, while a value was dropped or encoded");
             turn.discard();
             let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
         }
@@ -363,7 +361,7 @@ impl<A: App> Bee<A> {
     /// Puts the body back once the hive is over, and drops the queued deliveries, which returns their
     /// credits.
     #[cold]
-    fn give_up(&self, body: Box<Body<A>>, queue: Queue<A>) {
+    fn give_up(&self, body: Box<Body>, queue: Queue) {
         let mut mailbox = self.mailbox.lock();
         mailbox.body = Some(body);
         mailbox.scheduled = false;
@@ -377,8 +375,8 @@ impl<A: App> Bee<A> {
     /// Runs the queued deliveries and those that arrive meanwhile, and then puts the body back.
     fn run_body(
         self: Arc<Self>,
-        mut body: Box<Body<A>>,
-        mut queue: Queue<A>,
+        mut body: Box<Body>,
+        mut queue: Queue,
         mut waited_for: bool,
         turn: &mut Turn,
     ) {
@@ -434,7 +432,7 @@ impl<A: App> Bee<A> {
                 } else {
                     Queue::default()
                 };
-                let local = turn.local::<Local<A>>(self.app.index);
+                let local = turn.local::<Local>(self.app.index);
                 local.take_back(&mut body.app);
                 mailbox.scheduled = false;
                 let note = body.app.is_empty()

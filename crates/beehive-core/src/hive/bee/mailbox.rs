@@ -1,6 +1,5 @@
 //! A bee's mailbox: the bee's mode, its queued deliveries, and its body while no thread is running the bee.
 
-use crate::app::App;
 use crate::cell::CellId;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
@@ -20,15 +19,10 @@ pub(crate) enum Mode {
 
 /// The deliveries queued in a mailbox. Costs an idle bee only one word.
 #[allow(clippy::box_collection)] // one word in each bee instead of four
-pub(super) struct Queue<A: App>(pub(super) Option<Box<VecDeque<Delivery<A>>>>);
+#[derive(Default)]
+pub(super) struct Queue(pub(super) Option<Box<VecDeque<Delivery>>>);
 
-impl<A: App> Default for Queue<A> {
-    fn default() -> Self {
-        Queue(None)
-    }
-}
-
-impl<A: App> Queue<A> {
+impl Queue {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |queue| queue.len())
@@ -40,16 +34,16 @@ impl<A: App> Queue<A> {
     }
 
     #[inline]
-    pub(super) fn pop_front(&mut self) -> Option<Delivery<A>> {
+    pub(super) fn pop_front(&mut self) -> Option<Delivery> {
         self.0.as_mut()?.pop_front()
     }
 
-    pub(super) fn push_front(&mut self, delivery: Delivery<A>) {
+    pub(super) fn push_front(&mut self, delivery: Delivery) {
         self.0.get_or_insert_default().push_front(delivery)
     }
 
     #[inline]
-    pub(super) fn push_back(&mut self, delivery: Delivery<A>) {
+    pub(super) fn push_back(&mut self, delivery: Delivery) {
         // the capacity is 1, because most bees get one delivery at a time
         self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(delivery)
     }
@@ -65,10 +59,10 @@ impl<A: App> Queue<A> {
 }
 
 /// A channel that carries the body to a task that has asked to freeze the bee.
-pub(super) type Freezer<A> = oneshot::Sender<Box<Body<A>>>;
+pub(super) type Freezer = oneshot::Sender<Box<Body>>;
 
 /// The contents of a bee's mailbox, behind the bee's mutex.
-pub(super) struct Mailbox<A: App> {
+pub(super) struct Mailbox {
     pub(super) mode: Mode,
     /// Whether the bee is running, or is queued for some thread to run.
     pub(super) scheduled: bool,
@@ -77,30 +71,25 @@ pub(super) struct Mailbox<A: App> {
     /// Whether the bee is on the list of candidates for retirement.
     pub(super) idle_noted: bool,
     /// The body, unless the bee is running or frozen.
-    pub(super) body: Option<Box<Body<A>>>,
+    pub(super) body: Option<Box<Body>>,
     /// Deliveries not yet taken by any turn.
-    pub(super) queue: Queue<A>,
+    pub(super) queue: Queue,
     /// The fields that only a few bees use.
-    pub(super) rare: Option<Box<Rare<A>>>,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 /// Fields that are empty for most bees. They are boxed, so a bee that does not use them pays only one word.
-pub(super) struct Rare<A: App> {
+#[derive(Default)]
+pub(super) struct Rare {
     /// The bee's cells other than the first. They are not in the body, because the queen may add a cell while
     /// a handler is running.
     pub(super) more_cells: Vec<CellId>,
     /// The tasks that have asked to freeze the bee, oldest first. The bee starts no delivery until each of
     /// them has had the body.
-    pub(super) freezers: VecDeque<Freezer<A>>,
+    pub(super) freezers: VecDeque<Freezer>,
 }
 
-impl<A: App> Default for Rare<A> {
-    fn default() -> Self {
-        Rare { more_cells: Vec::new(), freezers: VecDeque::new() }
-    }
-}
-
-impl<A: App> Mailbox<A> {
+impl Mailbox {
     pub(super) fn more_cells(&self) -> &[CellId] {
         self.rare.as_ref().map_or(&[], |rare| rare.more_cells.as_slice())
     }
@@ -111,7 +100,7 @@ impl<A: App> Mailbox<A> {
     }
 
     /// Takes the next request to freeze the bee.
-    pub(super) fn next_freezer(&mut self) -> Option<Freezer<A>> {
+    pub(super) fn next_freezer(&mut self) -> Option<Freezer> {
         let rare = self.rare.as_mut()?;
         let next = rare.freezers.pop_front();
         if next.is_none() && rare.more_cells.is_empty() {

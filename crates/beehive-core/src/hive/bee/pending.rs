@@ -1,7 +1,6 @@
 //! A journaled bee's executed runs whose records are not yet committed. The effects of each run are held
 //! until they are either released in order, or discarded so that the run can be executed again.
 
-use crate::app::App;
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
@@ -18,7 +17,7 @@ use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::Messages;
 use crate::mutant::Mutant;
 use crate::panics;
-use crate::state::column::Columns;
+use crate::state::any::AnyState;
 use crate::state::image::EncodedCells;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
@@ -30,13 +29,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) type NewMessages = SmallVec<[u32; 16]>;
 
 /// A run of transactions whose effects are held.
-pub(crate) struct Executed<A: App> {
+pub(crate) struct Executed {
     /// The number of the entry in flight that contains this run, and the part of the entry that describes the
     /// run. `None` if the run changed and sent nothing: no entry contains such a run. Its effects are held
     /// until all earlier entries are committed, because the run has read the state that they left.
     pub(crate) entry: Option<(EntryNumber, Arc<Work>)>,
     /// The messages, which are executed again if the record is refused.
-    pub(crate) delivery: Delivery<A>,
+    pub(crate) delivery: Delivery,
     /// The messages that this run was the first to consume.
     pub(crate) inputs: Inputs,
     /// For a run without an entry: the handled messages that the log must still record, because they may
@@ -60,7 +59,7 @@ pub(crate) enum Inputs {
     Own(InputRuns),
 }
 
-impl<A: App> Executed<A> {
+impl Executed {
     /// Returns the entry's number.
     fn number(&self) -> Option<EntryNumber> {
         self.entry.as_ref().map(|(number, _)| *number)
@@ -91,7 +90,7 @@ pub(crate) enum Unsaid {
 }
 
 /// The uncommitted runs of one bee, and the committed state on which they were executed.
-pub(crate) struct PendingRuns<A: App> {
+pub(crate) struct PendingRuns {
     /// The client of the bee's log.
     link: Arc<Link>,
     /// Version of the log's decisions at the last call to [`PendingRuns::reconcile`].
@@ -104,9 +103,9 @@ pub(crate) struct PendingRuns<A: App> {
     /// `seen` was last pruned.
     retirements: u64,
     /// The uncommitted runs, oldest first.
-    pub(crate) entries: VecDeque<Executed<A>>,
+    pub(crate) entries: VecDeque<Executed>,
     /// Messages of rolled-back runs, to be executed again before all other messages.
-    pub(crate) again: VecDeque<Delivery<A>>,
+    pub(crate) again: VecDeque<Delivery>,
     /// The next number on the bee's own lane.
     pub(crate) next_seq: Seq,
     /// Number of the bee's cells in the log.
@@ -122,7 +121,7 @@ pub(crate) struct PendingRuns<A: App> {
     pub(crate) left: Option<Arc<AtomicUsize>>,
 }
 
-impl<A: App> PendingRuns<A> {
+impl PendingRuns {
     /// Returns an empty set of runs for a bee that writes its records to `link`.
     pub(crate) fn new(link: &Arc<Link>) -> Box<Self> {
         Box::new(PendingRuns {
@@ -183,7 +182,7 @@ impl<A: App> PendingRuns<A> {
 
     /// Releases the effects of committed runs in order. If an entry is dead, rolls back that run and all
     /// later ones, which were executed on top of it. Returns whether any run was rolled back.
-    pub(crate) fn reconcile(&mut self, bee: &Bee<A>, state: &mut A, cx: &mut RouteContext) -> bool {
+    pub(crate) fn reconcile(&mut self, bee: &Bee, state: &mut dyn AnyState, cx: &mut RouteContext) -> bool {
         if !self.is_behind() {
             return false;
         }
@@ -217,9 +216,9 @@ impl<A: App> PendingRuns<A> {
     /// have been released.
     pub(crate) fn release(
         &mut self,
-        mut done: Executed<A>,
-        bee: &Bee<A>,
-        state: &mut A,
+        mut done: Executed,
+        bee: &Bee,
+        state: &mut dyn AnyState,
         cx: &mut RouteContext,
     ) {
         let number = done.number();
@@ -228,7 +227,7 @@ impl<A: App> PendingRuns<A> {
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
             self.link.lanes.bees.sent(self.link.position(), tracked);
             if let Some(views) = &bee.app.views {
-                views.committed(state, &work.redo, cx.turn.moment())
+                state.publish_committed(views, &work.redo, cx.turn.moment())
             }
             work.redo.iter().for_each(|op| self.base.apply(op))
         }
@@ -262,7 +261,7 @@ impl<A: App> PendingRuns<A> {
         if self.entries.is_empty() {
             // an idle bee keeps no queue, which would be its largest part
             let runs = std::mem::take(&mut self.entries);
-            cx.turn.local::<Local<A>>(bee.app.index).keep_runs(runs)
+            cx.turn.local::<Local>(bee.app.index).keep_runs(runs)
         }
 
         cx.turn.cause = done.delivery.cause.clone();
@@ -276,7 +275,7 @@ impl<A: App> PendingRuns<A> {
 
     /// Discards all uncommitted runs, restores the committed state, and queues the runs' messages to be
     /// executed again.
-    fn take_back(&mut self, app: &Arc<AppRuntime<A>>, state: &mut A) {
+    fn take_back(&mut self, app: &Arc<AppRuntime>, state: &mut dyn AnyState) {
         self.link.taken_back(self.entries.iter().filter_map(Executed::number));
         for executed in self.entries.drain(..).rev() {
             if !self.link.lanes.breaks(Mutant::RefusedRemembered) {
@@ -312,7 +311,7 @@ impl<A: App> PendingRuns<A> {
 
     /// Adds a run whose entry is in flight. The entry also records the messages and visits that were
     /// [open](PendingRuns::unsaid) before.
-    pub(crate) fn push(&mut self, executed: Executed<A>, local: &mut Local<A>) {
+    pub(crate) fn push(&mut self, executed: Executed, local: &mut Local) {
         if self.entries.capacity() == 0 {
             self.entries = local.take_runs()
         }
@@ -325,7 +324,7 @@ impl<A: App> PendingRuns<A> {
     }
 
     /// Sets the state to the committed state plus all executed runs.
-    pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime<A>>, state: &mut A) {
+    pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime>, state: &mut dyn AnyState) {
         let mut executed = self.base.clone();
         let works = self.entries.iter().filter_map(Executed::work);
         works.flat_map(|work| &work.redo).for_each(|op| executed.apply(op));
@@ -445,7 +444,7 @@ impl<A: App> PendingRuns<A> {
 
 /// Acknowledges a delivery's messages to the log whose outbox contains them, if they may arrive twice. The
 /// log `link` must have committed the record that consumed them.
-pub(crate) fn acknowledge<A: App>(link: &Link, delivery: &Delivery<A>, app: u16, hive: &HiveInner) {
+pub(crate) fn acknowledge(link: &Link, delivery: &Delivery, app: u16, hive: &HiveInner) {
     let Some(logs) = &hive.logs else { return };
     if delivery.count == 0 {
         if let Some(sweep) = delivery.batch.sweep().filter(|_| link.bees_move()) {
@@ -475,12 +474,12 @@ fn forget(seen: &mut DedupTable, inputs: &[Input]) {
     }
 }
 
-fn restore<A: App>(app: &Arc<AppRuntime<A>>, state: &mut A, base: &EncodedCells) {
+fn restore(app: &Arc<AppRuntime>, state: &mut dyn AnyState, base: &EncodedCells) {
     state.clear();
     for image in base.images() {
         // this process encoded the image, so decoding fails only if the type's serialization has a bug
         if let Err(error) = state.import(app.seed, &image) {
-            tracing::error!(app = A::NAME, %error, "cannot decode a cell while restoring the committed state");
+            tracing::error!(app = app.name, %error, "cannot decode a cell while restoring the committed state");
         }
     }
 }

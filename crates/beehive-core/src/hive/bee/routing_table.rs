@@ -1,6 +1,5 @@
 //! An app's routing table on this hive. It maps cells to bees, and every task that emits messages reads it.
 
-use crate::app::App;
 use crate::cell::CellId;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{SWEEP_PARTS, sweep_order};
@@ -16,27 +15,27 @@ const SHARDS: usize = SWEEP_PARTS as usize;
 
 /// One shard. Most bees own a single cell and contain its id. For such a bee, the table stores only one
 /// pointer.
-struct Table<A: App> {
+struct Table {
     /// Bees by their first cell.
-    firsts: HashTable<Arc<Bee<A>>>,
+    firsts: HashTable<Arc<Bee>>,
     /// The other cells of bees that own several.
-    others: HashTable<(CellId, Arc<Bee<A>>)>,
+    others: HashTable<(CellId, Arc<Bee>)>,
 }
 
-impl<A: App> Default for Table<A> {
+impl Default for Table {
     fn default() -> Self {
         Table { firsts: HashTable::new(), others: HashTable::new() }
     }
 }
 
-impl<A: App> Table<A> {
+impl Table {
     #[inline]
-    fn find(&self, cell: CellId) -> Option<&Arc<Bee<A>>> {
+    fn find(&self, cell: CellId) -> Option<&Arc<Bee>> {
         let first = self.firsts.find(cell.0, |bee| bee.first_cell() == cell);
         first.or_else(|| self.others.find(cell.0, |(c, _)| *c == cell).map(|(_, bee)| bee))
     }
 
-    fn insert(&mut self, cell: CellId, bee: Arc<Bee<A>>) {
+    fn insert(&mut self, cell: CellId, bee: Arc<Bee>) {
         match bee.first_cell() == cell {
             true => {
                 self.firsts.insert_unique(cell.0, bee, |bee| bee.first_cell().0);
@@ -55,7 +54,7 @@ impl<A: App> Table<A> {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (CellId, &Arc<Bee<A>>)> {
+    fn iter(&self) -> impl Iterator<Item = (CellId, &Arc<Bee>)> {
         let firsts = self.firsts.iter().map(|bee| (bee.first_cell(), bee));
         firsts.chain(self.others.iter().map(|(cell, bee)| (*cell, bee)))
     }
@@ -65,17 +64,17 @@ impl<A: App> Table<A> {
     }
 }
 
-type Shard<A> = RwLock<Table<A>>;
+type Shard = RwLock<Table>;
 
 /// The routing table, sharded by cell.
-pub(crate) struct Routes<A: App> {
-    shards: Box<[CachePadded<Shard<A>>]>,
+pub(crate) struct Routes {
+    shards: Box<[CachePadded<Shard>]>,
     /// Number of cells that have an owner. Relaxed ordering suffices, because the count is used only for
     /// limits and status.
     len: AtomicUsize,
 }
 
-impl<A: App> Routes<A> {
+impl Routes {
     pub(crate) fn new() -> Self {
         Routes {
             shards: (0..SHARDS).map(|_| CachePadded::new(RwLock::default())).collect(),
@@ -84,7 +83,7 @@ impl<A: App> Routes<A> {
     }
 
     #[inline(always)]
-    fn shard(&self, cell: CellId) -> &Shard<A> {
+    fn shard(&self, cell: CellId) -> &Shard {
         // each part of a sweep has one shard. The hash table in the shard uses the lowest and highest bits,
         // not the bits that select the shard
         &self.shards[sweep_order(cell).0 as usize]
@@ -92,18 +91,18 @@ impl<A: App> Routes<A> {
 
     /// Returns a cell's owner.
     #[inline]
-    pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee<A>>> {
+    pub(crate) fn find(&self, cell: CellId) -> Option<Arc<Bee>> {
         self.shard(cell).read().find(cell).cloned()
     }
 
     /// Checks whether `bee` is the owner of `cell`.
     #[inline]
-    pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee<A>>) -> bool {
+    pub(crate) fn leads_to(&self, cell: CellId, bee: &Arc<Bee>) -> bool {
         self.shard(cell).read().find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee))
     }
 
     /// Makes `bee` the owner of a cell. It replaces any earlier owner.
-    pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee<A>>) {
+    pub(crate) fn set(&self, cell: CellId, bee: &Arc<Bee>) {
         let mut shard = self.shard(cell).write();
         debug_assert!(
             shard.find(cell).is_none_or(|owner| Arc::ptr_eq(owner, bee) || owner.may_be_gone()),
@@ -120,7 +119,7 @@ impl<A: App> Routes<A> {
     }
 
     /// Removes the route of a cell if it still leads to `bee`.
-    pub(crate) fn remove(&self, cell: CellId, bee: &Arc<Bee<A>>) {
+    pub(crate) fn remove(&self, cell: CellId, bee: &Arc<Bee>) {
         let mut shard = self.shard(cell).write();
         if shard.find(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee)) {
             shard.remove(cell);
@@ -134,7 +133,7 @@ impl<A: App> Routes<A> {
     }
 
     /// Calls `f` once for each bee, shard by shard.
-    pub(crate) fn for_each_bee(&self, mut f: impl FnMut(&Arc<Bee<A>>)) {
+    pub(crate) fn for_each_bee(&self, mut f: impl FnMut(&Arc<Bee>)) {
         for shard in 0..SHARDS {
             self.for_each_bee_of_shard(shard, &mut f)
         }
@@ -144,7 +143,7 @@ impl<A: App> Routes<A> {
     pub(crate) const SHARDS: usize = SHARDS;
 
     /// Returns the cells of one shard with their bees. A cell never changes its shard.
-    pub(crate) fn cells_of_shard(&self, shard: usize) -> Vec<(CellId, Arc<Bee<A>>)> {
+    pub(crate) fn cells_of_shard(&self, shard: usize) -> Vec<(CellId, Arc<Bee>)> {
         match self.shards.get(shard) {
             Some(shard) => shard.read().iter().map(|(cell, bee)| (cell, bee.clone())).collect(),
             None => Vec::new(),
@@ -172,7 +171,7 @@ impl<A: App> Routes<A> {
         (cells, next)
     }
 
-    fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee<A>>)) {
+    fn for_each_bee_of_shard(&self, shard: usize, f: impl FnMut(&Arc<Bee>)) {
         let cells = self.cells_of_shard(shard);
         // `cells` is a copy, so the shard is not locked while `f` is running, and `f` may use the routing
         // table

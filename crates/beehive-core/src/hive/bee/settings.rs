@@ -1,9 +1,9 @@
 //! One app's settings on this hive, and their version.
 
-use crate::app::{App, Handlers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::LoggedSettings;
 use crate::hive::dispatch::inner::Change;
+use crate::state::any::AnyState;
 use crate::state::{ConfigError, ConfigSource};
 use crossbeam_utils::CachePadded;
 use parking_lot::RwLock;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An app's current settings.
-pub(crate) struct Settings<A> {
+pub(crate) struct Settings {
     /// Version of the current settings. It has its own cache line, because threads read it before every run
     /// of messages.
     ///
@@ -20,19 +20,19 @@ pub(crate) struct Settings<A> {
     /// then calls `adopt`. If it loads the new version, it therefore adopts the new settings or later ones,
     /// never older ones.
     version: CachePadded<AtomicU32>,
-    current: RwLock<Current<A>>,
+    current: RwLock<Current>,
 }
 
 /// One version of the settings, both as a table and as a configured instance.
-struct Current<A> {
+struct Current {
     version: u32,
     table: toml::Table,
     /// An instance with these settings and without state.
-    instance: A,
+    instance: Box<dyn AnyState>,
 }
 
-impl<A: App> Settings<A> {
-    pub(crate) fn new(instance: A, table: toml::Table, version: u32) -> Self {
+impl Settings {
+    pub(crate) fn new(instance: Box<dyn AnyState>, table: toml::Table, version: u32) -> Self {
         Settings {
             version: CachePadded::new(AtomicU32::new(version)),
             current: RwLock::new(Current { version, table, instance }),
@@ -46,20 +46,26 @@ impl<A: App> Settings<A> {
     }
 
     /// Returns an instance with the current settings and without state, and their version.
-    pub(crate) fn fresh(&self) -> (A, u32) {
+    pub(crate) fn fresh(&self) -> (Box<dyn AnyState>, u32) {
+        self.with(|instance, version| (instance.fresh(), version))
+    }
+
+    /// Calls `with` with an instance that has the current settings and no state, and their version.
+    pub(crate) fn with<R>(&self, with: impl FnOnce(&dyn AnyState, u32) -> R) -> R {
         let current = self.current.read();
-        (current.instance.fresh(), current.version)
+        with(&*current.instance, current.version)
     }
 
     /// Copies the current settings into `app` and returns their version.
     #[cold]
-    pub(crate) fn adopt(&self, app: &mut A) -> u32 {
-        let current = self.current.read();
-        app.configure_as(&current.instance);
-        current.version
+    pub(crate) fn adopt(&self, app: &mut dyn AnyState) -> u32 {
+        self.with(|instance, version| {
+            app.configure_as(instance);
+            version
+        })
     }
 
-    fn put(&self, instance: A, table: toml::Table, version: u32) {
+    fn put(&self, instance: Box<dyn AnyState>, table: toml::Table, version: u32) {
         let mut current = self.current.write();
         *current = Current { version, table, instance };
         self.version.store(version, Ordering::Release)
@@ -68,20 +74,16 @@ impl<A: App> Settings<A> {
 
 /// Parses new settings for an app. Returns `None` if they equal the current settings. The returned change
 /// takes effect when the caller calls its `put`.
-pub(crate) fn change<A: Handlers>(
-    app: &Arc<AppRuntime<A>>,
-    table: toml::Table,
-) -> Result<Option<Change>, ConfigError> {
-    let version = {
+pub(crate) fn change(app: &Arc<AppRuntime>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
+    let source = ConfigSource::new(app.name, table.clone());
+    let (version, instance) = {
         let current = app.settings.current.read();
         if current.table == table {
             return Ok(None);
         }
-        current.version + 1
+        (current.version + 1, current.instance.configured(&source)?)
     };
-
-    let instance = A::configured(&ConfigSource::new(A::NAME, table.clone()))?;
-    let logged = LoggedSettings { version, table: text(A::NAME, &table)? };
+    let logged = LoggedSettings { version, table: text(app.name, &table)? };
     let app = app.clone();
     let index = app.index;
     Ok(Some(Change { app: index, logged, put: Box::new(move || app.settings.put(instance, table, version)) }))

@@ -4,7 +4,6 @@
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::registry::LocalRegistry;
 use crate::hive::dispatch::turn::Runnable;
 use crate::hive::dispatch::turn::tests::in_a_turn;
@@ -34,20 +33,20 @@ impl Counts {
 const CELL: CellId = CellId(7);
 
 /// An app that has no bees and belongs to no hive.
-pub(crate) fn app() -> Arc<AppRuntime<Counts>> {
+pub(crate) fn app() -> Arc<AppRuntime> {
     let source = ConfigSource::new(Counts::NAME, Default::default());
     let prototype = Counts::configured(&source).expect("the app has no settings");
-    let settings = Settings::new(prototype, Default::default(), 1);
-    AppRuntime::new(0, 5, settings, Arc::new(LocalRegistry::default()), Vec::new(), false)
+    let settings = (Default::default(), 1);
+    AppRuntime::new((0, 5), prototype, settings, Arc::new(LocalRegistry::default()), Vec::new(), false)
 }
 
 /// A bee that owns [`CELL`].
-fn bee(app: &Arc<AppRuntime<Counts>>, id: u64) -> Arc<Bee<Counts>> {
+fn bee(app: &Arc<AppRuntime>, id: u64) -> Arc<Bee> {
     Bee::new(app, BeeId(id), &[CELL], app.body(None))
 }
 
 /// Freezes an idle bee and drops its body.
-fn freeze(bee: &Arc<Bee<Counts>>) {
+fn freeze(bee: &Arc<Bee>) {
     let frozen = std::pin::pin!(bee.freeze()).poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(frozen, Poll::Ready(Some(_))), "an idle bee is frozen at once");
 }

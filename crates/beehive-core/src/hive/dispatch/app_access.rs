@@ -4,29 +4,9 @@ use crate::cell::{CellId, CellSet};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::mapper::DictInfo;
 use crate::seams::BoxFuture;
-use crate::state::image::{CellImage, DecodeError, Redo};
-use std::any::Any;
+use crate::state::any::AnyState;
+use crate::state::image::DecodeError;
 use std::sync::Arc;
-
-/// One bee's dictionaries, for callers that do not know the app's type.
-pub(crate) trait AnyState: Send {
-    /// Returns the state, to be downcast to the app's type.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
-    /// Returns all cells as bytes, including those of volatile dictionaries.
-    fn export(&mut self) -> Vec<CellImage>;
-    /// Inserts a cell, and returns its id, computed with `seed`.
-    fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
-    /// Returns the name and content of every cell as readable text.
-    fn in_words(&mut self) -> Vec<(String, String)>;
-    /// Returns the transaction's changes.
-    fn changes(&mut self) -> Redo;
-    /// Makes the transaction's changes permanent.
-    fn commit(&mut self);
-    /// Undoes the changes of the transaction.
-    fn rollback(&mut self);
-    /// Returns empty dictionaries with the same settings.
-    fn fresh(&self) -> Box<dyn AnyState>;
-}
 
 /// An instance of an app that has no cells and lives outside the hive.
 pub(crate) struct Template {

@@ -5,6 +5,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::message::{Error, ErrorKind};
 use crate::panics::Refusal;
+use crate::state::any;
 use crate::state::guard::Violation;
 use crate::{panics, view};
 use std::panic::AssertUnwindSafe;
@@ -80,7 +81,9 @@ impl Hive {
     pub fn read<A: Handlers, R>(&self, look: impl FnOnce(&A) -> R) -> Result<R, ReadError> {
         let apps = self.inner().apps.read().clone();
         let none = ReadError::NoSuchApp { app: A::NAME };
-        let app = apps.iter().find_map(|app| app.as_any().downcast_ref::<AppRuntime<A>>()).ok_or(none)?;
+        let of_type = |app: &&AppRuntime| app.settings.with(|instance, _| instance.as_any().is::<A>());
+        let runtimes = apps.iter().filter_map(|app| app.as_any().downcast_ref::<AppRuntime>());
+        let app = { runtimes }.find(of_type).ok_or(none)?;
         let now = self.now();
         let opened = app.views.as_ref().map(|views| {
             views.publish(now);
@@ -88,7 +91,7 @@ impl Hive {
         });
 
         let result = match &opened {
-            Some(_) => panics::catch(AssertUnwindSafe(|| look(&app.fresh()))),
+            Some(_) => panics::catch(AssertUnwindSafe(|| look(any::of(&mut *app.fresh())))),
             None => {
                 let text = format!(
                     "`{}` has no views: call `.shared()` in a handler, or put `#[shared]` on a field",

@@ -1,13 +1,12 @@
 //! Collects the status of a hive.
 
-use crate::app::{COPIES, Handlers};
+use crate::app::COPIES;
 use crate::hive::bee::app::AppRuntime;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
 use crate::hive::message::batch::Address;
 use crate::hive::message::reports::{AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status};
-use crate::state::column::Columns;
 use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
 #[cfg(feature = "testing")]
@@ -27,17 +26,17 @@ fn bytes_of(cell: &CellImage) -> u64 {
 /// Maximum number of bees listed in an app's status.
 const BUSIEST: usize = 8;
 
-impl<A: Handlers> AnyApp for AppRuntime<A> {
+impl AnyApp for AppRuntime {
     fn name(&self) -> &'static str {
-        A::NAME
+        self.name
     }
 
     fn handler_name(&self, handler: usize) -> &'static str {
-        A::REPORT.get(handler).map_or("?", |r| r.name)
+        self.report.get(handler).map_or("?", |r| r.name)
     }
 
     fn handles(&self, handler: usize) -> &'static str {
-        A::REPORT.get(handler).map_or("?", |r| r.message)
+        self.report.get(handler).map_or("?", |r| r.message)
     }
 
     fn note_held(&self, handler: usize, now: Time, too_long: bool) {
@@ -82,12 +81,13 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
         if sizes {
             self.routes.for_each_bee(|bee| {
                 if let Some(status) = busiest.iter_mut().find(|b| b.bee == bee.id) {
-                    status.state_bytes = bee.peek(|body| body.app.export(true).iter().map(bytes_of).sum())
+                    status.state_bytes = bee.peek(|body| body.app.export().iter().map(bytes_of).sum())
                 }
             });
         }
 
-        let handlers = A::REPORT
+        let handlers = self
+            .report
             .iter()
             .zip(&self.handlers)
             .map(|(r, c)| HandlerStatus {
@@ -107,10 +107,10 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
             .collect();
 
         AppStatus {
-            name: A::NAME,
+            name: self.name,
             settings_version: self.settings.version(),
             replication: COPIES,
-            replication_asked: A::OPTIONS.replication,
+            replication_asked: self.options.replication,
             bees: self.bees(),
             bees_created: self.created.load(Ordering::Relaxed),
             bees_merged: self.merged.load(Ordering::Relaxed),
@@ -143,7 +143,7 @@ impl<A: Handlers> AnyApp for AppRuntime<A> {
     }
 
     fn replication_asked(&self) -> u32 {
-        A::OPTIONS.replication
+        self.options.replication
     }
 
     #[cfg(feature = "testing")]

@@ -6,7 +6,6 @@
 //! already sent. An acknowledgment that arrives too late for the old log goes to the new one
 //! (`admission/bee_lanes.rs`).
 
-use crate::app::App;
 use crate::cell::BeeId;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
@@ -22,12 +21,12 @@ use crate::state::image::{CellImage, EncodedCells};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-impl<A: App> AppRuntime<A> {
+impl AppRuntime {
     /// Moves a frozen bee, whose body the caller has taken. Returns whether the bee ends up in the log `to`.
     pub(crate) async fn transfer(
         self: &Arc<Self>,
-        bee: &Arc<Bee<A>>,
-        body: &mut Body<A>,
+        bee: &Arc<Bee>,
+        body: &mut Body,
         to: &Arc<Link>,
         hive: &Arc<HiveInner>,
     ) -> bool {
@@ -92,7 +91,7 @@ impl<A: App> AppRuntime<A> {
             return false;
         }
         if !is_staged {
-            tracing::warn!(app = A::NAME, bee = %id, "the bee does not move: the log that it moves to commits nothing");
+            tracing::warn!(app = self.name, bee = %id, "the bee does not move: the log that it moves to commits nothing");
             // the log `to` may commit nothing for a long time, so the bee thaws first, and nothing waits for
             // the `Unstage`
             from.commit(Record::Thaw { app, bee: id }).await;
@@ -117,7 +116,7 @@ impl<A: App> AppRuntime<A> {
                 left.fetch_sub(1, Ordering::AcqRel);
             }
         }));
-        tracing::debug!(app = A::NAME, bee = %id, from = from.position(), to = to.position(), "moved");
+        tracing::debug!(app = self.name, bee = %id, from = from.position(), to = to.position(), "moved");
         true
     }
 }

@@ -3,7 +3,6 @@
 //! Each app has at most one proposal of claims in flight. Misses arriving meanwhile are batched into the next proposal,
 //! up to a limit. `Fused` and `Release` proposals do not wait for it.
 
-use crate::app::App;
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, OwnerRequest, Standing};
@@ -19,7 +18,6 @@ use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
-use crate::state::column::Columns;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,16 +30,16 @@ use tokio::sync::oneshot;
 const RETRY: Duration = Duration::from_millis(50);
 
 /// The owner of a set of cells, or the fact that there is none yet.
-pub(crate) enum Owner<A: App> {
+pub(crate) enum Owner {
     /// This bee owns all the cells.
-    Bee(Arc<Bee<A>>),
+    Bee(Arc<Bee>),
     /// Several bees must be merged first, or the registry has not decided yet.
     NotYet,
 }
 
 type Proposed = BoxFuture<Result<Vec<Decision>, Unavailable>>;
 
-impl<A: App> Owners for AppRuntime<A> {
+impl Owners for AppRuntime {
     fn ask(self: Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         let decided = self.decide(sets, hive);
         Box::pin(async move {
@@ -75,10 +73,10 @@ impl<A: App> Owners for AppRuntime<A> {
     }
 }
 
-impl<A: App> AppRuntime<A> {
+impl AppRuntime {
     /// Returns the bee that owns all of `cells` according to the routing table.
     #[inline]
-    pub(crate) fn owner(&self, cells: &[CellId]) -> Option<Arc<Bee<A>>> {
+    pub(crate) fn owner(&self, cells: &[CellId]) -> Option<Arc<Bee>> {
         let (first, rest) = cells.split_first()?;
         let bee = self.routes.find(*first)?;
         rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
@@ -86,7 +84,7 @@ impl<A: App> AppRuntime<A> {
 
     /// Returns the owner of each set of cells, after claiming all sets in one proposal. If another proposal is in
     /// flight, proposes nothing: the messages wait in their sender's queue, which asks again.
-    pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner<A>> {
+    pub(crate) fn claim(self: &Arc<Self>, sets: Vec<CellSet>, hive: &Arc<HiveInner>) -> Vec<Owner> {
         let mut queen = self.queen.lock();
         let not_yet = |sets: &[CellSet]| sets.iter().map(|_| Owner::NotYet).collect();
         if queen.asking {
@@ -190,10 +188,10 @@ impl<A: App> AppRuntime<A> {
     /// Executes the registry's decision about a claim. Also returns the bees that must be merged, if any.
     fn carry_out(
         self: &Arc<Self>,
-        bees: &mut BeesById<A>,
+        bees: &mut BeesById,
         cells: &[CellId],
         decision: Decision,
-    ) -> (Owner<A>, Option<(BeeId, Vec<BeeId>)>) {
+    ) -> (Owner, Option<(BeeId, Vec<BeeId>)>) {
         let Decision::Owner { root, created, merging, .. } = decision else { return (Owner::NotYet, None) };
         if created {
             let bee = Bee::new(self, root, cells, self.body(self.log_for(cells)));
@@ -221,7 +219,7 @@ impl<A: App> AppRuntime<A> {
         (Owner::Bee(bee.clone()), None)
     }
 
-    fn bee(&self, id: BeeId) -> Option<Arc<Bee<A>>> {
+    fn bee(&self, id: BeeId) -> Option<Arc<Bee>> {
         self.queen.lock().bees.get(id).cloned()
     }
 
@@ -282,7 +280,7 @@ impl<A: App> AppRuntime<A> {
         }
 
         self.merged.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(app = A::NAME, %from, %into, "merged");
+        tracing::debug!(app = self.name, %from, %into, "merged");
 
         // the registry must know about the merge before the merged bee continues
         while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
@@ -295,8 +293,8 @@ impl<A: App> AppRuntime<A> {
     /// log.
     async fn into_one_log(
         self: &Arc<Self>,
-        source: &Arc<Bee<A>>,
-        gone: &mut Body<A>,
+        source: &Arc<Bee>,
+        gone: &mut Body,
         to: Option<Arc<Link>>,
         hive: &Arc<HiveInner>,
     ) -> bool {
@@ -307,7 +305,7 @@ impl<A: App> AppRuntime<A> {
         // the bee is about to end. If a restart found only a copy, in a log that the bee has left, it would thaw that
         // copy
         let ends_now = to.lanes.breaks(Mutant::EndsBeforeDropped);
-        let is_left = |pending: &PendingRuns<A>| pending.not_dropped() > 0 && !ends_now;
+        let is_left = |pending: &PendingRuns| pending.not_dropped() > 0 && !ends_now;
         while gone.pending.as_deref().is_some_and(is_left) && !hive.is_over() {
             hive.platform.sleep(Duration::from_micros(100)).await
         }

@@ -1,7 +1,6 @@
 //! The last step of routing: puts messages into the mailbox of the bee that owns their cells, or into the
 //! sender's queue.
 
-use crate::app::Handlers;
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
@@ -17,9 +16,9 @@ use std::sync::Arc;
 ///
 /// If the cells have no owner, this calls `missing` (at most once), which returns the sets of cells to claim,
 /// starting with the delivery's own set, or `None` if that set was already claimed.
-pub(crate) fn deliver<A: Handlers>(
-    app: &Arc<AppRuntime<A>>,
-    delivery: Delivery<A>,
+pub(crate) fn deliver(
+    app: &Arc<AppRuntime>,
+    delivery: Delivery,
     cx: &mut RouteContext,
     missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
 ) -> bool {
@@ -56,12 +55,12 @@ pub(crate) fn deliver<A: Handlers>(
 }
 
 /// A delivery that waits in its sender's queue until one bee owns its cells.
-struct BlockedDelivery<A: Handlers> {
-    app: Arc<AppRuntime<A>>,
-    delivery: Delivery<A>,
+struct BlockedDelivery {
+    app: Arc<AppRuntime>,
+    delivery: Delivery,
 }
 
-impl<A: Handlers> Blocked for BlockedDelivery<A> {
+impl Blocked for BlockedDelivery {
     fn app(&self) -> u16 {
         self.app.index
     }

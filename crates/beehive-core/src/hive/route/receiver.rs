@@ -1,6 +1,6 @@
 //! An app as the receiver of one message type. It maps the messages, and then routes or runs them.
 
-use crate::app::{App, Handlers, Handles};
+use crate::app::{Handlers, Handles};
 use crate::cell::{CellSet, Outcome};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
@@ -24,20 +24,22 @@ use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, rele
 use crate::limits;
 use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind, Message};
+use crate::state::any;
 use crate::time::Time;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The receiver of messages of type `M` in an app.
-pub(crate) struct AppReceiver<A: Handlers, M: Message> {
-    app: Arc<AppRuntime<A>>,
-    kind: std::marker::PhantomData<fn(M)>,
+pub(crate) struct AppReceiver<A, M> {
+    app: Arc<AppRuntime>,
+    kind: PhantomData<fn(A, M)>,
 }
 
 impl<A: Handlers + Handles<M>, M: Message> AppReceiver<A, M> {
-    pub(crate) fn new(app: Arc<AppRuntime<A>>) -> Arc<Self> {
-        Arc::new(AppReceiver { app, kind: std::marker::PhantomData })
+    pub(crate) fn new(app: Arc<AppRuntime>) -> Arc<Self> {
+        Arc::new(AppReceiver { app, kind: PhantomData })
     }
 }
 
@@ -65,7 +67,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         match self.app.link {
             Some(_) => {
                 let mapper = self.app.mapper(batch.source.origin);
-                routed::emits(&OnItsWay { app: &self.app, batch, position }, mapper, range, at, payloads)
+                routed::emits(&OnItsWay::<A, M>::new(&self.app, batch, position), mapper, range, at, payloads)
             }
             None => Vec::new(),
         }
@@ -78,7 +80,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
             return false;
         }
         // if the map is wrong, `drop_all` detects this as well, and ends the message with an error
-        turn.hive.verify_maps == 0 || dropped_wrongly(&self.app, batch, index, turn).is_none()
+        turn.hive.verify_maps == 0 || dropped_wrongly::<A, M>(&self.app, batch, index, turn).is_none()
     }
 
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext) {
@@ -102,24 +104,24 @@ impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
 
 /// A function that ends messages of one type with an error because the app has reached its cell limit. Called
 /// only for logged messages.
-type Refuse<A> = fn(&Arc<AppRuntime<A>>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
+type Refuse = fn(&Arc<AppRuntime>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
 
 fn refuse<A: Handlers + Handles<M>, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+    app: &Arc<AppRuntime>,
     batch: Arc<dyn Messages>,
     range: Range<u32>,
     position: Option<u16>,
     cx: &mut RouteContext,
 ) {
     if let Some(batch) = &batch_of::<M>(batch) {
-        routed::refuse(&OnItsWay { app, batch, position }, range, true, &cells_used_up::<A>(), cx)
+        routed::refuse(&OnItsWay::<A, M>::new(app, batch, position), range, true, &cells_used_up(app), cx)
     }
 }
 
 /// Returns the error for a message that would make the app exceed its cell limit.
 #[cold]
-fn cells_used_up<A: App>() -> Error {
-    let max = A::OPTIONS.cells.unwrap_or_default();
+fn cells_used_up(app: &AppRuntime) -> Error {
+    let max = app.options.cells.unwrap_or_default();
     let text = format!("cell limit reached: the app may have {max} cells (`#[app(cells = {max})]`)");
     Error::of(ErrorKind::Limit, text)
 }
@@ -132,13 +134,13 @@ fn is_remembered(batch: &dyn Messages) -> bool {
 /// Maps the messages in `range` one by one and hands over each run of adjacent messages with the same outcome
 /// and cells. `position` is the app's position in the answer chain, if it is in the chain.
 pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+    app: &Arc<AppRuntime>,
     batch: &Arc<Batch<M>>,
     range: Range<u32>,
     position: Option<u16>,
     cx: &mut RouteContext,
 ) {
-    let way = &OnItsWay { app, batch, position };
+    let way = &OnItsWay::<A, M>::new(app, batch, position);
     let code = Code { run: run_delivery::<A, M>, refuse: refuse::<A, M> };
     let mut handing = Handing { app, way, code, ahead: Ahead::of(&range) };
     let mut mapper = app.mapper(batch.source.origin);
@@ -162,11 +164,11 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
 }
 
 /// Functions compiled for each message type. The code that calls them is compiled only once per app.
-struct Code<A: Handlers> {
+struct Code {
     /// Runs a delivery in its bee.
-    run: RunDelivery<A>,
+    run: RunDelivery,
     /// Ends the messages with an error.
-    refuse: Refuse<A>,
+    refuse: Refuse,
 }
 
 /// Adjacent messages in a batch with the same outcome and cells.
@@ -179,11 +181,18 @@ struct Neighbors {
 }
 
 /// Messages being routed to an app.
-struct OnItsWay<'a, A: Handlers, M: Message> {
-    app: &'a Arc<AppRuntime<A>>,
+struct OnItsWay<'a, A, M: Message> {
+    kind: PhantomData<fn(A)>,
+    app: &'a Arc<AppRuntime>,
     batch: &'a Arc<Batch<M>>,
     /// The app's position in the answer chain; `None` if it is not in the chain.
     position: Option<u16>,
+}
+
+impl<'a, A, M: Message> OnItsWay<'a, A, M> {
+    fn new(app: &'a Arc<AppRuntime>, batch: &'a Arc<Batch<M>>, position: Option<u16>) -> Self {
+        OnItsWay { kind: PhantomData, app, batch, position }
+    }
 }
 
 impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
@@ -216,7 +225,7 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     }
 
     fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error> {
-        dropped_wrongly(self.app, self.batch, index, turn)
+        dropped_wrongly::<A, M>(self.app, self.batch, index, turn)
     }
 
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext) {
@@ -227,22 +236,22 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
     }
 
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext) {
-        let OnItsWay { app, batch, position } = *self;
+        let OnItsWay { app, batch, position, .. } = *self;
         if range.len() > 1 && trace::is_on() {
             // while tracing is on, each run has only one message, so each causal chain is exact
             return range.for_each(|index| self.run_now(index..index + 1, cx));
         }
 
         let (mut instance, settings) =
-            cx.turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
-        let settings = app.up_to_date(&mut instance, settings);
+            cx.turn.local::<Local>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
+        let settings = app.up_to_date(&mut *instance, settings);
 
         cx.turn.depth += 1;
         let outside = batch.admitted.is_some() && !cx.is_held();
         let made_of = outside.then(|| batch.source.message_id(range.start, app.index));
         let run = Run { app, bee: None, cells: &[], position, now: cx.turn.moment() };
-        let done = execute::<A, M>(&run, &mut instance, (batch, range.clone()), None, cx);
-        cx.turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+        let done = execute::<A, M>(&run, any::of(&mut *instance), (batch, range.clone()), None, cx);
+        cx.turn.local::<Local>(app.index).stateless = Some((instance, settings));
 
         let mut done = Some(done);
         match made_of {
@@ -252,21 +261,21 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
                 let by = (message_id, A::HANDLER, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
                     if let Some(done) = done.take() {
-                        release(&run, batch, done, cx)
+                        release::<A, M>(&run, batch, done, cx)
                     }
                 })
             }
             None if cx.is_held() => {
                 let mut release = |cx: &mut RouteContext| {
                     if let Some(done) = done.take() {
-                        release(&run, batch, done, cx)
+                        release::<A, M>(&run, batch, done, cx)
                     }
                 };
                 routed::release_held(self, range, &mut release, cx)
             }
             _ => {
                 if let Some(done) = done.take() {
-                    release_made_of(&run, made_of, batch, done, cx)
+                    release_made_of::<A, M>(&run, made_of, batch, done, cx)
                 }
             }
         }
@@ -280,15 +289,15 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 }
 
 /// The hand-over of one batch to an app.
-struct Handing<'a, A: Handlers> {
-    app: &'a Arc<AppRuntime<A>>,
+struct Handing<'a> {
+    app: &'a Arc<AppRuntime>,
     way: &'a dyn Routed,
-    code: Code<A>,
+    code: Code,
     /// How far the batch has been searched for cells without an owner.
     ahead: Ahead,
 }
 
-impl<A: Handlers> Handing<'_, A> {
+impl Handing<'_> {
     /// Hands over the adjacent messages from `run.first` up to, but not including, `end`. Does nothing if
     /// there are none.
     #[inline]
@@ -301,7 +310,7 @@ impl<A: Handlers> Handing<'_, A> {
 
 /// Hands over `count` adjacent messages: drops them, runs them here, leaves them to another thread, or
 /// delivers them to the owner of their cells.
-fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32, cx: &mut RouteContext) {
+fn hand_over(handing: &mut Handing, run: &Neighbors, count: u32, cx: &mut RouteContext) {
     let Handing { app, way, code, ahead } = handing;
     let (app, way, end) = (*app, *way, run.first + count);
     let (handler, range) = (way.handler(), run.first..end);
@@ -336,7 +345,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
         Outcome::Stateless if app.link.is_none() => way.run_now(range, cx),
         Outcome::Stateless => routed::run_recorded(way, range, cx),
         Outcome::Cells if !app.may_own(&run.cells) => {
-            routed::refuse(way, range, is_remembered(way.batch()), &cells_used_up::<A>(), cx)
+            routed::refuse(way, range, is_remembered(way.batch()), &cells_used_up(app), cx)
         }
         Outcome::Cells => {
             if cx.turn.hive.probe().is_some() {
@@ -373,13 +382,7 @@ fn hand_over<A: Handlers>(handing: &mut Handing<A>, run: &Neighbors, count: u32,
 ///
 /// The delivery does not count as open before that. If the record is refused, its held effects are dropped,
 /// and the run is executed again, producing new effects.
-fn hold<A: Handlers>(
-    app: &Arc<AppRuntime<A>>,
-    way: &dyn Routed,
-    delivery: Delivery<A>,
-    refuse: Refuse<A>,
-    cx: &mut RouteContext,
-) {
+fn hold(app: &Arc<AppRuntime>, way: &dyn Routed, delivery: Delivery, refuse: Refuse, cx: &mut RouteContext) {
     let range = delivery.first..delivery.first + delivery.count;
     let Some(effects) = cx.held() else { return };
     if app.link.is_some() {

@@ -3,7 +3,6 @@
 //! These steps do not depend on the message type. They take a `dyn Routed`, so that they are compiled only
 //! once.
 
-use crate::app::Handlers;
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
@@ -202,9 +201,9 @@ impl Ahead {
     /// contains `cells` and the unowned sets of the messages after `first`, so one proposal claims them all.
     /// Returns `None` if `cells` have already been claimed.
     #[cold]
-    pub(crate) fn missing<A: Handlers>(
+    pub(crate) fn missing(
         &mut self,
-        app: &AppRuntime<A>,
+        app: &AppRuntime,
         routed: &dyn Routed,
         origin: HiveId,
         first: u32,

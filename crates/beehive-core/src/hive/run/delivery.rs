@@ -13,13 +13,14 @@ use crate::hive::message::trace;
 use crate::hive::run::journaled::run_journaled;
 use crate::hive::run::transaction::{Run, execute, release};
 use crate::message::Message;
+use crate::state::any;
 use std::sync::Arc;
 
 /// Runs the messages in a delivery. Without a journal, their effects take place immediately.
 pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    delivery: Delivery<A>,
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    delivery: Delivery,
     turn: &mut Turn,
 ) {
     if body.pending.is_some() {
@@ -46,7 +47,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     while next < end {
         let range = next..next + step;
         next += step;
-        let done = execute::<A, M>(&run, &mut body.app, (&batch, range), None, &mut cx);
+        let done = execute::<A, M>(&run, any::of(&mut body.app), (&batch, range), None, &mut cx);
 
         if next >= end
             && let Some(began) = began
@@ -54,7 +55,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
             body.traffic.timed(count, cx.turn.hive.now().since(began))
         }
 
-        release(&run, &batch, done, &mut cx)
+        release::<A, M>(&run, &batch, done, &mut cx)
     }
 
     turn.cause = None;

@@ -13,6 +13,7 @@ use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::Batch;
 use crate::hive::run::transaction::{ended, roll_back, unwanted};
 use crate::message::{Error, ErrorKind, Message};
+use crate::state::any;
 use crate::state::guard::Held;
 use crate::view::{self, Published as _};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// Handwritten maps are not verified, because they may drop messages on which the handler would act.
 #[cold]
 pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+    app: &Arc<AppRuntime>,
     batch: &Batch<M>,
     index: u32,
     turn: &mut Turn,
@@ -35,8 +36,8 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     let message = batch.get(index)?;
 
     let (mut instance, settings) =
-        turn.local::<Local<A>>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
-    let settings = app.up_to_date(&mut instance, settings);
+        turn.local::<Local>(app.index).stateless.take().unwrap_or_else(|| app.stateless());
+    let settings = app.up_to_date(&mut *instance, settings);
 
     let now = turn.moment();
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|views| view::open(views, now));
@@ -50,7 +51,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
 
     let (before, mark) = (ctx.out.len(), ctx.out.mark());
     let held = Held::strict(app.seed, app.whole, &[]);
-    let result = ended::<A, M>(&mut instance, message, ctx, &held);
+    let result = ended::<A, M>(any::of(&mut *instance), message, ctx, &held);
     drop(held);
     drop(opened);
 
@@ -65,8 +66,8 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
         // the view was too old to be read, so what the handler would do is unknown
         Err(Failed::Platform(error)) if error.kind() == ErrorKind::Stale => None,
         Err(Failed::Platform(error)) => {
-            roll_back(&mut *instance, ctx, mark);
-            turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+            roll_back::<A>(any::of(&mut *instance), ctx, mark);
+            turn.local::<Local>(app.index).stateless = Some((instance, settings));
             return Some(error);
         }
         Err(Failed::Handler(error)) => {
@@ -75,8 +76,8 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
         }
     };
 
-    roll_back(&mut *instance, ctx, mark);
-    turn.local::<Local<A>>(app.index).stateless = Some((instance, settings));
+    roll_back::<A>(any::of(&mut *instance), ctx, mark);
+    turn.local::<Local>(app.index).stateless = Some((instance, settings));
     let text = |did| format!("the map drops this message, but the handler {did}{}", place::<A, M>());
     did.map(|did| Error::of(ErrorKind::Unmapped, text(did)))
 }
@@ -84,7 +85,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
 /// Verifies a visit (message `index` of `batch`) that a sweep skips because the map drops the message. If the
 /// map is wrong, the visit becomes a dead letter.
 pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+    app: &Arc<AppRuntime>,
     batch: &Batch<M>,
     index: u32,
     turn: &mut Turn,
@@ -95,7 +96,7 @@ pub(crate) fn verify_visit<A: Handlers + Handles<M>, M: Message>(
         return;
     }
 
-    if let Some(error) = dropped_wrongly(app, batch, index, turn) {
+    if let Some(error) = dropped_wrongly::<A, M>(app, batch, index, turn) {
         report(&handler, &error);
         handler.fail(turn.hive, batch, index, None, &error)
     }

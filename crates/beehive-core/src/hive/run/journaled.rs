@@ -1,7 +1,7 @@
 //! Runs of journaled bees. Each run becomes part of a log entry, and its effects are held until the record is
 //! committed.
 
-use crate::app::{App, Handlers, Handles};
+use crate::app::{Handlers, Handles};
 use crate::cell::CellSet;
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::body::Body;
@@ -22,9 +22,11 @@ use crate::hive::message::trace;
 use crate::hive::run::transaction::{Executed, Run, end_with_error, execute, release};
 use crate::message::{Error, ErrorKind, Message};
 use crate::mutant::Mutant;
+use crate::state::any::{self, AnyState};
 use crate::state::image::Redo;
 use crate::time::Time;
 use crate::{limits, panics};
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -46,44 +48,45 @@ impl Draft {
 }
 
 /// Type-erased transactions for messages of one type, so that `run_all` is compiled only once per app.
-trait Transactions<A: App> {
+trait Transactions {
     /// Runs the messages in `range` and keeps the results.
     fn execute(
         &mut self,
         range: Range<u32>,
-        state: &mut A,
+        state: &mut dyn AnyState,
         redo: &mut Redo,
-        run: &Run<A>,
+        run: &Run,
         cx: &mut RouteContext,
     );
     /// Releases the results so far into `cx`, which holds their effects.
-    fn release(&mut self, run: &Run<A>, cx: &mut RouteContext);
+    fn release(&mut self, run: &Run, cx: &mut RouteContext);
     /// Ends a message with an error that its handler did not return.
     fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
 /// One batch's transactions.
-struct OfABatch<'a, A: App, M: Message> {
-    bee: &'a Arc<Bee<A>>,
+struct OfABatch<'a, A, M: Message> {
+    app: PhantomData<fn(A)>,
+    bee: &'a Arc<Bee>,
     batch: &'a Arc<Batch<M>>,
     position: Option<u16>,
     done: Executed<M>,
 }
 
-impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M> {
+impl<A: Handlers + Handles<M>, M: Message> Transactions for OfABatch<'_, A, M> {
     fn execute(
         &mut self,
         range: Range<u32>,
-        state: &mut A,
+        state: &mut dyn AnyState,
         redo: &mut Redo,
-        run: &Run<A>,
+        run: &Run,
         cx: &mut RouteContext,
     ) {
-        self.done.extend(execute::<A, M>(run, state, (self.batch, range), Some(redo), cx))
+        self.done.extend(execute::<A, M>(run, any::of(state), (self.batch, range), Some(redo), cx))
     }
 
-    fn release(&mut self, run: &Run<A>, cx: &mut RouteContext) {
-        release(run, self.batch, std::mem::take(&mut self.done), cx)
+    fn release(&mut self, run: &Run, cx: &mut RouteContext) {
+        release::<A, M>(run, self.batch, std::mem::take(&mut self.done), cx)
     }
 
     fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext) {
@@ -95,25 +98,31 @@ impl<A: Handlers + Handles<M>, M: Message> Transactions<A> for OfABatch<'_, A, M
 /// Runs the messages in a delivery that the bee has not yet consumed. Holds their effects until the record is
 /// committed.
 pub(crate) fn run_journaled<A: Handlers + Handles<M>, M: Message>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    delivery: Delivery<A>,
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    delivery: Delivery,
     turn: &mut Turn,
 ) {
     let batch: Arc<dyn AnyBatch> = delivery.batch.clone();
     let Some(batch) = &batch_of::<M>(batch) else { return };
-    let transactions = &mut OfABatch { bee, batch, position: delivery.position, done: Executed::default() };
+    let transactions = &mut OfABatch {
+        app: PhantomData::<fn(A)>,
+        bee,
+        batch,
+        position: delivery.position,
+        done: Executed::default(),
+    };
     let messages = (&Handler::of::<A, M>(&bee.app), &**batch as &dyn Messages);
     run_all(transactions, messages, bee, body, delivery, turn)
 }
 
 /// The part of [`run_journaled`] that does not depend on the message type.
-fn run_all<A: Handlers>(
-    transactions: &mut dyn Transactions<A>,
+fn run_all(
+    transactions: &mut dyn Transactions,
     (handler, batch): (&Handler, &dyn Messages),
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    delivery: Delivery<A>,
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    delivery: Delivery,
     turn: &mut Turn,
 ) {
     let Some(pending) = &mut body.pending else { return };
@@ -147,7 +156,7 @@ fn run_all<A: Handlers>(
         transactions.borrow_mut().end_with(first, error, cx)
     };
 
-    let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
+    let mut run = |state: &mut dyn AnyState, draft: &mut Draft, now, cx: &mut RouteContext| {
         // report the duplicates as part of this run's effects: if its record is refused, they will arrive
         // again
         note_old(std::mem::take(&mut old), cx);
@@ -206,9 +215,9 @@ fn run_all<A: Handlers>(
 }
 
 /// Functions that produce the contents of a record.
-pub(crate) struct Steps<'a, A> {
+pub(crate) struct Steps<'a> {
     /// Runs the transactions. The `Time` is the current time as the handlers see it.
-    pub(crate) run: &'a mut dyn FnMut(&mut A, &mut Draft, Time, &mut RouteContext),
+    pub(crate) run: &'a mut dyn FnMut(&mut dyn AnyState, &mut Draft, Time, &mut RouteContext),
     /// Ends the messages with an error instead. Called after a rollback if the changes or outputs cannot be
     /// recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
@@ -218,11 +227,11 @@ pub(crate) struct Steps<'a, A> {
 
 /// Runs `steps` and appends one record of the resulting changes and emitted messages. `inputs` are the
 /// messages of `delivery` that the record consumes.
-pub(crate) fn record<A: App>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    (delivery, inputs): (Delivery<A>, InputRuns),
-    steps: &mut Steps<A>,
+pub(crate) fn record(
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    (delivery, inputs): (Delivery, InputRuns),
+    steps: &mut Steps,
     turn: &mut Turn,
 ) {
     body.now = body.now.max(turn.moment());
@@ -277,7 +286,7 @@ pub(crate) fn record<A: App>(
             return one_by_one(pending, delivery);
         }
 
-        tracing::error!(app = A::NAME, bee = %bee.id, %error, "a transaction cannot be recorded; it was rolled back");
+        tracing::error!(app = app.name, bee = %bee.id, %error, "a transaction cannot be recorded; it was rolled back");
         draft = Draft::default();
         turn.cause = delivery.cause.clone();
 
@@ -351,9 +360,9 @@ pub(crate) fn record<A: App>(
 /// Breaks the rules that nothing is acknowledged, and that no effect leaves, before the record is committed. Returns the
 /// effects that are left.
 #[inline(always)]
-fn leave_early<A: App>(
-    pending: &pending::PendingRuns<A>,
-    delivery: &Delivery<A>,
+fn leave_early(
+    pending: &pending::PendingRuns,
+    delivery: &Delivery,
     app: u16,
     steps: HeldEffects,
     (queue, turn): (&mut SenderQueue, &mut Turn),
@@ -373,10 +382,10 @@ fn leave_early<A: App>(
 /// before it are committed, because the run has read their changes. If the journal refuses one of those
 /// entries, the run is executed again. If the log must record that the run handled its messages (`unsaid`), a
 /// later entry does so.
-fn read<A: App>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    (delivery, inputs, unsaid): (Delivery<A>, InputRuns, Unsaid),
+fn read(
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    (delivery, inputs, unsaid): (Delivery, InputRuns, Unsaid),
     mut effects: Effects,
     turn: &mut Turn,
 ) {
@@ -403,7 +412,7 @@ const TOO_LARGE: &str = "the changes and messages of the transaction exceed `lim
 
 /// Queues a run's messages (or a visit's cells) to be executed one by one, so that only those that cannot be
 /// recorded fail.
-fn one_by_one<A: App>(pending: &mut pending::PendingRuns<A>, delivery: Delivery<A>) {
+fn one_by_one(pending: &mut pending::PendingRuns, delivery: Delivery) {
     let Delivery { run, batch, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {
         0 => cells.iter().map(|cell| (first, 0, CellSet::from_slice(&[*cell]))).collect(),

@@ -1,7 +1,7 @@
 //! The transactions of a message run, and their results: outputs, answers, and messages passed on or
 //! postponed.
 
-use crate::app::{App, Handlers, Handles};
+use crate::app::{Handlers, Handles};
 use crate::cell::{BeeId, CellId};
 use crate::context::Ctx;
 use crate::failure::{Failed, RequestError};
@@ -36,9 +36,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A run of transactions: the owner, the cells that handlers may touch, and the time.
-pub(crate) struct Run<'a, A: App> {
+pub(crate) struct Run<'a> {
     /// The app.
-    pub(crate) app: &'a Arc<AppRuntime<A>>,
+    pub(crate) app: &'a Arc<AppRuntime>,
     /// The running bee; `None` for a stateless handler.
     pub(crate) bee: Option<BeeId>,
     /// The cells named by the map. Handlers may touch no others.
@@ -116,7 +116,7 @@ const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes by
 /// Runs a handler for each message in `range`, in one transaction per message. If `redo` is `Some`, adds the
 /// state changes to it, in the form used in log records.
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
-    run: &Run<A>,
+    run: &Run,
     state: &mut A,
     (batch, range): (&Arc<Batch<M>>, Range<u32>),
     mut redo: Option<&mut Redo>,
@@ -131,7 +131,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     }
 
     let counters = &app.handlers[A::HANDLER];
-    let mut collected = collect(app, redo.is_none(), now, cx.turn);
+    let mut collected = collect::<A>(app, redo.is_none(), now, cx.turn);
 
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
     // publishes the messages only if the handler has held a thread before, because this costs as much as a
@@ -254,7 +254,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     hive.end_run(slot);
 
     if A::PUBLISHED != 0 {
-        cx.turn.local::<Local<A>>(app.index).changes = collected.end()
+        cx.turn.local::<Local>(app.index).changes = collected.end()
     }
     if is_shown {
         hive.hide_run(slot)
@@ -270,11 +270,11 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
 
 /// Begins a run: counts it, publishes it in the thread's slot and prepares the context. Returns the slot, and
 /// whether messages are traced.
-fn begin<A: App>(
+fn begin(
     (app, handler, counters): (u16, usize, &HandlerCounters),
     source: &Source,
     range: &Range<u32>,
-    run: &Run<A>,
+    run: &Run,
     shown: Option<Arc<dyn AnyBatch>>,
     turn: &mut Turn,
 ) -> (usize, bool) {
@@ -340,7 +340,7 @@ struct Chances(Option<CellId>);
 
 impl Chances {
     #[inline(always)]
-    fn of<A: Handlers + Handles<M>, M: Message>(app: &AppRuntime<A>, cells: &[CellId]) -> Chances {
+    fn of<A: Handlers + Handles<M>, M: Message>(app: &AppRuntime, cells: &[CellId]) -> Chances {
         Chances(match cells.first() {
             Some(own) if M::OF_A_SWEEP && app.swept(A::HANDLER).and_then(|d| app.whole_cell(d)).is_none() => {
                 Some(*own)
@@ -359,14 +359,14 @@ impl Chances {
 /// updated when the record is committed.
 #[inline(always)]
 fn collect<'a, A: Published>(
-    app: &'a AppRuntime<A>,
+    app: &'a AppRuntime,
     is_unlogged: bool,
     now: Time,
     turn: &mut Turn,
 ) -> Collected<'a> {
     match A::PUBLISHED != 0 && is_unlogged {
         true => {
-            let room = std::mem::take(&mut turn.local::<Local<A>>(app.index).changes);
+            let room = std::mem::take(&mut turn.local::<Local>(app.index).changes);
             Collected::begin(app.views.as_ref(), room, now)
         }
         false => Collected::begin(None, Changes::default(), now),
@@ -481,8 +481,8 @@ fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
 /// Routes a run's outputs in order. If a stateless handler ran for a message from outside, `made_of` is that
 /// message, and the output ids derive from its id. `chance` and `chain` belong to the first message of the
 /// run.
-fn hand_over<A: App>(
-    run: &Run<A>,
+fn hand_over(
+    run: &Run,
     handler: usize,
     made_of: Option<MessageId>,
     batch: &dyn Messages,
@@ -509,7 +509,7 @@ fn hand_over<A: App>(
     cx.turn.count_emits(app, handler, &outputs);
     if source.hops > limits::HOPS_PER_CAUSE_MAX {
         // the messages probably form a cycle
-        cx.turn.hive.cycle(source.hops, A::NAME, batch.message_name());
+        cx.turn.hive.cycle(source.hops, run.app.name, batch.message_name());
         outputs.discard()
     } else {
         match (cx.held(), made_of) {
@@ -529,18 +529,18 @@ fn hand_over<A: App>(
 /// Releases a run's results: routes the outputs in order, sends the answers, and passes messages on. If `cx`
 /// holds effects, these results are held as well.
 pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
-    run: &Run<A>,
+    run: &Run,
     batch: &Arc<Batch<M>>,
     done: Executed<M>,
     cx: &mut RouteContext,
 ) {
-    release_made_of(run, None, batch, done, cx)
+    release_made_of::<A, M>(run, None, batch, done, cx)
 }
 
 /// Like [`release`], but if `made_of` is `Some`, a stateless handler ran for that message from outside, and
 /// the output ids derive from its id.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
-    run: &Run<A>,
+    run: &Run,
     made_of: Option<MessageId>,
     batch: &Arc<Batch<M>>,
     mut done: Executed<M>,

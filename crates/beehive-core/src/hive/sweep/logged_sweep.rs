@@ -41,6 +41,7 @@ use crate::limits;
 use crate::message::{Each, Error, Message};
 use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
+use crate::state::any::{self, AnyState};
 use crate::state::image::{DecodeError, decode};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -170,15 +171,15 @@ struct Progress {
 }
 
 /// A running sweep.
-struct Cursor<A: Handlers, M: Message> {
-    app: Arc<AppRuntime<A>>,
+struct Cursor<M: Message> {
+    app: Arc<AppRuntime>,
     link: Arc<Link>,
     /// The id of the sweep in the log.
     sweep: MessageId,
     visit: Arc<Visit<M>>,
     open_visits: Arc<OpenVisits>,
     /// Runs a visit in its bee.
-    run: RunDelivery<A>,
+    run: RunDelivery,
     /// The cause of the visits; `None` for a sweep resumed after a crash.
     cause: Option<Arc<Cause>>,
     progress: Mutex<Progress>,
@@ -187,10 +188,10 @@ struct Cursor<A: Handlers, M: Message> {
 /// Starts the sweep for message `index` of a batch, either immediately or when the record under construction
 /// is committed.
 pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+    app: &Arc<AppRuntime>,
     (batch, index): (&Arc<Batch<M>>, u32),
     visit: Arc<Visit<M>>,
-    run: RunDelivery<A>,
+    run: RunDelivery,
     cx: &mut RouteContext,
 ) {
     let Some(link) = app.link.clone() else { return };
@@ -261,11 +262,11 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 /// in `app`'s log, unless it has already been started there.
 ///
 /// # Errors Returns an error if the sweep's message cannot be decoded.
-pub(crate) fn resume<A: Handlers, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+pub(crate) fn resume<M: Message>(
+    app: &Arc<AppRuntime>,
     handler: HandlerId,
     (log, sweep): (usize, &Sweep),
-    run: RunDelivery<A>,
+    run: RunDelivery,
     cx: &mut RouteContext,
 ) -> Result<(), DecodeError> {
     let emit = &sweep.waiting.emit;
@@ -312,7 +313,7 @@ pub(crate) fn resume<A: Handlers, M: Message>(
     Ok(())
 }
 
-impl<A: Handlers, M: Message> Cursor<A, M> {
+impl<M: Message> Cursor<M> {
     /// Adds the sweep to the sender's queue, which drives its steps from there.
     fn wait_at(self: Arc<Self>, cx: &mut RouteContext) {
         // the sweep itself counts as one visit, which ends last
@@ -368,7 +369,7 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
         let mut gone = Vec::new();
         let mut left = cells.to_vec();
         while !left.is_empty() {
-            let mut visits: BTreeMap<BeeId, (Arc<Bee<A>>, CellSet)> = BTreeMap::new();
+            let mut visits: BTreeMap<BeeId, (Arc<Bee>, CellSet)> = BTreeMap::new();
             for cell in std::mem::take(&mut left) {
                 match self.app.routes.find(cell) {
                     Some(bee) => visits.entry(bee.id).or_insert_with(|| (bee, CellSet::new())).1.push(cell),
@@ -406,9 +407,9 @@ impl<A: Handlers, M: Message> Cursor<A, M> {
 }
 
 /// A sweep waiting in its sender's queue until the cursor has passed all cells.
-struct Waiting<A: Handlers, M: Message>(Arc<Cursor<A, M>>);
+struct Waiting<M: Message>(Arc<Cursor<M>>);
 
-impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
+impl<M: Message> Blocked for Waiting<M> {
     fn app(&self) -> u16 {
         self.0.app.index
     }
@@ -447,7 +448,7 @@ impl<A: Handlers, M: Message> Blocked for Waiting<A, M> {
 
 /// The sender's queue calls these methods to find owners for a blocked entry. A sweep waits not for an owner
 /// but for its own progress, so `unite` takes its next step.
-impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
+impl<M: Message> Owners for Cursor<M> {
     fn ask(self: Arc<Self>, _: Vec<CellSet>, _: &Arc<HiveInner>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
@@ -460,9 +461,9 @@ impl<A: Handlers, M: Message> Owners for Cursor<A, M> {
 /// Runs the handler for each entry of the visited cells that the bee owns, in key order, and makes one record
 /// for all these runs.
 pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    delivery: Delivery<A>,
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    delivery: Delivery,
     turn: &mut Turn,
 ) {
     let visit = (delivery.batch.clone() as Arc<dyn std::any::Any + Send + Sync>).downcast::<Visit<M>>();
@@ -493,7 +494,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         draft.visits.extend(logged.cloned());
         hold_done(&visit, cx)
     };
-    let mut run = |state: &mut A, draft: &mut Draft, now, cx: &mut RouteContext| {
+    let mut run = |state: &mut dyn AnyState, draft: &mut Draft, now, cx: &mut RouteContext| {
         let numbers = cx.held().map_or(Numbers::NONE, |effects| effects.numbers);
         let batch = visits_of::<A, K, M>(bee, state, &cells, &visit, numbers);
         let count = batch.messages.len();
@@ -533,8 +534,9 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                     continue;
                 }
                 let run = &Run { app, bee: Some(bee.id), cells: mapper.cells(), position: None, now };
-                let done = execute::<A, Each<K, M>>(run, state, (&batch, one), Some(&mut draft.redo), cx);
-                release(run, &batch, done, cx)
+                let done =
+                    execute::<A, Each<K, M>>(run, any::of(state), (&batch, one), Some(&mut draft.redo), cx);
+                release::<A, Each<K, M>>(run, &batch, done, cx)
             } else {
                 // the handler also needs other bees' cells
                 route::<A, Each<K, M>>(app, &batch, one, None, cx)

@@ -58,11 +58,11 @@ fn source(hive: &HiveInner, now: Time) -> Source {
 /// ticks are skipped and counted as collapsed.
 pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
     hive: &Arc<HiveInner>,
-    app: Arc<AppRuntime<A>>,
+    app: Arc<AppRuntime>,
     period: Duration,
 ) {
     fn fire<A: Handlers + Handles<Tick<N>>, const N: u32>(
-        app: Arc<AppRuntime<A>>,
+        app: Arc<AppRuntime>,
         period: Duration,
         one: Arc<Credits>,
         turn: &mut Turn,
@@ -84,7 +84,7 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
         }
 
         let next = turn.now + period;
-        turn.hive.timers.at(next, Box::new(move |turn| fire(app, period, one, turn)));
+        turn.hive.timers.at(next, Box::new(move |turn| fire::<A, N>(app, period, one, turn)));
     }
 
     let one = Credits::new(1);
@@ -96,11 +96,11 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
 /// spread over half of the period (see [`Pace::due`]).
 pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
-    app: Arc<AppRuntime<A>>,
+    app: Arc<AppRuntime>,
     period: Duration,
-    run: RunDelivery<A>,
+    run: RunDelivery,
 ) {
-    let parts = Credits::new(Routes::<A>::SHARDS as u32);
+    let parts = Credits::new(Routes::SHARDS as u32);
     let first = hive.now() + period;
     hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
 }
@@ -108,10 +108,10 @@ pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const 
 /// Starts one of a timer's sweeps. If the previous sweep is not over, skips this sweep and counts it as
 /// collapsed.
 fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
-    app: Arc<AppRuntime<A>>,
+    app: Arc<AppRuntime>,
     period: Duration,
     parts: Arc<Credits>,
-    run: RunDelivery<A>,
+    run: RunDelivery,
     turn: &mut Turn,
 ) {
     if turn.hive.is_stopped() {

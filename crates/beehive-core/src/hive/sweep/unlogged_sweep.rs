@@ -36,7 +36,7 @@ use crate::hive::sweep::logged_sweep::OpenVisits;
 use crate::key::Key;
 use crate::message::{Each, Message};
 use crate::panics;
-use crate::state::column::Columns;
+use crate::state::any::AnyState;
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::any::Any;
@@ -47,16 +47,16 @@ use std::time::Duration;
 
 /// The receiver of messages of type `M` in an app whose handler runs for each cell of a dictionary with
 /// keys of type `K`.
-pub(crate) struct EachReceiver<A: Handlers, K, M> {
-    pub(crate) app: Arc<AppRuntime<A>>,
+pub(crate) struct EachReceiver<A, K, M> {
+    pub(crate) app: Arc<AppRuntime>,
     /// Runs a visit in its bee.
-    pub(crate) run: RunDelivery<A>,
-    pub(crate) kind: std::marker::PhantomData<fn(K, M)>,
+    pub(crate) run: RunDelivery,
+    pub(crate) kind: std::marker::PhantomData<fn(A, K, M)>,
 }
 
-impl<A: Handlers, K, M> EachReceiver<A, K, M> {
+impl<A, K, M> EachReceiver<A, K, M> {
     /// Creates the receiver of an app.
-    pub(crate) fn of(app: &Arc<AppRuntime<A>>, run: RunDelivery<A>) -> Self {
+    pub(crate) fn of(app: &Arc<AppRuntime>, run: RunDelivery) -> Self {
         EachReceiver { app: app.clone(), run, kind: std::marker::PhantomData }
     }
 }
@@ -144,7 +144,7 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Onward for EachRecei
 /// Returns a message that starts a sweep, in the form used in a log. `at` is the time at which the message is
 /// due; `None` means now.
 pub(crate) fn sweep_emit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
-    app: &AppRuntime<A>,
+    app: &AppRuntime,
     batch: &dyn Messages,
     index: u32,
     message_id: MessageId,
@@ -285,29 +285,24 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
 }
 
 /// Sends all visits at once, because the sender's later messages must not overtake the sweep.
-fn visit_all<A: Handlers, M: Message>(
-    app: &Arc<AppRuntime<A>>,
-    visit: &Arc<Visit<M>>,
-    run: RunDelivery<A>,
-    turn: &mut Turn,
-) {
+fn visit_all<M: Message>(app: &Arc<AppRuntime>, visit: &Arc<Visit<M>>, run: RunDelivery, turn: &mut Turn) {
     // the sweep itself counts as one visit, so that the report is not made before all visits have been sent
     visit.expect(1);
-    for shard in 0..Routes::<A>::SHARDS {
+    for shard in 0..Routes::SHARDS {
         visit_shard(app, shard, visit, run, turn)
     }
     visit.done()
 }
 
 /// A sweep blocked behind one of its sender's earlier messages.
-struct BlockedSweep<A: Handlers, M: Message> {
-    app: Arc<AppRuntime<A>>,
+struct BlockedSweep<M: Message> {
+    app: Arc<AppRuntime>,
     visit: Arc<Visit<M>>,
-    run: RunDelivery<A>,
+    run: RunDelivery,
     cause: Option<Arc<Cause>>,
 }
 
-impl<A: Handlers, M: Message> Blocked for BlockedSweep<A, M> {
+impl<M: Message> Blocked for BlockedSweep<M> {
     fn app(&self) -> u16 {
         self.app.index
     }
@@ -333,11 +328,11 @@ impl<A: Handlers, M: Message> Blocked for BlockedSweep<A, M> {
 }
 
 /// Sends one visit to each bee that owns cells in this shard.
-fn visit_shard<A: Handlers, M: Message>(
-    app: &Arc<AppRuntime<A>>,
+fn visit_shard<M: Message>(
+    app: &Arc<AppRuntime>,
     shard: usize,
     visit: &Arc<Visit<M>>,
-    run: RunDelivery<A>,
+    run: RunDelivery,
     turn: &mut Turn,
 ) {
     let mut cells = app.routes.cells_of_shard(shard);
@@ -364,10 +359,10 @@ fn visit_shard<A: Handlers, M: Message>(
 
 /// Pushes a visit into the mailbox of a bee. If the bee has been merged or retired since the caller looked
 /// it up, sends a separate visit for each cell to the cell's present owner.
-fn send_visit<A: Handlers, M: Message>(
-    app: &Arc<AppRuntime<A>>,
-    bee: &Arc<Bee<A>>,
-    delivery: Delivery<A>,
+fn send_visit<M: Message>(
+    app: &Arc<AppRuntime>,
+    bee: &Arc<Bee>,
+    delivery: Delivery,
     visit: &Visit<M>,
     turn: &mut Turn,
 ) {
@@ -418,10 +413,10 @@ impl Pace {
 }
 
 /// Visits one part of the cells and sets a timer for the next part.
-pub(crate) fn paced<A: Handlers, M: Message>(
-    app: Arc<AppRuntime<A>>,
+pub(crate) fn paced<M: Message>(
+    app: Arc<AppRuntime>,
     visit: Arc<Visit<M>>,
-    run: RunDelivery<A>,
+    run: RunDelivery,
     part: usize,
     pace: Pace,
     turn: &mut Turn,
@@ -436,7 +431,7 @@ pub(crate) fn paced<A: Handlers, M: Message>(
     turn.cause = None;
 
     let part = part + 1;
-    if part < Routes::<A>::SHARDS {
+    if part < Routes::SHARDS {
         let at = pace.due(part);
         turn.hive.timers.at(at, Box::new(move |turn| paced(app, visit, run, part, pace, turn)));
     }
@@ -445,9 +440,9 @@ pub(crate) fn paced<A: Handlers, M: Message>(
 /// Runs the handler for each entry of the visited cells that the bee owns, in key order, before any message
 /// that arrived later.
 pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
-    bee: &Arc<Bee<A>>,
-    body: &mut Body<A>,
-    delivery: Delivery<A>,
+    bee: &Arc<Bee>,
+    body: &mut Body,
+    delivery: Delivery,
     turn: &mut Turn,
 ) {
     if body.pending.is_some() {
@@ -500,8 +495,8 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 /// Returns a batch with one message for each entry that the swept dictionary has in these cells. `cells`
 /// must be sorted.
 pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
-    bee: &Arc<Bee<A>>,
-    state: &mut A,
+    bee: &Arc<Bee>,
+    state: &mut dyn AnyState,
     cells: &[CellId],
     visit: &Visit<M>,
     numbers: Numbers,

@@ -3,7 +3,7 @@
 
 use crate::cell::{CellId, CellSet};
 use crate::context::Ctx;
-use crate::hive::dispatch::app_access::{AnyState, AppAccess, Template};
+use crate::hive::dispatch::app_access::{AppAccess, Template};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::outputs::{Outputs, Savepoint};
@@ -11,6 +11,7 @@ use crate::hive::dispatch::probe::Replay;
 use crate::hive::message::inbox::IoBees;
 use crate::seams::BoxFuture;
 use crate::state::DecodeError;
+use crate::state::any::AnyState;
 use crate::state::image::CellImage;
 use std::sync::Arc;
 
