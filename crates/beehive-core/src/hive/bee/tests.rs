@@ -76,7 +76,7 @@ fn a_cell_of_a_bee_that_was_taken_over_is_routed_to_its_heir() {
 #[cfg_attr(debug_assertions, should_panic = "only a frozen bee is thawed")]
 fn a_bee_that_runs_is_not_thawed() {
     let app = app();
-    in_a_turn(|turn| bee(&app, 1).thaw(Box::new(app.body(None)), turn))
+    in_a_turn(|turn| bee(&app, 1).thaw(app.body(None), turn))
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_bee_that_is_gone_is_not_thawed() {
     let (from, into) = (bee(&app, 1), bee(&app, 2));
     freeze(&from);
     into.take_over(&from);
-    in_a_turn(|turn| from.thaw(Box::new(app.body(None)), turn))
+    in_a_turn(|turn| from.thaw(app.body(None), turn))
 }
 
 #[test]

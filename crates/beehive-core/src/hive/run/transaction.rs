@@ -651,7 +651,8 @@ pub(crate) fn end_with_error<M: Message>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hive::bee::tests::{Add, app};
+    use crate::hive::bee::tests::{Add, Counts, app};
+    use crate::state::any;
     use crate::hive::dispatch::sender_queue::SenderQueue;
     use crate::hive::dispatch::turn::tests::in_a_turn;
 
@@ -665,7 +666,7 @@ mod tests {
             let run = Run { app: &app, bee, cells: &[], position: None, now: Time::ZERO };
             let mut queue = SenderQueue::default();
             let cx = &mut RouteContext::new(&mut queue, turn);
-            execute(&run, &mut app.fresh(), (&batch, 0..1), None, cx);
+            execute(&run, any::of::<Counts>(&mut *app.fresh()), (&batch, 0..1), None, cx);
         })
     }
 
