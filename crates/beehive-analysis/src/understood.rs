@@ -10,6 +10,7 @@ use crate::types::standard_types;
 
 /// Names that the analysis treats alike.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Understood {
     /// The kind of items with these names, and how the analysis treats them.
     pub what: &'static str,

@@ -90,6 +90,7 @@ pub fn refused() -> crate::Result<()> {
 }
 
 /// A running block, with the savepoints to roll back to.
+#[expect(missing_debug_implementations, reason = "only generated code names this type")]
 #[must_use]
 pub struct Attempt {
     columns: Vec<ColumnMark>,

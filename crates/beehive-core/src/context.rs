@@ -42,6 +42,17 @@ pub struct Ctx {
     pub(crate) postponed: Option<Time>,
 }
 
+impl std::fmt::Debug for Ctx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Ctx { now, origin, sender, .. } = self;
+        f.debug_struct("Ctx")
+            .field("now", now)
+            .field("origin", origin)
+            .field("sender", sender)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Ctx {
     pub(crate) fn new(out: Outputs) -> Ctx {
         Ctx { now: Time::ZERO, origin: HiveId(0), sender: Address::Outside, chance: 0, out, postponed: None }
@@ -116,6 +127,7 @@ impl Ctx {
 }
 
 /// Deterministic random number generator of one transaction; see [`Ctx::rng`].
+#[derive(Debug)]
 pub struct Rng<'a>(&'a mut u64);
 
 impl Rng<'_> {

@@ -108,6 +108,7 @@ pub trait KeyTypePart<const N: usize> {
 }
 
 /// Names a key type at its declaration, so that a missing derive is reported there.
+#[derive(Debug)]
 pub struct OrderedKey<T: Ordered>(std::marker::PhantomData<T>);
 
 /// The type `T` itself. Generated code passes the user's type through this alias so that the compiler reports an

@@ -39,6 +39,12 @@ pub struct DictMeta<K> {
     key: PhantomData<fn(K)>,
 }
 
+impl<K: 'static> std::fmt::Debug for DictMeta<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DictMeta").field("app", &self.app).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// Limit on the rows of a cell, and what happens when it is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowLimit {
@@ -210,6 +216,7 @@ impl<K> DictMeta<K> {
 }
 
 /// Compile-time stand-in for a field that is not a dictionary. An access to it maps to no cell.
+#[derive(Debug)]
 pub struct PlainField;
 
 impl PlainField {

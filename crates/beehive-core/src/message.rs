@@ -99,6 +99,7 @@ impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> 
 /// Derived code calls it where the message is declared, and again at each of its handlers: there the type is known even
 /// if it depends on a generic parameter, or if `Message` is implemented by hand. In a generic app it may not be known
 /// there either; such a message is refused when the hive starts.
+#[derive(Debug)]
 pub struct ReplyCheck<R, const COMMITS_ERRORS: bool>(PhantomData<R>);
 
 impl<T, E> ReplyCheck<Result<T, E>, false> {
@@ -124,6 +125,7 @@ impl<T, E> ReplyCheck<Option<Result<T, E>>, false> {
 }
 
 /// Checks in the same way that the error type `E` of a message is no `Result`.
+#[derive(Debug)]
 pub struct ErrorCheck<E>(PhantomData<E>);
 
 impl<T, E> ErrorCheck<Result<T, E>> {
@@ -160,6 +162,7 @@ pub(crate) fn is_result<R>() -> bool {
 }
 
 /// Stand-in for a type of a message that is a `Result`.
+#[derive(Debug)]
 pub struct AResult;
 
 /// Never implemented: reports that a reply type is a `Result<T, E>`.
@@ -469,6 +472,7 @@ impl NoAnswer for () {}
 ///
 /// As in [`ReplyCheck`], a call resolves to an associated function for the rejected types, and to
 /// [`AnswerOtherwise::check`] for all others.
+#[derive(Debug)]
 pub struct AnswerCheck<R, F, T>(PhantomData<(R, F, T)>);
 
 impl<R, F, T> AnswerCheck<R, F, T> {
@@ -521,6 +525,12 @@ pub struct Each<K, M: Message> {
     pub key: K,
     /// The message, shared by all cells.
     pub msg: Shared<M>,
+}
+
+impl<K: std::fmt::Debug, M: Message + std::fmt::Debug> std::fmt::Debug for Each<K, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Each").field("key", &self.key).field("msg", &*self.msg).finish()
+    }
 }
 
 impl<K: Serialize, M: Message> Serialize for Each<K, M> {

@@ -42,6 +42,12 @@ pub struct TokioPlatform {
     start_time: Time,
 }
 
+impl std::fmt::Debug for TokioPlatform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokioPlatform").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}
+
 impl TokioPlatform {
     /// Returns a platform that uses `runtime` for tasks and timers.
     pub fn new(runtime: tokio::runtime::Handle) -> Self {

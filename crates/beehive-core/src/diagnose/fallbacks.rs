@@ -6,6 +6,8 @@
 //! once, at the field or parameter where the type is written, and all other uses resolve to the fallbacks. These never
 //! run, because the program does not compile.
 
+#![expect(missing_debug_implementations, reason = "only generated code names these types")]
+
 use crate::app::{Handlers, Handles};
 use crate::hive::Registrar;
 use crate::key::{CellHasher, Key, KeyEncoding};

@@ -103,6 +103,13 @@ pub struct Builder {
     mutation: Mutation,
 }
 
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let apps: Vec<&str> = self.apps.iter().map(|((name, _), _)| *name).collect();
+        f.debug_struct("Builder").field("id", &self.id).field("apps", &apps).finish_non_exhaustive()
+    }
+}
+
 impl Builder {
     /// Adds an app. If several apps can answer a message, they get it in the order in which they were
     /// added.

@@ -22,6 +22,7 @@ pub(crate) type Seal = Box<dyn FnOnce(&Types)>;
 pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 
 /// Collects an app's handlers. Generated code calls its methods.
+#[expect(missing_debug_implementations, reason = "only generated code names this type")]
 pub struct Registrar<'a, A: Handlers> {
     kind: PhantomData<fn(A)>,
     hive: &'a Arc<HiveInner>,

@@ -15,6 +15,7 @@ use crate::view::{DictChange, DictMirror, Mirror, SharedDict};
 use std::any::Any;
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 /// An app's dictionary, in which every key is a cell of its own.
@@ -66,6 +67,14 @@ pub struct Dict<K: 'static, V> {
     meta: &'static DictMeta<K>,
     cells: Slots<K, V>,
     undo: LentLog<Undo<K, V>>,
+}
+
+/// Shows the name only: which cells a dictionary holds here depends on how they are distributed over bees.
+/// [`Dict::whole`] and [`Dict::shared`] show the cells.
+impl<K, V> fmt::Debug for Dict<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dict").field("name", &self.meta.name).finish_non_exhaustive()
+    }
 }
 
 struct Undo<K, V> {
@@ -244,6 +253,13 @@ pub struct Entry<'a, K: 'static, V> {
     key: K,
 }
 
+impl<K: Key + fmt::Debug, V: fmt::Debug> fmt::Debug for Entry<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.dict.cells.find(self.id, &self.key).map(|slot| &slot.content);
+        f.debug_struct("Entry").field("key", &self.key).field("value", &value).finish()
+    }
+}
+
 impl<'a, K: Key, V: Value> Entry<'a, K, V> {
     /// Inserts `value` if the entry is vacant. Returns the entry's value.
     #[inline]
@@ -290,6 +306,12 @@ impl<'a, K: Key, V: Value> Entry<'a, K, V> {
 /// All cells of a [`Dict`], in key order.
 pub struct WholeDict<'a, K: 'static, V> {
     dict: &'a mut Dict<K, V>,
+}
+
+impl<K: Key + fmt::Debug, V: Value + fmt::Debug> fmt::Debug for WholeDict<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
 }
 
 impl<K: Key, V: Value> WholeDict<'_, K, V> {

@@ -7,6 +7,7 @@ use crate::state::undo::{Mark, UndoLog};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Borrow;
+use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::ops::RangeBounds;
 
@@ -37,12 +38,17 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 ///     std::mem::swap(one, other)
 /// }
 /// ```
-#[derive(Debug)]
 pub struct Rows<R, V, Place: ?Sized = [()]> {
     rows: Ordered<R, V>,
     undo: UndoLog<(R, Option<V>)>,
     /// Nothing: a slice of no elements for a handler, an array of none for the owner, who knows the size.
     _place: Place,
+}
+
+impl<R: RowKey + fmt::Debug, V: Value + fmt::Debug, Place: ?Sized> fmt::Debug for Rows<R, V, Place> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
 }
 
 /// Rows that belong to whoever names this type: to a table, or to a test of a function that takes `&mut Rows`.
@@ -270,6 +276,12 @@ pub struct RowEntry<'a, R, V> {
     rows: &'a mut Ordered<R, V>,
     undo: &'a mut UndoLog<(R, Option<V>)>,
     row: R,
+}
+
+impl<R: RowKey + fmt::Debug, V: fmt::Debug> fmt::Debug for RowEntry<'_, R, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowEntry").field("key", &self.row).field("value", &self.rows.get(&self.row)).finish()
+    }
 }
 
 impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {

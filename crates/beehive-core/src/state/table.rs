@@ -14,6 +14,7 @@ use crate::state::undo::Mark;
 use crate::view;
 use crate::view::{Mirror, SharedTable, TableChange, TableMirror};
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 /// An app's dictionary whose cells hold ordered rows. `at(key)` selects a cell, and the handler may then use all of
@@ -24,6 +25,13 @@ pub struct Table<K: 'static, R, V> {
     /// Cells accessed in this transaction. The list is not maintained while the table has only one cell, because
     /// no other cell can have been accessed.
     touched: Vec<(CellId, K)>,
+}
+
+/// Shows the name only, for the same reason as a [`Dict`](crate::Dict).
+impl<K, R, V> fmt::Debug for Table<K, R, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("name", &self.meta.name).finish_non_exhaustive()
+    }
 }
 
 impl<K, R, V> Table<K, R, V> {
@@ -151,6 +159,14 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
 /// All cells of a [`Table`], in key order.
 pub struct WholeTable<'a, K: 'static, R, V> {
     table: &'a mut Table<K, R, V>,
+}
+
+impl<K: Key + fmt::Debug, R: RowKey + fmt::Debug, V: Value + fmt::Debug> fmt::Debug
+    for WholeTable<'_, K, R, V>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(key, row, value)| ((key, row), value))).finish()
+    }
 }
 
 impl<K: Key, R: RowKey, V: Value> WholeTable<'_, K, R, V> {

@@ -74,6 +74,12 @@ use tokio::sync::oneshot;
 #[derive(Clone, Default)]
 pub struct History(Arc<Events>);
 
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History").finish_non_exhaustive()
+    }
+}
+
 /// Statistics of a recorded hive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -521,6 +527,7 @@ fn in_words(left: &Left) -> String {
 }
 
 /// The handle of a task that disturbs a hive; see [`shake`].
+#[derive(Debug)]
 pub struct Shaking {
     end: Arc<AtomicBool>,
     ended: oneshot::Receiver<()>,

@@ -63,6 +63,15 @@ pub struct TestJournal {
     refused: AtomicU64,
 }
 
+impl std::fmt::Debug for TestJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TestJournal")
+            .field("stopped", &self.stopped)
+            .field("refused", &self.refused)
+            .finish_non_exhaustive()
+    }
+}
+
 impl TestJournal {
     /// Starts a journal that continues after entry number `last`, refuses one of every `refuse_one_in` entries (none
     /// if this is 0), and derives its random choices from `seed`.

@@ -82,6 +82,15 @@ pub struct Kit {
     added: u64,
 }
 
+impl std::fmt::Debug for Kit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kit")
+            .field("steps", &self.steps_begun)
+            .field("step", &self.step)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Kit {
     /// Begins the setup of a test with one app. More apps can be added.
     pub fn of<A: Handlers>() -> Setup {

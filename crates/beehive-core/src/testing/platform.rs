@@ -134,6 +134,12 @@ impl Drop for Sleep {
 #[derive(Clone)]
 pub struct VirtualPlatform(Arc<Machine>);
 
+impl std::fmt::Debug for VirtualPlatform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualPlatform").field("now", &self.0.now()).finish_non_exhaustive()
+    }
+}
+
 impl VirtualPlatform {
     /// Returns a platform whose [`Platform::random`] is derived from `seed`. Ready jobs run in the order in
     /// which they became ready.

@@ -24,6 +24,15 @@ pub struct Setup {
     pub(crate) merging_runs: u64,
 }
 
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup")
+            .field("apps", &self.apps.len())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Setup {
     pub(crate) fn new() -> Setup {
         Setup {

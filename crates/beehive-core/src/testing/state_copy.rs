@@ -1,6 +1,6 @@
 //! A copy of an app's state at one moment, for a test to inspect.
 
-use crate::app::Handlers;
+use crate::app::{App, Handlers};
 use crate::mapper::close_over_fusion;
 use crate::state::CellImage;
 use crate::state::column::Columns;
@@ -10,6 +10,12 @@ use crate::state::guard::Held;
 pub struct StateCopy<A> {
     app: A,
     seed: u64,
+}
+
+impl<A: App> std::fmt::Debug for StateCopy<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateCopy").field("app", &A::NAME).finish_non_exhaustive()
+    }
 }
 
 impl<A: Handlers> StateCopy<A> {

@@ -21,9 +21,11 @@ pub trait Mirror: Default + Clone + Send + Sync + 'static {
 }
 
 /// The cells of a `Dict`.
+#[expect(missing_debug_implementations, reason = "only generated code names this type")]
 pub struct DictMirror<K, V>(pub(crate) Cells<K, Arc<V>>);
 
 /// The new value of an entry of a `Dict`; `None` if it was removed.
+#[expect(missing_debug_implementations, reason = "only generated code names this type")]
 pub struct DictChange<K, V> {
     pub(crate) id: CellId,
     pub(crate) key: K,
@@ -54,11 +56,13 @@ impl<K: Key, V: Value> Mirror for DictMirror<K, V> {
 }
 
 /// The cells of a `Table`.
+#[expect(missing_debug_implementations, reason = "only generated code names this type")]
 pub struct TableMirror<K, R, V> {
     pub(crate) cells: Cells<K, Ordered<R, Arc<V>>>,
 }
 
 /// The new value of a row of a `Table`; `None` if it was removed.
+#[expect(missing_debug_implementations, reason = "only generated code names this type")]
 pub struct TableChange<K, R, V> {
     pub(crate) id: CellId,
     pub(crate) key: K,

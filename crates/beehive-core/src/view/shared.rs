@@ -8,6 +8,7 @@ use crate::state::rows::RowKey;
 use crate::view::copies::{DictMirror, TableMirror};
 use crate::view::pin::Pinned;
 use std::borrow::Borrow;
+use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
@@ -34,6 +35,12 @@ pub struct SharedDict<K: 'static, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,
     values: PhantomData<fn() -> V>,
+}
+
+impl<K: Key + fmt::Debug, V: Value + fmt::Debug> fmt::Debug for SharedDict<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
 }
 
 impl<K: Key, V: Value> SharedDict<K, V> {
@@ -177,6 +184,12 @@ pub struct SharedTable<K: 'static, R, V> {
     rows: PhantomData<fn() -> (R, V)>,
 }
 
+impl<K: Key + fmt::Debug, R: RowKey + fmt::Debug, V: Value + fmt::Debug> fmt::Debug for SharedTable<K, R, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(key, row, value)| ((key, row), value))).finish()
+    }
+}
+
 impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
     pub(crate) fn new(pinned: Rc<Pinned>, meta: &'static DictMeta<K>) -> Self {
         SharedTable { pinned, meta, rows: PhantomData }
@@ -248,6 +261,12 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
 
 /// The rows of one cell in a [`SharedTable`], in key order.
 pub struct SharedRows<'a, R, V>(Option<&'a Ordered<R, Arc<V>>>);
+
+impl<R: RowKey + fmt::Debug, V: Value + fmt::Debug> fmt::Debug for SharedRows<'_, R, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
 
 impl<R, V> Clone for SharedRows<'_, R, V> {
     fn clone(&self) -> Self {

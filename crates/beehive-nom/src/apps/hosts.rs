@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Tracks hosts.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "hosts", replication = 3)]
 pub struct Hosts {
     /// Ports with a link to another switch. No host is *at* such a port.

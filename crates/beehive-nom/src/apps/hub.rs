@@ -4,7 +4,7 @@ use crate::object::{PacketIn, PacketOut};
 use beehive::{App, handlers};
 
 /// Floods every packet and stores nothing.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "hub")]
 pub struct Hub {}
 

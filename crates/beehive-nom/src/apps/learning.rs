@@ -22,7 +22,7 @@ use crate::parts::{Learned, OwnsFlows, StationLimits, StationTable, seconds};
 use beehive::{App, Config, Ctx, Table, Time, handlers};
 
 /// Learns the ports of stations per switch and VLAN, and installs flows between them.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "learning-switch", replication = 3)]
 pub struct LearningSwitch {
     /// The port behind which each station is located.

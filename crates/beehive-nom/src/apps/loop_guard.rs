@@ -39,7 +39,7 @@ const BLAME_SAME: u32 = 3;
 const BLAME_MOVED: u32 = 1;
 
 /// Keeps packets from circulating in loops.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "loop-guard", replication = 3)]
 pub struct LoopGuard {
     drivers: Dict<NodeId, Address>,

@@ -49,7 +49,7 @@ pub struct PortQuota {
 /// assert_eq!(places.get(&ann), Some(&PortNo(2)));
 /// ```
 #[derive(Debug)]
-pub struct QuotaTable<'a, K, V> {
+pub struct QuotaTable<'a, K: RowKey, V: Value> {
     rows: &'a mut Rows<K, V>,
     port_counts: &'a mut Rows<PortNo, u32>,
 }

@@ -7,6 +7,7 @@ use beehive::Time;
 use std::sync::Arc;
 
 /// The driver of a [`SimulatedSwitch`].
+#[derive(Debug)]
 pub struct SimulatedDriver {
     switch: SimulatedSwitch,
     /// Intended flows installed by the switch in this round, or `None` if no intended flow was sent.

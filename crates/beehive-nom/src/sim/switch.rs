@@ -29,6 +29,12 @@ pub struct SimulatedSwitch {
     pub(super) inner: Arc<Inner>,
 }
 
+impl std::fmt::Debug for SimulatedSwitch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimulatedSwitch").field("node", &self.inner.node).finish_non_exhaustive()
+    }
+}
+
 pub(super) struct Inner {
     pub(super) hive: Hive,
     pub(super) node: NodeId,

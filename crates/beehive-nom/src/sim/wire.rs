@@ -18,6 +18,12 @@ pub struct Wire {
     state: Arc<State>,
 }
 
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("ends", &self.ends).finish_non_exhaustive()
+    }
+}
+
 #[derive(Default)]
 struct State {
     carried: AtomicU64,

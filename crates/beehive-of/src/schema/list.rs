@@ -206,6 +206,12 @@ pub struct Elements<'a, T> {
     source: Source<'a, T>,
 }
 
+impl<T> fmt::Debug for Elements<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Elements").finish_non_exhaustive()
+    }
+}
+
 impl<'a, T: Value<'a>> Elements<'a, T> {
     /// Returns the offset of the next element in its message, in bytes; 0 if the list is a slice.
     #[inline]

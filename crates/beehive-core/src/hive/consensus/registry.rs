@@ -35,6 +35,13 @@ pub trait Registry: Send + Sync + 'static {
 #[derive(Default)]
 pub struct LocalRegistry(Mutex<Ownership>);
 
+impl std::fmt::Debug for LocalRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (bees, cells) = self.size();
+        f.debug_struct("LocalRegistry").field("bees", &bees).field("cells", &cells).finish()
+    }
+}
+
 impl LocalRegistry {
     /// Creates a registry that continues from `ownership`.
     pub fn restored(ownership: Ownership) -> Self {

@@ -153,6 +153,12 @@ pub(crate) struct HiveInner {
 #[derive(Clone)]
 pub struct Hive(pub(in crate::hive) Arc<HiveInner>);
 
+impl std::fmt::Debug for Hive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hive").field("id", &self.0.id).finish_non_exhaustive()
+    }
+}
+
 impl Hive {
     pub(crate) fn inner(&self) -> &Arc<HiveInner> {
         &self.0

@@ -57,6 +57,12 @@ pub struct Io {
     place: Place,
 }
 
+impl std::fmt::Debug for Io {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Io").field("hive", &self.hive).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 impl Io {
     /// Creates an IO bee that may have `credits` messages in flight, but at least one.
     pub(crate) fn new(hive: &Hive, credits: u32) -> Io {

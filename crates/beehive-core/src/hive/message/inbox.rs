@@ -10,6 +10,7 @@ use crate::message::Message;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,19 @@ pub struct Mail {
     /// The work in flight to which this mail belongs. It stays in flight until the mail is dropped or gives
     /// up its credits.
     cause: Option<Arc<Cause>>,
+}
+
+/// Shows the type of the messages and their number. A program may log mail that it does not expect, so the content is
+/// left out: it may be large or confidential.
+impl fmt::Debug for Mail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut mail = f.debug_struct("Mail");
+        match self.name() {
+            Some(name) => mail.field("messages", &name),
+            None => mail.field("answers", &..),
+        };
+        mail.field("len", &self.len()).finish()
+    }
 }
 
 enum Content {
@@ -35,6 +49,12 @@ enum Content {
 /// Answers to messages of type `M`. One bee's answers are in the order in which it handled the messages.
 /// Unanswered messages are left out.
 pub struct Answers<M: Message>(Vec<Answered<M>>);
+
+impl<M: Message<Reply: fmt::Debug, Error: fmt::Debug>> fmt::Debug for Answers<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}
 
 impl<M: Message> IntoIterator for Answers<M> {
     type Item = Result<M::Reply, RequestError<M::Error>>;

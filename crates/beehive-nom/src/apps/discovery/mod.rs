@@ -20,7 +20,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Finds the links between switches.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "discovery", replication = 3)]
 pub struct Discovery {
     drivers: Dict<NodeId, Address>,

@@ -47,6 +47,13 @@ pub enum ProbeError {
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
+/// Does not show the secret.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").finish_non_exhaustive()
+    }
+}
+
 impl Key {
     /// Derives the key from a secret.
     pub fn of(secret: &str) -> Key {

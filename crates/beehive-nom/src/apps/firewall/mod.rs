@@ -33,7 +33,7 @@ pub const OPEN: u16 = 1_100;
 const FLOW_SETUP_SLACK: Duration = Duration::from_secs(2);
 
 /// Decides which conversations are allowed.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "firewall", replication = 3)]
 pub struct Firewall {
     /// The rules that replace those in the settings, if any.

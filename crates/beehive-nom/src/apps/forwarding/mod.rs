@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Forwards packets along shortest paths.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "forwarding", replication = 3)]
 pub struct Forwarding {
     links: Table<Map, Link, ()>,

@@ -33,7 +33,7 @@ use verdict::Verdict;
 use withdrawals::{Reason, Withdrawals};
 
 /// Keeps the driver and the intended flows of every switch.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "node-controller", replication = 3)]
 pub struct NodeController {
     nodes: Dict<NodeId, Node>,

@@ -15,7 +15,7 @@ use beehive::{App, Ctx, Key, Table, handlers};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keeps the links and assigns a role to each port.
-#[derive(App)]
+#[derive(App, Debug)]
 #[app(name = "topology", replication = 3)]
 pub struct Topology {
     /// The link directions found by discovery.

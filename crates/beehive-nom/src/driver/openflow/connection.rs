@@ -49,6 +49,12 @@ pub struct Connection<C = Plain> {
     access: Arc<Access>,
 }
 
+impl<C> std::fmt::Debug for Connection<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("hive", &self.hive).finish_non_exhaustive()
+    }
+}
+
 #[derive(Default)]
 struct WaitResult {
     read: Option<std::io::Result<usize>>,

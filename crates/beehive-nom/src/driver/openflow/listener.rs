@@ -93,6 +93,15 @@ pub struct Listener {
     failed: AtomicU64,
 }
 
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener")
+            .field("hive", &self.hive)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Listener {
     /// Creates a listener that connects switches to `hive` and lists
     /// them in `directory`. One listener can serve several sockets.
