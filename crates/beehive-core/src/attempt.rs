@@ -2,9 +2,14 @@
 
 use crate::context::{self, Ctx};
 use crate::hive::dispatch::outputs;
+use crate::message::{Error, ErrorKind};
+use crate::panics::Refusal;
 use crate::state::State;
 use crate::state::column::{ColumnMark, Columns};
 use crate::time::Time;
+
+/// The error of a handler that moves a dictionary and catches the unwinding with this error.
+const MOVED: &str = "the handler moved a dictionary out of its field";
 
 /// Runs a block of a handler and rolls it back if it yields an error. The rollback covers changes to cells
 /// and rows, emitted messages, and timers set since the block began. The handler continues with the block's
@@ -84,6 +89,14 @@ pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     block()
 }
 
+/// Ends the transaction if the handler has moved a dictionary out of its field, as it would end with the handler.
+#[inline]
+fn assert_in_place<A: State>(app: &mut A) {
+    if !app.is_in_place() {
+        std::panic::resume_unwind(Box::new(Refusal(Error::of(ErrorKind::Unmapped, MOVED))))
+    }
+}
+
 /// Stand-in for a block rejected by the macro.
 pub fn refused() -> crate::Result<()> {
     Ok(())
@@ -102,6 +115,7 @@ pub struct Attempt {
 impl Attempt {
     /// Takes a savepoint of the dictionaries and, if there is a context, of the outputs.
     pub fn begin<A: State>(app: &mut A, context: Option<&mut Ctx>) -> Attempt {
+        assert_in_place(app);
         Attempt {
             columns: app.mark(),
             outputs: context.map(|context| (context.out.savepoint(), context.postponed)),
@@ -116,6 +130,8 @@ impl Attempt {
         context: Option<&mut Ctx>,
         yielded: Result<T, E>,
     ) -> Result<T, E> {
+        // the savepoints belong to the dictionaries that were in the fields when the block began
+        assert_in_place(app);
         app.settle(self.columns, yielded.is_ok());
         if yielded.is_err() {
             match (context, self.outputs) {

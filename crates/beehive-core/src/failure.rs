@@ -31,7 +31,8 @@ pub enum RequestError<E = Error> {
     Panicked,
     /// The process crashed twice while handling the message. The message is not run again but kept as a dead letter.
     Aborted,
-    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`.
+    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`, or it moved a
+    /// dictionary out of its field.
     /// Its changes were rolled back, and the message is kept as a dead letter.
     Unmapped,
     /// A limit of the app or of the platform, such as `#[app(cells = ..)]`, was exceeded. The text names the
@@ -128,7 +129,7 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
             RequestError::Unmapped => {
                 write!(
                     f,
-                    "the handler touched a cell outside its map; the log and the dead letters of the hive say \
+                    "the handler touched state that its map does not name; the log and the dead letters of the hive say \
                      which"
                 )
             }

@@ -263,7 +263,9 @@ pub enum ErrorKind {
     /// The process crashed twice while handling the message. The message is quarantined: it is not run again but kept
     /// as a dead letter.
     Aborted,
-    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`.
+    /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`. Or it moved a
+    /// dictionary out of its field, which would give the dictionary's cells to another one. Its transaction was rolled
+    /// back, and the message is kept as a dead letter.
     Unmapped,
     /// A limit of the platform was exceeded. The text names the limit.
     Limit,

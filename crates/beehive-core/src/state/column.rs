@@ -3,6 +3,7 @@
 
 use crate::cell::CellId;
 use crate::mapper::DictInfo;
+use crate::message::{Error, ErrorKind};
 use crate::shape::Shape;
 use crate::state::config::{ConfigError, ConfigSource};
 use crate::state::image::{CellImage, DecodeError, Op, Redo};
@@ -10,13 +11,20 @@ use crate::view::Mirror;
 use std::any::Any;
 
 /// A dictionary field of an app.
-pub trait Column: Send + Sync {
+pub trait Column: Send + Sync + 'static {
     /// A savepoint: a point in a transaction to which the dictionary can be rolled back.
     type Mark: Send + 'static;
     /// The type of the copies read by the dictionary's views.
     type Mirror: Mirror;
     /// Returns the field's description.
     fn info(&self) -> DictInfo;
+    /// Returns the dictionary's own position among the app's dictionaries. If a handler has exchanged two dictionaries,
+    /// this is not the position of the field in which it now is.
+    fn index(&self) -> u32;
+    /// Moves the dictionary out of the field, and leaves an empty one.
+    fn take(&mut self) -> Self
+    where
+        Self: Sized;
     /// Keeps the transaction's changes and frees the memory of cells that are now empty.
     fn commit(&mut self);
     /// Undoes the transaction's changes.
@@ -138,6 +146,74 @@ pub(crate) trait Columns: State {
             }
         }
         self.visit(&mut Rollback)
+    }
+
+    /// Checks whether every dictionary is in its own field.
+    #[inline(always)]
+    fn is_in_place(&mut self) -> bool {
+        struct InPlace(bool);
+
+        impl Visitor for InPlace {
+            #[inline(always)]
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                self.0 &= column.index() == index
+            }
+        }
+
+        // A dictionary can be exchanged only with another one.
+        if Self::DICTS.len() < 2 {
+            return true;
+        }
+        let mut in_place = InPlace(true);
+        self.visit(&mut in_place);
+        in_place.0
+    }
+
+    /// Puts every dictionary back into its own field. Returns an error that names one that was in another field.
+    ///
+    /// A handler borrows its app, so it can only exchange dictionaries: nothing that it can reach makes or holds one
+    /// without a field. All of them are therefore in some field of the app, and their types fit.
+    #[cold]
+    fn put_in_place(&mut self) -> Error {
+        #[derive(Default)]
+        struct Take {
+            name: &'static str,
+            taken: Vec<(u32, Box<dyn Any>)>,
+        }
+
+        impl Visitor for Take {
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                if column.index() != index {
+                    self.name = column.info().name;
+                    self.taken.push((column.index(), Box::new(column.take())))
+                }
+            }
+        }
+
+        struct PutBack(Vec<(u32, Box<dyn Any>)>);
+
+        impl Visitor for PutBack {
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                if column.index() != index
+                    && let Some(at) = self.0.iter().position(|(own, _)| *own == index)
+                    && let Ok(own) = self.0.swap_remove(at).1.downcast::<C>()
+                {
+                    *column = *own
+                }
+            }
+        }
+
+        let mut take = Take::default();
+        self.visit(&mut take);
+        self.visit(&mut PutBack(take.taken));
+        Error::of(
+            ErrorKind::Unmapped,
+            format!(
+                "the handler moved the dictionary `{}` out of its field, for example with `std::mem::swap`; \
+                 move its values or its rows instead",
+                take.name
+            ),
+        )
     }
 
     /// Whether any dictionary limits the number of its rows.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 /// The settings of an app, from the table `[apps.<name>]` of the configuration.
 ///
-/// `Config<T>` dereferences to `T` and is cheap to clone. Settings may change what a handler does, but never
+/// `Config<T>` dereferences to `T` and is cheap to clone. Only the hive makes one, so a handler cannot assign other
+/// settings. Settings may change what a handler does, but never
 /// which cells it touches; otherwise a reload would have to move cells.
 #[derive(Debug)]
 pub struct Config<T>(Arc<T>);
@@ -21,11 +22,6 @@ impl<T> std::ops::Deref for Config<T> {
     #[inline]
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-impl<T: Default> Default for Config<T> {
-    fn default() -> Self {
-        Config(Arc::new(T::default()))
     }
 }
 

@@ -45,6 +45,27 @@ use std::sync::Arc;
 /// }
 /// ```
 ///
+/// A dictionary cannot be moved out of its field, for example with [`std::mem::swap`], because the move would not be undone
+/// if the handler failed. A handler that does this does not compile or, if its map is written by hand, fails with an error
+/// of kind [`Unmapped`](crate::ErrorKind::Unmapped). Nothing but a field holds a dictionary: there is no way to make one.
+///
+/// ```compile_fail,E0277
+/// # extern crate beehive_core as beehive;
+/// # use beehive::{App, Dict, Mapper, Message, handlers};
+/// # #[derive(Message)]
+/// # struct Reset(u64);
+/// # #[derive(App)]
+/// # struct Counters { count: Dict<u64, u64> }
+/// # fn none(_: &Reset, _: &mut Mapper) {}
+/// #[handlers]
+/// impl Counters {
+///     #[rcv(map = none)]
+///     fn reset(&mut self, msg: &Reset) {
+///         std::mem::take(&mut self.count);
+///     }
+/// }
+/// ```
+///
 /// There are no ranges of cells, because a map could not name the owners of a range. Keep data that needs
 /// ranges as rows of a [`Table`](crate::Table).
 ///
@@ -429,6 +450,15 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
 
     fn info(&self) -> DictInfo {
         self.meta.info()
+    }
+
+    #[inline(always)]
+    fn index(&self) -> u32 {
+        self.meta.index
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::replace(self, Dict::open(self.meta))
     }
 
     #[inline(always)]

@@ -273,6 +273,15 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
     }
 
     #[inline(always)]
+    fn index(&self) -> u32 {
+        self.meta.index
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::replace(self, Table::open(self.meta))
+    }
+
+    #[inline(always)]
     fn commit(&mut self) {
         self.for_touched(|slot| slot.content.commit())
     }

@@ -56,6 +56,9 @@ pub fn record<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) ->
     let held = Held::record(SEED, whole);
     let mut ctx = context();
     let _ = panics::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
+    if !app.is_in_place() {
+        app.put_in_place();
+    }
     app.rollback();
     held.accesses()
 }
@@ -80,12 +83,15 @@ pub fn deliver<A: Handlers + Handles<M>, M: Message>(app: &mut A, message: &M) -
     let held = Held::strict(SEED, whole, &mapped.cells);
     let mut ctx = context();
     let result = panics::catch(AssertUnwindSafe(|| app.handle(message, &mut ctx).map(drop)));
-    let delivered = match (result, held.violation()) {
+    let violation = held.violation();
+    let moved = (!app.is_in_place()).then(|| app.put_in_place());
+    let delivered = match (result, violation) {
         (_, Some(violation)) => Delivered::Unmapped(violation),
         (Ok(Ok(())), None) => Delivered::Committed(ctx.out.len()),
         (Ok(Err(error)), None) => Delivered::Failed(Failed::Handler(error).in_words()),
         (Err(panic), None) => Delivered::Panicked(panics::text(&*panic)),
     };
+    let delivered = moved.map_or(delivered, Delivered::Failed);
 
     match delivered {
         Delivered::Committed(_) => app.commit(),

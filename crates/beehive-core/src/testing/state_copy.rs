@@ -36,6 +36,9 @@ impl<A: Handlers> StateCopy<A> {
     pub fn look<R>(&mut self, look: impl FnOnce(&mut A) -> R) -> R {
         let held = Held::record(self.seed, close_over_fusion(A::MONOLITHIC, A::DICTS));
         let result = look(&mut self.app);
+        if !self.app.is_in_place() {
+            self.app.put_in_place();
+        }
         self.app.rollback();
         drop(held);
         result

@@ -30,6 +30,7 @@ mod log_mutants;
 mod map_limits;
 mod merge;
 mod merge_dedup;
+mod moved_dictionaries;
 mod order;
 mod order_across_turns;
 mod ownership_handover;

@@ -17,3 +17,4 @@ pub(crate) mod log_events;
 pub(crate) mod postpone;
 pub(crate) mod rerun;
 pub(crate) mod transaction;
+pub(crate) mod unrecorded;

@@ -22,6 +22,7 @@ use crate::hive::message::batch::{
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
 use crate::hive::run::postpone::postpone;
+use crate::hive::run::unrecorded::moved;
 use crate::message::{Error, ErrorKind, Message};
 use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
@@ -397,6 +398,9 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }));
 
     let overflow = ctx.out.take_overflow();
+    if !state.is_in_place() {
+        return Err(moved(state, result, held, place::<A, M>));
+    }
 
     match (result, held.violation()) {
         (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => {
