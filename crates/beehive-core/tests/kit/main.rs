@@ -8,6 +8,7 @@ mod attempt;
 mod clock;
 mod failing_runs;
 mod failing_steps;
+mod hidden_changes;
 mod limits;
 mod postpone;
 mod result_replies;

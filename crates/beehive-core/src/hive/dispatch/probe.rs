@@ -19,7 +19,7 @@ use crate::hive::message::dead_letters::DeadLetter;
 use crate::message::{Error, Reply};
 use crate::panics;
 use crate::state::column::Columns;
-use crate::state::image::Redo;
+use crate::state::image::{EncodedCells, Redo};
 use crate::time::Time;
 use std::any::Any;
 use std::ops::Range;
@@ -60,6 +60,18 @@ pub(crate) trait Probe: Send + Sync {
     /// record the handler's effects and rolled them back. Called by the thread that runs the bee or routes
     /// the message.
     fn ended_unhandled(&self, handler: &Handler, batch: &dyn Messages, index: u32) -> Option<Note> {
+        None
+    }
+
+    /// Called before a transaction that may change state. Returns the state as it is, if the probe wants to compare.
+    fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
+        None
+    }
+
+    /// Called when the transaction has succeeded or has been rolled back, before anything of it is committed. `before`
+    /// comes from [`Probe::beginning`]. Returns the name of a dictionary with a change that the transaction did not
+    /// record.
+    fn hidden_change(&self, before: EncodedCells, state: &mut dyn Encodable) -> Option<&'static str> {
         None
     }
 
@@ -131,6 +143,35 @@ pub(crate) struct Transaction<'a> {
     pub(crate) rerun: Rerun,
 }
 
+/// A bee's state. Volatile dictionaries are left out.
+pub(crate) trait Encodable {
+    /// Returns all cells, or `None` if one cannot be encoded.
+    fn cells(&mut self) -> Option<EncodedCells>;
+    /// Returns the changes that the running transaction has recorded.
+    fn recorded(&mut self) -> Redo;
+    /// Returns the name of a dictionary.
+    fn name(&self, dict: u32) -> &'static str;
+}
+
+impl<A: Columns> Encodable for A {
+    fn cells(&mut self) -> Option<EncodedCells> {
+        let images = panics::catch(AssertUnwindSafe(|| self.export(false))).ok()?;
+        let mut cells = EncodedCells::default();
+        images.into_iter().for_each(|image| cells.insert(image));
+        Some(cells)
+    }
+
+    fn recorded(&mut self) -> Redo {
+        let mut changes = Redo::default();
+        let _ = panics::catch(AssertUnwindSafe(|| self.redo(&mut changes)));
+        changes
+    }
+
+    fn name(&self, dict: u32) -> &'static str {
+        A::DICTS.iter().find(|d| d.index == dict).map_or("?", |d| d.name)
+    }
+}
+
 /// The state that a transaction has changed but not yet committed, and the transaction's answer.
 pub(crate) trait Uncommitted {
     /// Returns the changed rows of all dictionaries that are not volatile. If a row cannot be encoded,
@@ -148,9 +189,7 @@ pub(crate) struct Finished<'a, A, R> {
 
 impl<A: Columns, R: Reply> Uncommitted for Finished<'_, A, R> {
     fn changes(&mut self) -> Redo {
-        let mut changes = Redo::default();
-        let _ = panics::catch(AssertUnwindSafe(|| self.state.redo(&mut changes)));
-        changes
+        self.state.recorded()
     }
 
     fn answer(&self) -> Option<Vec<u8>> {

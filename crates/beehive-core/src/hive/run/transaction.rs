@@ -22,7 +22,7 @@ use crate::hive::message::batch::{
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
 use crate::hive::run::postpone::postpone;
-use crate::hive::run::unrecorded::moved;
+use crate::hive::run::unrecorded::{moved, recorded};
 use crate::message::{Error, ErrorKind, Message};
 use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
@@ -181,12 +181,18 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         ctx.chance = chances.of_message(&batch.source, index);
         let mark = ctx.out.mark();
 
+        let before = probe.and_then(|probe| probe.beginning(state));
         let result = match watched {
             false => ended(state, message, ctx, &held),
             true => {
                 let _span = Handler::of::<A, M>(app).span(&batch.source, index, cells);
                 ended_in_span(state, message, ctx, &held)
             }
+        };
+
+        let result = match (probe, before) {
+            (Some(probe), Some(before)) => recorded(&**probe, before, state, result, place::<A, M>),
+            _ => result,
         };
 
         let result = match ctx.postponed {

@@ -1,9 +1,16 @@
-//! Changes of state that a handler makes behind the back of the dictionaries, so that no undo entry records them: a
-//! dictionary is moved out of its field. The transaction fails.
+//! Changes of state that a handler makes behind the back of the dictionaries, so that no undo entry records them. Each
+//! fails the transaction that makes it.
+//!
+//! - A dictionary is moved out of its field. Every transaction is checked.
+//! - A value is changed through a shared reference. Only a probe that asks for it finds this, because it encodes the
+//!   whole state before and after the transaction.
 
 use crate::failure::Failed;
+use crate::hive::dispatch::probe::Probe;
 use crate::hive::run::transaction::unwanted;
-use crate::message::Error;
+use crate::message::{Error, ErrorKind};
+use crate::panics;
+use crate::state::EncodedCells;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 
@@ -21,4 +28,29 @@ pub(crate) fn moved<A: Columns, T, E>(
     unwanted((result, held.violation()));
     let error = state.put_in_place();
     Failed::Platform(Error::of(error.kind(), format!("{}{}", error.text(), place())))
+}
+
+/// Fails a transaction that has changed a value without recording the change. Such a change is not undone, not logged
+/// and not visible in views. It is made through a lock or an atomic inside the value, which no bound on the value's type
+/// can exclude.
+#[cold]
+pub(crate) fn recorded<A: Columns, T, E>(
+    probe: &dyn Probe,
+    before: EncodedCells,
+    state: &mut A,
+    result: Result<T, Failed<E>>,
+    place: fn() -> String,
+) -> Result<T, Failed<E>> {
+    if result.is_err() {
+        panics::to_the_end(|| state.rollback())
+    }
+    let Some(name) = probe.hidden_change(before, state) else { return result };
+
+    unwanted(result);
+    let text = format!(
+        "the handler changed a value of `{name}` through a shared reference, so the change would be neither undone nor \
+         logged; the value must not have a lock or an atomic inside{}",
+        place()
+    );
+    Err(Failed::Platform(Error::of(ErrorKind::Unmapped, text)))
 }

@@ -1,9 +1,10 @@
 //! `Outbox`: a probe that keeps the messages sent by apps, and the failures, so that a test can inspect them.
 
-use crate::hive::dispatch::probe::Probe;
+use crate::hive::dispatch::probe::{Encodable, Probe};
 use crate::hive::message::batch::{Address, Batch, Messages, Shared, batch_of};
 use crate::hive::message::dead_letters::DeadLetter;
 use crate::message::Message;
+use crate::state::EncodedCells;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,6 +43,19 @@ pub(crate) struct Outbox {
     /// The messages that its apps sent, in the order in which they took effect.
     sent: Mutex<Vec<Sent>>,
     failures: Mutex<Failures>,
+    /// What the comparisons of values have cost so far.
+    compared: Mutex<Compared>,
+}
+
+/// Maximum number of rows that each transaction adds to what the comparisons of values may cost.
+const ROWS_PER_TRANSACTION: u64 = 32;
+
+/// The cost of comparing the values of a bee before and after a transaction. A comparison encodes all its rows, so with
+/// large bees only some transactions are compared.
+#[derive(Default)]
+struct Compared {
+    transactions: u64,
+    rows: u64,
 }
 
 /// The failed messages. The hive itself keeps only a limited number of the newest dead letters.
@@ -65,7 +79,37 @@ impl Outbox {
     }
 }
 
+/// Returns the dictionary of the first cell in which two states differ.
+fn difference(one: &EncodedCells, other: &EncodedCells) -> Option<u32> {
+    let (mut ones, mut others) = (one.images(), other.images());
+    loop {
+        match (ones.next(), others.next()) {
+            (None, None) => return None,
+            (Some(one), Some(other)) if one == other => {}
+            (Some(cell), _) | (None, Some(cell)) => return Some(cell.dict),
+        }
+    }
+}
+
 impl Probe for Outbox {
+    fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
+        let mut compared = self.compared.lock();
+        compared.transactions += 1;
+        if compared.rows > compared.transactions * ROWS_PER_TRANSACTION {
+            return None;
+        }
+        let cells = state.cells()?;
+        compared.rows += cells.row_count() as u64;
+        Some(cells)
+    }
+
+    fn hidden_change(&self, mut before: EncodedCells, state: &mut dyn Encodable) -> Option<&'static str> {
+        let changes = state.recorded();
+        changes.iter().for_each(|change| before.apply(change));
+        let after = state.cells()?;
+        difference(&before, &after).map(|dict| state.name(dict))
+    }
+
     fn emitted(&self, batch: Arc<dyn Messages>, range: Range<u32>) {
         // Do not keep messages from outside. The test knows what it emitted, and a sender waiting for answers waits
         // until their batch is dropped.
