@@ -9,6 +9,7 @@ mod blocking_handlers;
 mod clock;
 mod commit_records;
 mod dead_letters;
+mod debug_output;
 mod deduplication;
 mod drop_panics;
 mod dropped_messages;
