@@ -75,6 +75,7 @@ pub mod errors {
         key_from_hash_order = "guide/errors/key_from_hash_order.md";
         key_from_helper = "guide/errors/key_from_helper.md";
         all_cells = "guide/errors/all_cells.md";
+        other_names = "guide/errors/other_names.md";
         self_escapes = "guide/errors/self_escapes.md";
         state_in_closure = "guide/errors/state_in_closure.md";
         state_in_macro = "guide/errors/state_in_macro.md";

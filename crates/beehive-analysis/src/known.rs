@@ -31,10 +31,14 @@ pub(crate) fn needs_all_cells(method: &str) -> bool {
     )
 }
 
-/// Methods of standard maps for which dictionaries use a different name. Dictionaries also declare these,
-/// only so that the compiler can give the right name.
+/// Methods of standard maps that dictionaries have under another name or in another place. Dictionaries also declare
+/// these, only so that the compiler can say what to write instead; a `Config` may have methods with these names. Those
+/// that are keyed accesses of one of the two kinds of dictionaries are not listed.
 pub(crate) fn has_another_name(method: &str) -> bool {
-    matches!(method, "insert" | "contains_key")
+    matches!(
+        method,
+        "insert" | "set" | "contains_key" | "get_or_insert_with" | "get_key_value" | "remove_entry"
+    )
 }
 
 /// Methods that may read something other than their receiver and arguments.

@@ -4,8 +4,8 @@
 //!   the missing derive only once.
 //! - [`row_derives`]: the check of row-key types.
 //! - `unusable`: stand-ins for the methods of dictionaries whose key or value type lacks a derive.
-//! - `renamed`: `HashMap` methods that dictionaries have under another name. The error names the right
-//!   method.
+//! - `renamed`: methods of the standard library's maps that dictionaries have under another name or in another place.
+//!   The error says what to write.
 //! - `all_cells`: methods that iterate over all cells of a dictionary. Calls are rejected with an error that
 //!   lists the alternatives.
 

@@ -10,6 +10,7 @@ mod failing_runs;
 mod failing_steps;
 mod hidden_changes;
 mod limits;
+mod other_names;
 mod postpone;
 mod result_replies;
 mod settings;
