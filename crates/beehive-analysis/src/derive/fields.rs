@@ -10,6 +10,10 @@ use syn::{Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
 /// Limit on an app's dictionaries, because a dictionary's index is a bit in a `u64` mask.
 pub(super) const DICTIONARIES_MAX: usize = 64;
 
+/// Two of one type could also be exchanged by a handler.
+const SECOND_CONFIG: &str = "an application has at most one `Config`, because all its settings are in one table\n\
+    help: write a struct with the fields of both";
+
 const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
     note: any other field would be private to each bee, so that what a handler sees would depend on how cells are spread\n\
     help: state goes into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
@@ -118,6 +122,9 @@ pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Fie
                     );
                 }
 
+                if out.iter().any(|field: &Field| matches!(field.kind, Kind::Config)) {
+                    also(&mut errors, Error::new_spanned(&f.ty, SECOND_CONFIG));
+                }
                 Kind::Config
             }
             _ => {
