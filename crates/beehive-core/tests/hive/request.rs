@@ -566,10 +566,10 @@ fn nobody_waits_for_ever_on_a_hive_that_has_stopped() {
 fn settings_for_an_app_without_any_are_refused() {
     on_workers(2, async {
         let settings: toml::Table = "[first]\nsize = 3".parse().unwrap();
-        let error = Hive::builder().app::<First>().settings(settings).start().err().expect("refused");
+        let error = Hive::builder().app::<First>().settings(settings).start().expect_err("refused");
         assert!(error.to_string().contains("`size`"), "{error}");
         let settings: toml::Table = "[frist]\nsize = 3".parse().unwrap();
-        let error = Hive::builder().app::<First>().settings(settings).start().err().expect("refused");
+        let error = Hive::builder().app::<First>().settings(settings).start().expect_err("refused");
         assert!(error.to_string().contains("first"), "{error}");
     })
 }

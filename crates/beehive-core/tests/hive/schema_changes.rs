@@ -199,7 +199,7 @@ fn two_types_with_one_name_are_refused_with_both_places() {
             }
         };
 
-        let start = |builder: Builder| builder.start().err().expect("refused");
+        let start = |builder: Builder| builder.start().expect_err("refused");
         let same = start(Hive::builder().app::<One>().app::<Other>());
         let words = same.to_string();
         let StartError::SameMessageName { message, places: [first, second] } = same else {
