@@ -33,6 +33,13 @@ pub struct HandlerReport {
     pub note: &'static str,
 }
 
+impl HandlerReport {
+    /// Checks whether the map of a handler is written by hand.
+    pub(crate) const fn is_written_by_hand(handlers: &[HandlerReport], handler: usize) -> bool {
+        handler < handlers.len() && matches!(handlers[handler].kind.as_bytes(), b"custom")
+    }
+}
+
 /// Renders the report of one app: the replication, if the app asks for more copies than there are, whether its state is in memory only, and one row
 /// for each handler, with its notes below.
 pub(crate) fn table(app: &str, options: AppOptions, handlers: &[HandlerReport]) -> String {

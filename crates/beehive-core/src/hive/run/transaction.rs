@@ -22,7 +22,7 @@ use crate::hive::message::batch::{
 use crate::hive::message::counters::HandlerCounters;
 use crate::hive::message::trace;
 use crate::hive::run::postpone::postpone;
-use crate::hive::run::unrecorded::{moved, recorded};
+use crate::hive::run::unrecorded::{may_move, moved, recorded};
 use crate::message::{Error, ErrorKind, Message};
 use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
@@ -404,7 +404,7 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }));
 
     let overflow = ctx.out.take_overflow();
-    if !state.is_in_place() {
+    if may_move::<A, M>() && !state.is_in_place() {
         return Err(moved(state, result, held, place::<A, M>));
     }
 

@@ -1,18 +1,27 @@
 //! Changes of state that a handler makes behind the back of the dictionaries, so that no undo entry records them. Each
 //! fails the transaction that makes it.
 //!
-//! - A dictionary is moved out of its field. Every transaction is checked.
+//! - A dictionary is moved out of its field. Every transaction of a handler with a hand-written map is checked.
 //! - A value is changed through a shared reference. Only a probe that asks for it finds this, because it encodes the
 //!   whole state before and after the transaction.
 
+use crate::app::{Handlers, Handles};
 use crate::failure::Failed;
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::run::transaction::unwanted;
 use crate::message::{Error, ErrorKind};
 use crate::panics;
+use crate::report::HandlerReport;
 use crate::state::EncodedCells;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
+
+/// Whether a handler may move dictionaries. The analysis does not let a derived handler use a dictionary other than through
+/// its methods, so only a handler with a hand-written map may; the others do not pay for the check.
+#[inline(always)]
+pub(crate) fn may_move<A: Handlers + Handles<M>, M>() -> bool {
+    const { HandlerReport::is_written_by_hand(A::REPORT, A::HANDLER) }
+}
 
 /// Puts dictionaries that a handler has moved out of their fields back, and fails the transaction. This has precedence
 /// over whatever the handler returned, because the cells that it touched were those of other dictionaries than its map
