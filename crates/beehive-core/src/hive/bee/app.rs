@@ -30,6 +30,7 @@ use tokio::sync::oneshot;
 
 /// The state of one app on one hive.
 pub(crate) struct AppRuntime {
+    /// The app's name.
     pub(crate) name: &'static str,
     /// The options from `#[app(..)]`.
     pub(crate) options: AppOptions,

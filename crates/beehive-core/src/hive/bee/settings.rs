@@ -75,14 +75,16 @@ impl Settings {
 /// Parses new settings for an app. Returns `None` if they equal the current settings. The returned change
 /// takes effect when the caller calls its `put`.
 pub(crate) fn change(app: &Arc<AppRuntime>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
-    let source = ConfigSource::new(app.name, table.clone());
-    let (version, instance) = {
+    let version = {
         let current = app.settings.current.read();
         if current.table == table {
             return Ok(None);
         }
-        (current.version + 1, current.instance.configured(&source)?)
+        current.version + 1
     };
+
+    // this runs code of the app, so no lock is held
+    let instance = app.fresh().configured(&ConfigSource::new(app.name, table.clone()))?;
     let logged = LoggedSettings { version, table: text(app.name, &table)? };
     let app = app.clone();
     let index = app.index;

@@ -662,9 +662,9 @@ pub(crate) fn end_with_error<M: Message>(
 mod tests {
     use super::*;
     use crate::hive::bee::tests::{Add, Counts, app};
-    use crate::state::any;
     use crate::hive::dispatch::sender_queue::SenderQueue;
     use crate::hive::dispatch::turn::tests::in_a_turn;
+    use crate::state::any;
 
     /// Runs a handler of `bee` in a routing-only turn.
     fn execute_while_routing(bee: Option<BeeId>) {
