@@ -19,11 +19,7 @@ use std::panic::AssertUnwindSafe;
 /// An instance of an app, whose type the caller does not know.
 ///
 /// The functions with two instances expect instances of one app.
-pub(crate) trait AnyState: Send + Sync {
-    /// Returns the state, to be downcast to the app's type.
-    fn as_any(&self) -> &dyn Any;
-    /// Returns the state, to be downcast to the app's type.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
+pub(crate) trait AnyState: Any + Send + Sync {
     /// Returns empty dictionaries with the same settings.
     fn fresh(&self) -> Box<dyn AnyState>;
     /// Returns empty dictionaries with the settings read from `source`.
@@ -32,8 +28,9 @@ pub(crate) trait AnyState: Send + Sync {
     fn configure_as(&mut self, other: &dyn AnyState);
     /// Checks whether all dictionaries are empty.
     fn is_empty(&mut self) -> bool;
-    /// Passes the undo buffers on to `to`.
-    fn lend(&mut self, to: &mut dyn AnyState);
+    /// Passes the undo buffers on to `to`. Returns whether these dictionaries are empty: a caller that gives a bee back
+    /// needs both, for every run.
+    fn lend(&mut self, to: &mut dyn AnyState) -> bool;
     /// Moves all cells of `other` into these dictionaries.
     fn absorb(&mut self, other: &mut dyn AnyState);
     /// Exchanges the two states.
@@ -74,25 +71,17 @@ pub(crate) trait AnyState: Send + Sync {
 /// Panics if the state belongs to another app. The callers are handlers' code, compiled for the app whose bee they run.
 #[inline(always)]
 pub(crate) fn of<S: State>(state: &mut dyn AnyState) -> &mut S {
-    state.as_any_mut().downcast_mut().expect("a handler runs on the state of its own app")
+    let state: &mut dyn Any = state;
+    state.downcast_mut().expect("a handler runs on the state of its own app")
 }
 
 /// Like [`of`], for a shared reference.
 pub(crate) fn same<S: State>(state: &dyn AnyState) -> &S {
-    state.as_any().downcast_ref().expect("both states belong to the same app")
+    let state: &dyn Any = state;
+    state.downcast_ref().expect("both states belong to the same app")
 }
 
 impl<S: State> AnyState for S {
-    #[inline]
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    #[inline]
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
     fn fresh(&self) -> Box<dyn AnyState> {
         Box::new(State::fresh(self))
     }
@@ -111,8 +100,9 @@ impl<S: State> AnyState for S {
     }
 
     #[inline]
-    fn lend(&mut self, to: &mut dyn AnyState) {
-        Columns::lend(self, of(to))
+    fn lend(&mut self, to: &mut dyn AnyState) -> bool {
+        Columns::lend(self, of(to));
+        Columns::is_empty(self)
     }
 
     fn absorb(&mut self, other: &mut dyn AnyState) {

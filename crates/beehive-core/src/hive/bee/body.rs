@@ -104,14 +104,15 @@ impl Local {
     /// Lends this thread's working buffers to the bee that is about to run.
     #[inline]
     pub(super) fn lend(&mut self, app: &AppRuntime, to: &mut dyn AnyState) {
-        self.room.get_or_insert_with(|| app.fresh()).lend(to)
+        self.room.get_or_insert_with(|| app.fresh()).lend(to);
     }
 
-    /// Takes the working buffers back after the run.
+    /// Takes the working buffers back after the run. Returns whether the dictionaries are empty.
     #[inline]
-    pub(super) fn take_back(&mut self, from: &mut dyn AnyState) {
-        if let Some(room) = &mut self.room {
-            from.lend(&mut **room)
+    pub(super) fn take_back(&mut self, from: &mut dyn AnyState) -> bool {
+        match &mut self.room {
+            Some(room) => from.lend(&mut **room),
+            None => from.is_empty(),
         }
     }
 }

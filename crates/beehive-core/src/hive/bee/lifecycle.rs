@@ -433,11 +433,9 @@ impl Bee {
                     Queue::default()
                 };
                 let local = turn.local::<Local>(self.app.index);
-                local.take_back(&mut body.app);
+                let is_empty = local.take_back(&mut body.app);
                 mailbox.scheduled = false;
-                let note = body.app.is_empty()
-                    && body.is_settled()
-                    && !std::mem::replace(&mut mailbox.idle_noted, true);
+                let note = is_empty && body.is_settled() && !std::mem::replace(&mut mailbox.idle_noted, true);
 
                 mailbox.body = Some(body);
                 drop(mailbox);

@@ -64,7 +64,7 @@ pub(crate) trait Probe: Send + Sync {
     }
 
     /// Called before a transaction that may change state. Returns the state as it is, if the probe wants to compare.
-    fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
+    fn beginning(&self, state: &mut dyn Encodable) -> Option<Box<EncodedCells>> {
         None
     }
 

@@ -8,6 +8,7 @@ use crate::panics::Refusal;
 use crate::state::any;
 use crate::state::guard::Violation;
 use crate::{panics, view};
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 /// Why a read failed.
@@ -81,7 +82,7 @@ impl Hive {
     pub fn read<A: Handlers, R>(&self, look: impl FnOnce(&A) -> R) -> Result<R, ReadError> {
         let apps = self.inner().apps.read().clone();
         let none = ReadError::NoSuchApp { app: A::NAME };
-        let of_type = |app: &&AppRuntime| app.settings.with(|instance, _| instance.as_any().is::<A>());
+        let of_type = |app: &&AppRuntime| app.settings.with(|instance, _| (instance as &dyn Any).is::<A>());
         let runtimes = apps.iter().filter_map(|app| app.as_any().downcast_ref::<AppRuntime>());
         let app = { runtimes }.find(of_type).ok_or(none)?;
         let now = self.now();

@@ -97,7 +97,7 @@ impl Replica {
     /// Returns the arguments for a handler of a message whose map names `cells`.
     pub(crate) fn replay<'a>(&'a mut self, cells: &'a CellSet) -> Replay<'a> {
         let Template { state, seed, whole, .. } = &mut self.app;
-        Replay { state: state.as_any_mut(), ctx: &mut self.ctx, cells, seed: *seed, whole: *whole }
+        Replay { state: &mut **state, ctx: &mut self.ctx, cells, seed: *seed, whole: *whole }
     }
 
     /// Takes a savepoint of the outputs. The outputs of the next transaction come after it.

@@ -92,7 +92,7 @@ fn difference(one: &EncodedCells, other: &EncodedCells) -> Option<u32> {
 }
 
 impl Probe for Outbox {
-    fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
+    fn beginning(&self, state: &mut dyn Encodable) -> Option<Box<EncodedCells>> {
         let mut compared = self.compared.lock();
         compared.transactions += 1;
         if compared.rows > compared.transactions * ROWS_PER_TRANSACTION {
@@ -100,10 +100,14 @@ impl Probe for Outbox {
         }
         let cells = state.cells()?;
         compared.rows += cells.row_count() as u64;
-        Some(cells)
+        Some(Box::new(cells))
     }
 
-    fn hidden_change(&self, mut before: EncodedCells, state: &mut dyn Encodable) -> Option<&'static str> {
+    fn hidden_change(
+        &self,
+        mut before: Box<EncodedCells>,
+        state: &mut dyn Encodable,
+    ) -> Option<&'static str> {
         let changes = state.recorded();
         changes.iter().for_each(|change| before.apply(change));
         let after = state.cells()?;
