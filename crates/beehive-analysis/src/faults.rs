@@ -52,6 +52,8 @@ pub enum Fault {
     GlobalsAreData,
     /// Takes a macro with the name of one that logs for that one.
     GuessedMacrosOnlyLog,
+    /// Takes it that a macro binds none of the names that it gets anew.
+    MacrosRebindNothing,
     /// Takes it that no method panics.
     MethodsCannotPanic,
     /// Accepts loops that only state ends.
@@ -85,6 +87,7 @@ impl Fault {
             HiddenHashesIgnored,
             GlobalsAreData,
             GuessedMacrosOnlyLog,
+            MacrosRebindNothing,
             MethodsCannotPanic,
             EndlessLoopsAreAllowed,
         ];

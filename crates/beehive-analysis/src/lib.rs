@@ -31,7 +31,6 @@
 //! and lower-case constants in patterns; it also assumes that a clone equals its original. If one of these breaks its promise,
 //! the guard of the dictionaries catches the access when the handler runs.
 
-mod attempts;
 mod borrows;
 mod derive;
 mod diagnostics;
@@ -45,6 +44,7 @@ mod node;
 mod pages;
 mod pass;
 mod report;
+mod rewrite;
 mod similar;
 mod syntax;
 mod types;

@@ -2,7 +2,7 @@
 //! control flow.
 
 use crate::missing::Missing;
-use crate::value::{Value, Variables};
+use crate::value::{Value, VariableId, Variables};
 use proc_macro2::{Ident, TokenStream};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -171,6 +171,8 @@ pub(crate) struct FunctionMap {
     pub missing: Vec<Missing>,
     /// Standard library macros that it calls by a bare name.
     pub macros: Vec<Ident>,
+    /// What it assumes about names that macros may bind anew.
+    pub assumptions: Vec<Assumption>,
     pub tail: Value,
     pub is_method: bool,
     /// For each parameter, whether its map needs it. Computed once, because many callers may share the
@@ -180,6 +182,17 @@ pub(crate) struct FunctionMap {
     pub summary: OnceCell<crate::report::Summary>,
     /// Whether it may panic. Computed once.
     pub may_panic: OnceCell<bool>,
+}
+
+/// The assumption that a name means the same after a statement that is a macro.
+#[derive(Clone, Debug)]
+pub(crate) struct Assumption {
+    /// Index of the statement, as [`macro_statements`](crate::rewrite::rebinding::macro_statements) counts.
+    pub statement: usize,
+    /// The name as the macro gets it.
+    pub name: Ident,
+    /// The local that the name denotes after the statement.
+    pub local: VariableId,
 }
 
 /// Checks that the nodes contain only bindings, changes and exits that depend on the message alone.

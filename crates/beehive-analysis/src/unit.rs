@@ -78,6 +78,8 @@ pub(crate) struct Once {
     pub conditional: OnceCell<Vec<Span>>,
     /// Where it may have hash maps and hash sets that no local shows.
     pub hidden: OnceCell<Hidden>,
+    /// The statements that are macros.
+    pub macro_statements: OnceCell<Vec<Site>>,
 }
 
 /// Syntax not contained in the block as such: parsed macro arguments, and closure bodies analyzed as loop

@@ -58,6 +58,8 @@ pub(crate) enum Why {
     Method(String),
     /// Produced by a macro that the analysis cannot see into.
     Macro(String),
+    /// A name that such a macro may have bound anew.
+    Rebound(String),
     /// Read from the context.
     Context,
     /// The local with this name is mutably borrowed.
@@ -107,6 +109,11 @@ impl Why {
             }
             Why::Macro(f) => {
                 format!("it goes through the macro `{f}!` (line {line}), which Beehive cannot see into")
+            }
+            Why::Rebound(f) => {
+                format!(
+                    "it goes through the macro `{f}!` (line {line}), which may bind a name that it gets anew"
+                )
             }
             Why::Context => format!("it comes from the context (line {line})"),
             Why::MutableBorrow(v) => {

@@ -78,6 +78,7 @@ macro_rules! pure {
 pub mod __private {
     pub use crate::app::{AppOptions, Handlers};
     pub use crate::attempt::{Attempt, refused, yielded};
+    pub use crate::diagnose::bindings::{StillBound, Watched, still_bound, watched};
     pub use crate::diagnose::fallbacks::{
         As, At, AtValue, CellOtherwise, CellThrough, CellThroughTwo, Field, FieldOtherwise, KeyPart,
         KeyPartOtherwise, MirrorOtherwise, Registration, RegistrationOtherwise, Sound, Undeclared, Unknown,

@@ -165,6 +165,11 @@ pub(crate) fn seeded() -> Vec<Seeded> {
             ],
         },
         Seeded {
+            app: "MacrosRebindNothing",
+            faults: Faults::only(Fault::MacrosRebindNothing),
+            bodies: &["let k = m.a; again!(k); self.d.put(k, 1);", "another!(m.a); self.d.put(m.a, 1);"],
+        },
+        Seeded {
             app: "MethodsCannotPanic",
             faults: Faults::only(Fault::MethodsCannotPanic),
             bodies: &[
@@ -207,7 +212,9 @@ pub(crate) fn module() -> Result<String, String> {
          pub(crate) struct Numbers(AtomicU64);\nimpl Numbers { fn number(&self) -> u64 { self.0.fetch_add(1, Ordering::Relaxed) } }\n\
          static NUMBERS: Numbers = Numbers(AtomicU64::new(0));\n\n\
          /// Looks like a macro that logs, and changes its argument.\n\
-         macro_rules! debug { ($($text:literal,)? $x:ident) => { $x ^= 16 }; }\n\n\
+         macro_rules! debug { ($($text:literal,)? $x:ident) => { $x ^= 16 }; }\n\
+         macro_rules! again { ($x:ident) => { let $x = $x ^ 16; }; }\n\
+         macro_rules! another { ($m:ident . $x:ident) => { let mut other = $m.clone(); other.$x ^= 16; let $m = &other; }; }\n\n\
          fn note(_: Option<&u64>) {}\n",
     );
 

@@ -7,15 +7,15 @@ mod output;
 mod outside;
 mod signature;
 
-use crate::attempts;
 use crate::diagnostics::Diagnostics;
 use crate::emit::{effects, needed, print, typed};
 use crate::faults::Faults;
 use crate::missing::Missing;
-use crate::node::FunctionMap;
+use crate::node::{Assumption, FunctionMap, Node};
 use crate::pages;
 use crate::pass::typed_parameters;
 use crate::report::{Cell, Summary, Verdict, summarize, summary_of, verdicts};
+use crate::rewrite::attempts;
 use crate::syntax::{pattern_name, self_field};
 use crate::unit::{Functions, Unit};
 use crate::value::Sources;
@@ -26,6 +26,7 @@ pub use outside::expand_outside;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use signature::Signature;
+use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
 
@@ -66,7 +67,9 @@ pub struct Warning {
 /// The result for a block.
 #[derive(Debug)]
 pub struct Derivation {
-    /// The code that replaces the block.
+    /// The block as the compiler gets it.
+    pub block: TokenStream,
+    /// The code that replaces the block: [`Self::block`] and everything else.
     pub tokens: TokenStream,
     /// The handlers in the order of the block.
     pub handlers: Vec<HandlerDerivation>,
@@ -77,6 +80,9 @@ pub struct Derivation {
     /// All warnings.
     pub warnings: Vec<Warning>,
 }
+
+/// What maps assume about each function, by the function's index in the block.
+type Assumptions = BTreeMap<Option<usize>, Vec<Assumption>>;
 
 /// A handler of the block.
 pub(crate) struct Handler<'a> {
@@ -239,6 +245,10 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
     let (mut plain, mut missing): (Vec<Ident>, Vec<Missing>) = (vec![], vec![]);
     let mut macros: Vec<Ident> = vec![];
+    let mut assumptions: Assumptions = BTreeMap::new();
+    let index_of = |f: &ImplItemFn| {
+        analyzed.items.iter().position(|item| matches!(item, ImplItem::Fn(g) if std::ptr::eq(f, g)))
+    };
 
     for h in &handlers {
         derived.push(match &h.options.map {
@@ -250,7 +260,8 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
                 let map = unit.handler(h.item);
                 missing.extend(map.missing.iter().cloned());
                 macros.extend(map.macros.iter().cloned());
-                derive_map(h, map, &mut diagnostics, &mut plain)
+                let assumed = assumptions.entry(index_of(h.item)).or_default();
+                derive_map(h, map, &mut diagnostics, &mut plain, assumed)
             }
         });
     }
@@ -270,6 +281,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         plain.extend(map.plain.iter().cloned());
         whole.extend(summary_of(&map).whole.iter().cloned());
         if let Some(item) = unit.versions(&map.name).get(map.version) {
+            assumptions.entry(index_of(item)).or_default().extend(relied_on(&map.assumptions, &map.nodes));
             let printed = crate::emit::helper::helper_function(&map, item);
             let (printed, untyped) = match map.errors.is_empty() {
                 true => typed::typed_helper(printed, item),
@@ -313,8 +325,9 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         warnings.clear();
     }
 
-    let tokens = output::Output {
+    let output = output::Output {
         block,
+        assumptions: &assumptions,
         handlers: &handlers,
         found: &found,
         helpers: &helpers,
@@ -325,10 +338,20 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         macros: &macros,
         warnings: &warnings,
         diagnostics: &diagnostics,
-    }
-    .tokens();
+    };
+    let block = output.block().into_token_stream();
+    let tokens = output.tokens(&block);
 
-    Derivation { tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
+    Derivation { block, tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
+}
+
+/// Returns those of a map's assumptions on which the keys in it depend.
+fn relied_on(assumptions: &[Assumption], nodes: &[Node]) -> Vec<Assumption> {
+    if assumptions.is_empty() {
+        return vec![];
+    }
+    let needed = needed::needed(nodes);
+    assumptions.iter().filter(|a| needed.contains(&a.local)).cloned().collect()
 }
 
 /// Returns the dictionaries whose shared views are read by handlers with a hand-written map, whose bodies are
@@ -441,6 +464,7 @@ fn derive_map(
     map: FunctionMap,
     diagnostics: &mut Diagnostics,
     plain: &mut Vec<Ident>,
+    assumptions: &mut Vec<Assumption>,
 ) -> (TokenStream, Summary) {
     let failed = !map.errors.is_empty();
     diagnostics.extend(map.errors);
@@ -464,6 +488,7 @@ fn derive_map(
 
     let nodes = effects::remove_settled(map.nodes);
     let summary = summarize(&nodes, start);
+    assumptions.extend(relied_on(&map.assumptions, &nodes));
     let printed = print::print(&nodes, &needed::needed(&nodes));
     if failed {
         return (printed, summary);

@@ -1,10 +1,11 @@
 //! Prints the code that replaces a `#[handlers]` block: the block itself, the map functions, the
 //! implementations for the runtime, and the errors and warnings.
 
-use super::{Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
+use super::{Assumptions, Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
 use crate::diagnostics::Diagnostics;
 use crate::emit::{allowances, field_constant, mapper};
 use crate::missing::{Missing, refused};
+use crate::rewrite::{attempts, rebinding};
 use crate::syntax::names;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -20,6 +21,7 @@ pub(crate) fn message_name() -> Ident {
 /// Everything that is printed for a block.
 pub(crate) struct Output<'a> {
     pub block: &'a ItemImpl,
+    pub assumptions: &'a Assumptions,
     pub handlers: &'a [Handler<'a>],
     pub found: &'a [HandlerDerivation],
     pub helpers: &'a TokenStream,
@@ -33,9 +35,9 @@ pub(crate) struct Output<'a> {
 }
 
 impl Output<'_> {
-    pub(crate) fn tokens(&self) -> TokenStream {
+    /// Prints everything that replaces the block; `block` is what [`Self::block`] returns.
+    pub(crate) fn tokens(&self, block: &TokenStream) -> TokenStream {
         let failed = !self.diagnostics.is_empty();
-        let block = self.documented_block().into_token_stream();
         let errors = self.errors();
         let warnings = self.warnings.iter().map(warning);
         let handles = self.handlers.iter().zip(self.found).map(|(h, found)| self.handles(h, found, failed));
@@ -57,7 +59,7 @@ impl Output<'_> {
 
         let of = &self.block.self_ty;
         let (generics, _, bounds) = self.block.generics.split_for_impl();
-        let undeclared = self.undeclared(&block);
+        let undeclared = self.undeclared(block);
         let macros = super::macros::checks(self.macros);
         quote! {
             #block
@@ -125,17 +127,21 @@ impl Output<'_> {
         }
     }
 
-    /// Returns the block as written, without the macro's attributes, and with a doc line about each handler's
-    /// map.
-    fn documented_block(&self) -> ItemImpl {
+    /// Returns the block as written, without the macro's attributes, with a doc line about each handler's map, and with
+    /// checks of what the maps assume about macros.
+    pub(crate) fn block(&self) -> ItemImpl {
         let mut block = self.block.clone();
         // for an `impl` token with the user's span, the compiler proposes `impl<T>` for an unknown type in a handler;
         // a handler handles one type, so that would only lead to the next error
         block.impl_token.span = Span::call_site();
-        for item in &mut block.items {
+        for (index, item) in block.items.iter_mut().enumerate() {
             let ImplItem::Fn(f) = item else { continue };
 
-            crate::attempts::executed(f);
+            attempts::executed(f);
+            if let Some(assumed) = self.assumptions.get(&Some(index)).filter(|_| self.diagnostics.is_empty())
+            {
+                rebinding::checked(f, assumed)
+            }
             if !f.attrs.iter().any(is_handler_attribute) {
                 continue;
             }

@@ -243,6 +243,9 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
         Why::Macro(name) if is_foreign_macro(name) => format!(
             "help: if it is the macro of a crate, say which: `tracing::{name}!(..)`, `log::{name}!(..)` or `anyhow::{name}!(..)`"
         ),
+        Why::Rebound(name) => format!(
+            "help: if it does not, put it into a block, where no name lasts: `{{ {name}!(..); }}`"
+        ),
         Why::Call(name) if reads_clock_or_chance(name) => format!(
             "help: each call returns something else, so do not promise it with `pure!`: read it where the message is made, and send it along\n\
              help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)` with `ctx.now()` or `ctx.rng()`"

@@ -308,7 +308,7 @@ impl Pass<'_, '_> {
     fn labeled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
         let site = crate::value::Site::of(b);
         // the map visits the whole attempt, and a `?` inside leaves the attempt, not the function
-        let attempt = crate::attempts::is_label(b.label.as_ref());
+        let attempt = crate::rewrite::attempts::is_label(b.label.as_ref());
         let undecided = self.is_undecided(site) || attempt;
         let depth = self.control.len();
         if undecided {

@@ -74,6 +74,7 @@ impl Pass<'_, '_> {
     }
 
     fn closure_body(&mut self, c: &ExprClosure, parameters: &Kind) -> (Vec<Node>, Value) {
+        let ordered = std::mem::take(&mut self.scopes.ordered);
         self.open_scope();
         self.closures += 1;
         self.under();
@@ -84,7 +85,10 @@ impl Pass<'_, '_> {
             {
                 views.insert(EXCLUSIVE);
             }
-            self.bind_views(p, views, parameters, false);
+            let defines = self.bind_views(p, views, parameters, false);
+            if ordered {
+                self.ordered.extend(defines)
+            }
         }
 
         let mut nodes = vec![];
@@ -118,7 +122,7 @@ impl Pass<'_, '_> {
 
         if Self::is_clean(&value, &nodes) && f.sig.asyncness.is_none() {
             let (name, kind) = (&f.sig.ident, Kind::Known(Known::default()));
-            self.declare(name, Site::of(name), &kind, false, &mut Variables::new());
+            self.declare(&name.to_string(), Site::of(name), &kind, false, &mut Variables::new());
         }
     }
 

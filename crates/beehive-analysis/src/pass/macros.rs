@@ -6,7 +6,7 @@ use crate::faults::Fault;
 use crate::known::{MacroKind, macro_kind, passes_on};
 use crate::node::Node;
 use crate::syntax::{find_name, last_name, names, stays};
-use crate::value::{Taint, Value, Why};
+use crate::value::{Taint, Value, Variables, Why};
 use proc_macro2::Span;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -255,14 +255,14 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Handles a macro that Beehive cannot see into. The macro may rebind or change any local it mentions, but it must
-    /// not mention state.
+    /// Handles a macro that Beehive cannot see into. The macro may change any local it mentions and, as a statement, bind
+    /// its name anew, but it must not mention state.
     fn opaque(&mut self, m: &Macro, name: &str, span: Span, out: &mut Vec<Node>, statement: bool) -> Value {
         let help = "help: read the state into a local first, and pass the local to the macro";
         let message = format!("state is used inside `{name}!`, which Beehive cannot see into\n{help}");
         let mut mentioned = vec![];
         names(m.tokens.clone(), &mut mentioned);
-        let mentioned: Vec<_> = mentioned.iter().filter_map(|n| self.find_name(n)).collect();
+        let mentioned: Variables = mentioned.iter().filter_map(|n| self.find_name(n)).collect();
         let alias = mentioned.iter().find(|id| matches!(self.variable(**id).kind, Kind::Field(_)));
         let of_state = find_name(m.tokens.clone(), "self").or(alias.map(|_| span));
         if let Some(span) = of_state {
@@ -274,16 +274,21 @@ impl Pass<'_, '_> {
             Some(_) => Why::Refused,
             None => Why::Macro(name.into()),
         };
-        for id in mentioned {
-            if statement || self.variable(id).mutable || !self.variable_is_plain(id) {
-                self.poison(id, Taint::new(why.clone(), span));
-            }
-        }
-
         out.push(Node::Effect);
         // the macro may also return, break or continue
         self.undecide_all();
         out.push(Node::Maybe);
+
+        let rebinds = statement && !self.unit.faults.has(Fault::MacrosRebindNothing);
+        for id in mentioned {
+            let v = self.variable(id);
+            if v.mutable || v.late || !self.variable_is_plain(id) {
+                self.poison(id, Taint::new(why.clone(), span));
+            } else if rebinds {
+                let why = if of_state.is_some() { why.clone() } else { Why::Rebound(name.into()) };
+                self.rebound(id, m, Taint::new(why, span), out);
+            }
+        }
 
         Value::tainted(why, span)
     }

@@ -14,23 +14,23 @@ mod loops;
 mod macros;
 mod matches;
 pub(crate) mod order;
+mod rebinding;
 mod scope;
 mod statements;
 mod views;
 
 use crate::emit::leave::{Control, Keeping, Locals, Use, moved};
 use crate::missing::Missing;
-use crate::node::{FunctionMap, Node};
+use crate::node::{Assumption, FunctionMap, Node};
 use crate::syntax::{is_context, names};
 use crate::unit::{Facts, Once, Unit};
-use crate::value::{Site, Sources, Taint, Value, VariableId, Why};
+use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use crate::words::placeholder;
 use access::KeyError;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
 use scope::{Alias, Kind, Known, Scopes};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
@@ -103,8 +103,16 @@ pub(crate) struct Pass<'u, 'a> {
     own_macros: Vec<String>,
     /// The locals below this number are the function's parameters.
     parameters_end: usize,
-    /// Locals that are certainly no hash maps or hash sets.
-    ordered: BTreeSet<VariableId>,
+    /// The parameters whose patterns are a name and whose types are `&`.
+    borrowed: Variables,
+    /// What a map assumes about names that macros may bind anew.
+    assumptions: Vec<Assumption>,
+    /// Locals in which there are certainly no hash maps and no hash sets.
+    ordered: Variables,
+    /// Maps whose values are certainly no hash maps or hash sets.
+    plain_maps: Variables,
+    /// Locals whose types may be other names of hash maps or hash sets.
+    unknown_types: Variables,
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
@@ -140,7 +148,11 @@ impl<'u, 'a> Pass<'u, 'a> {
             uncloned_types: vec![],
             own_macros: vec![],
             parameters_end: 0,
-            ordered: BTreeSet::new(),
+            borrowed: Variables::new(),
+            assumptions: vec![],
+            ordered: Variables::new(),
+            plain_maps: Variables::new(),
+            unknown_types: Variables::new(),
         }
     }
 
@@ -169,7 +181,11 @@ impl<'u, 'a> Pass<'u, 'a> {
 
             let views = if handler { views::Views::new() } else { views::of_parameter(&typed.ty, item) };
             let owner = views::owner_of_parameter(&typed.ty, item);
-            parameters.push(self.with_owner(owner, |pass| pass.bind_views(&typed.pat, views, &kind, false)));
+            let bound = self.with_owner(owner, |pass| pass.bind_views(&typed.pat, views, &kind, false));
+            if is_borrowed(typed) {
+                self.borrowed.extend(&bound);
+            }
+            parameters.push(bound);
         }
 
         self.parameters_end = self.scopes.variables.len();
@@ -195,6 +211,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             shared: std::mem::take(&mut self.shared),
             missing: std::mem::take(&mut self.missing),
             macros: std::mem::take(&mut self.macros),
+            assumptions: std::mem::take(&mut self.assumptions),
             tail,
             is_method: item.sig.receiver().is_some(),
             needed: OnceCell::new(),
@@ -294,6 +311,12 @@ pub(crate) fn typed_parameters(item: &ImplItemFn) -> impl Iterator<Item = &syn::
         FnArg::Typed(t) => Some(t),
         FnArg::Receiver(_) => None,
     })
+}
+
+/// Checks for a parameter `name: &Type`.
+fn is_borrowed(t: &syn::PatType) -> bool {
+    matches!(&*t.pat, syn::Pat::Ident(p) if p.mutability.is_none() && p.by_ref.is_none() && p.subpat.is_none())
+        && matches!(&*t.ty, syn::Type::Reference(r) if r.mutability.is_none())
 }
 
 fn typed_span(t: &syn::PatType) -> Span {

@@ -119,6 +119,8 @@ pub(super) struct Scopes {
     pub views: Views,
     /// What is known about the type of the binding being declared.
     pub owner: Owner,
+    /// Whether the parameters of the closure that is analyzed next are certainly no hash maps or hash sets.
+    pub ordered: bool,
 }
 
 impl Default for Scopes {
@@ -128,6 +130,7 @@ impl Default for Scopes {
             names: vec![BTreeMap::new()],
             views: Views::new(),
             owner: Owner::Unknown,
+            ordered: false,
         }
     }
 }
@@ -187,7 +190,7 @@ impl Pass<'_, '_> {
     /// Declares a local; `site` identifies its declaration.
     pub(super) fn declare(
         &mut self,
-        name: &Ident,
+        name: &str,
         site: Site,
         kind: &Kind,
         mutable: bool,
@@ -228,7 +231,7 @@ impl Pass<'_, '_> {
 
         self.add_stored(id, site);
         if let Some(scope) = self.scopes.names.last_mut() {
-            scope.insert(unraw(&name.to_string()).to_string(), id);
+            scope.insert(unraw(name).to_string(), id);
         }
 
         defines.insert(id);
@@ -297,7 +300,7 @@ impl Pass<'_, '_> {
                     let holds = matches!(self.scopes.owner, Owner::Reference { .. } | Owner::Opaque);
                     let owner = if by_reference { Owner::Reference { holds } } else { self.scopes.owner };
                     self.with_owner(owner, |pass| {
-                        pass.declare(&i.ident, Site::of(i), kind, i.mutability.is_some(), defines)
+                        pass.declare(&i.ident.to_string(), Site::of(i), kind, i.mutability.is_some(), defines)
                     });
                 }
 

@@ -98,3 +98,82 @@ fn a_raw_identifier_is_captured_without_its_mark() {
         assert!(found.iter().any(|e| e.contains("is not a function of the message")), "{body}\n{found:?}");
     }
 }
+
+/// `show!` may contain a `let` of a name that it gets.
+#[test]
+fn a_name_that_a_macro_statement_may_bind_anew_is_unknown_until_the_block_ends() {
+    for body in [
+        "let k = m.a; show!(k); self.d.put(k, 1);",
+        "let k = m.a; show!(\"{}\", k ^ 1); self.d.put(k, 1);",
+        "show!(m); self.d.put(m.a, 1);",
+        "show!(m.a, m); self.d.put(m.a, 1);",
+        "show!(m.hash()); self.d.put(m.a, 1);",
+        "show!(\"{m:?}\"); self.d.put(m.a, 1);",
+        "m.v.iter().for_each(|q| { show!(m.a); self.d.put(m.a, 1); });",
+        "for k in &m.v { show!(k); self.d.put(*k, 1); }",
+        "let k; show!(k = m.a); self.d.put(k, 1);",
+        "let k; { show!(k = m.a); } self.d.put(k, 1);",
+        "let mut k = m.a; { show!(k); } self.d.put(k, 1);",
+        "let k = &mut [m.a]; { show!(k); } self.d.put(k[0], 1);",
+    ] {
+        let found = errors(&handler(body));
+        assert!(
+            found.len() == 1 && found[0].contains("it goes through the macro `show!`"),
+            "{body}\n{found:?}"
+        );
+    }
+    for body in [
+        "let k = m.a; { show!(k); } self.d.put(k, 1);",
+        "let k = m.a; if m.flag { show!(k); } self.d.put(k, 1);",
+        "let k = m.a; for q in &m.v { show!(k, q); } self.d.put(k, 1);",
+        "let k = m.a; let _ = show!(k); self.d.put(k, 1);",
+        "let k = m.a; show!(k); let k = m.b; self.d.put(k, 1);",
+    ] {
+        let found = tokens(body);
+        assert!(!found.contains("still_bound"), "{body}\n{found}");
+    }
+}
+
+/// The compiler checks that the macro does not bind the name of the message.
+#[test]
+fn a_macro_that_gets_fields_of_the_message_is_checked_where_a_key_depends_on_the_message() {
+    for body in [
+        "show!(m.a); self.d.put(m.a, 1);",
+        "show!(\"a message\", &m.g[..], m.a.max(1)); self.d.put(m.a, 1);",
+        "if m.flag { show!(m.a); self.d.put(m.b, 1); }",
+        "for k in &m.v { show!(m.a, k); self.d.put(m.a, 1); }",
+        "self.note(m); } fn note(&mut self, m: &Msg) { show!(m.a); self.d.put(m.a, 1);",
+    ] {
+        let found = tokens(body);
+        assert!(found.contains("iffalse{letm=::beehive::__private::watched(m);show!("), "{body}\n{found}");
+        assert_eq!(found.matches("still_bound(m)").count(), 1, "{body}\n{found}");
+        let map = found.rfind("fnmap").unwrap_or_default();
+        assert!(!found[map..].contains("show!"), "{body}\n{found}");
+    }
+
+    // no key depends on the message after the macro
+    for body in [
+        "self.d.put(m.a, 1); show!(m.a);",
+        "let k = m.a; show!(m.a); self.d.put(k, m.b);",
+        "if m.flag { show!(m.a); } self.d.put(m.a, 1);",
+    ] {
+        let found = tokens(body);
+        assert!(!found.contains("still_bound"), "{body}\n{found}");
+    }
+
+    // a key is the same before and after the macro
+    let d = handler("self.d.put(m.a, 1); show!(m.a); self.d.put(m.a, 2); self.d.put(m.a, 3);");
+    assert!(d.errors.is_empty(), "{:?}", errors(&d));
+    assert_eq!((&*d.handlers[0].cells, &*d.handlers[0].joins), ("d[m.a]", ""));
+}
+
+#[test]
+fn a_mistake_after_a_macro_that_gets_fields_of_the_message_is_one_error() {
+    for body in [
+        "let mut n = m.b; swap_with!(n, m.a); for q in &m.v { if self.d.contains(q) { break; } let x = self.gone(m.a); self.d.put(x, 1); self.d.put(x, 2); }",
+        "show!(m.a); if let Some(x) = self.d.get(&m.a).copied() { let y = x.wrapping_add(1); self.d.put(y, 1); self.d.put(x, 1); }",
+    ] {
+        let found = errors(&handler(body));
+        assert_eq!(found.len(), 1, "{body}\n{found:?}");
+    }
+}

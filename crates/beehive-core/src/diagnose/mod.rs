@@ -4,12 +4,14 @@
 //!   the missing derive only once.
 //! - [`row_derives`]: the check of row-key types.
 //! - `unusable`: stand-ins for the methods of dictionaries whose key or value type lacks a derive.
-//! - `renamed`: methods of the standard library's maps that dictionaries have under another name or in another place.
-//!   The error says what to write.
+//! - `renamed`: `HashMap` methods that dictionaries have under another name. The error names the right
+//!   method.
+//! - [`bindings`]: the check that a macro of the user's does not give a name another meaning.
 //! - `all_cells`: methods that iterate over all cells of a dictionary. Calls are rejected with an error that
 //!   lists the alternatives.
 
 mod all_cells;
+pub(crate) mod bindings;
 pub(crate) mod fallbacks;
 mod renamed;
 pub(crate) mod row_derives;

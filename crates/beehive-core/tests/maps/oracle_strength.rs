@@ -62,6 +62,8 @@ fn every_seeded_bug_is_caught() {
         ("globals are data, through a reference", is_caught::<seeded::GlobalsAreData, 2>()),
         ("guessed macros only log", is_caught::<seeded::GuessedMacrosOnlyLog, 1>()),
         ("guessed macros only log, in a branch", is_caught::<seeded::GuessedMacrosOnlyLog, 2>()),
+        ("macros rebind nothing, a local", is_caught::<seeded::MacrosRebindNothing, 1>()),
+        ("macros rebind nothing, the message", is_caught::<seeded::MacrosRebindNothing, 2>()),
         ("methods cannot panic, an option", is_caught::<seeded::MethodsCannotPanic, 1>()),
         ("endless loops are allowed, a range", is_endless::<seeded::EndlessLoopsAreAllowed, 1>()),
         ("endless loops are allowed, successors", is_endless::<seeded::EndlessLoopsAreAllowed, 2>()),

@@ -13,6 +13,8 @@ static NUMBERS: Numbers = Numbers(AtomicU64::new(0));
 
 /// Looks like a macro that logs, and changes its argument.
 macro_rules! debug { ($($text:literal,)? $x:ident) => { $x ^= 16 }; }
+macro_rules! again { ($x:ident) => { let $x = $x ^ 16; }; }
+macro_rules! another { ($m:ident . $x:ident) => { let mut other = $m.clone(); other.$x ^= 16; let $m = &other; }; }
 
 fn note(_: Option<&u64>) {}
 
@@ -800,6 +802,41 @@ impl < __T : ? Sized > __Undeclared for __T { }
 }
 # [automatically_derived] impl :: beehive :: Handles < M < 2 > > for GuessedMacrosOnlyLog { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { let mut k = m . a ; if m . flag { __m . effect () ; }
 :: beehive :: __private :: AtValue (Self :: __bh_e , & (k)) . cell (__m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { # [allow (unused_imports)] use :: beehive :: __private :: NoResult as _ ; :: beehive :: __private :: ReplyCheck :: < < M < 2 > as :: beehive :: Message > :: Reply , { < M < 2 > as :: beehive :: Message > :: COMMITS_ERRORS }
+, > :: check () ; :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
+}
+}
+;
+
+#[derive(App)]
+pub(crate) struct MacrosRebindNothing { d: Dict<u64, u64>, e: Dict<u64, u64> }
+impl MacrosRebindNothing { fn load_map(m: &Load, cells: &mut Mapper) {
+for (k, _) in &m.d { cells.cell(Self::__bh_d, k); } for (k, _) in &m.e { cells.cell(Self::__bh_e, k); }
+} }
+impl MacrosRebindNothing { # [doc = "**Map:** by `Self::load_map`."] fn load (& mut self , m : & Load) { for (k , v) in & m . d { self . d . put (* k , * v) ; }
+for (k , v) in & m . e { self . e . put (* k , * v) ; }
+}
+# [doc = "**Map:** sharded, `d[m.a]`."] fn h1 (& mut self , m : & M < 1 >) { let k = m . a ; again ! (k) ; self . d . put (k , 1) ; }
+# [doc = "**Map:** sharded, `d[m.a]`."] fn h2 (& mut self , m : & M < 2 >) { another ! (m . a) ; self . d . put (m . a , 1) ; }
+}
+const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
+impl < __T : ? Sized > __Undeclared for __T { }
+# [allow (unused_imports)] use :: beehive :: __private :: { AnswerOtherwise as _ , CellOtherwise as _ , CellThrough as _ , CellThroughTwo as _ , RegistrationOtherwise as _ }
+; # [automatically_derived] impl MacrosRebindNothing { }
+# [automatically_derived] impl :: beehive :: __private :: Handlers for MacrosRebindNothing { const MONOLITHIC : u64 = 0 ; const SHARED : u64 = 0 ; # [allow (warnings , clippy :: all , clippy :: pedantic)] const REPORT : & 'static [:: beehive :: __private :: HandlerReport] = { & [:: beehive :: __private :: HandlerReport { name : "load" , message : "Load" , answer : "" , kind : "custom" , cells : "by `Self::load_map`" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h1" , message : "M < 1 > " , answer : "" , kind : "sharded" , cells : "d[m.a]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }
+, :: beehive :: __private :: HandlerReport { name : "h2" , message : "M < 2 > " , answer : "" , kind : "sharded" , cells : "d[m.a]" , joins : "" , views : "" , file : :: core :: file ! () , line : 1u32 , reason : "" , reason_line : 0u32 , note : "" }] }
+; # [allow (unused_variables)] fn register (registrar : & mut :: beehive :: __private :: Registrar < Self >) { :: beehive :: __private :: Registration :: < Self , () , Load > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 1 > > :: of (registrar) . rcv () ; :: beehive :: __private :: Registration :: < Self , () , M < 2 > > :: of (registrar) . rcv () ; }
+}
+# [automatically_derived] impl :: beehive :: Handles < Load > for MacrosRebindNothing { const HANDLER : usize = 0usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (__message : & Load , __m : & mut :: beehive :: __private :: Mapper) { Self :: load_map (__message , __m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & Load , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < Load as :: beehive :: Message > :: Reply > , < Load as :: beehive :: Message > :: Error > { # [allow (unused_imports)] use :: beehive :: __private :: NoResult as _ ; :: beehive :: __private :: ReplyCheck :: < < Load as :: beehive :: Message > :: Reply , { < Load as :: beehive :: Message > :: COMMITS_ERRORS }
+, > :: check () ; :: beehive :: __private :: unanswered :: < < Load as :: beehive :: Message > :: Reply , < Load as :: beehive :: Message > :: Error , _ > (self . load (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 1 > > for MacrosRebindNothing { const HANDLER : usize = 1usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 1 > , __m : & mut :: beehive :: __private :: Mapper) { let k = m . a ; __m . effect () ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (k)) . cell (__m) ; }
+# [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 1 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 1 > as :: beehive :: Message > :: Reply > , < M < 1 > as :: beehive :: Message > :: Error > { # [allow (unused_imports)] use :: beehive :: __private :: NoResult as _ ; :: beehive :: __private :: ReplyCheck :: < < M < 1 > as :: beehive :: Message > :: Reply , { < M < 1 > as :: beehive :: Message > :: COMMITS_ERRORS }
+, > :: check () ; :: beehive :: __private :: unanswered :: < < M < 1 > as :: beehive :: Message > :: Reply , < M < 1 > as :: beehive :: Message > :: Error , _ > (self . h1 (msg ,)) }
+}
+# [automatically_derived] impl :: beehive :: Handles < M < 2 > > for MacrosRebindNothing { const HANDLER : usize = 2usize ; const ANSWERS : bool = false ; # [allow (warnings , clippy :: all , clippy :: pedantic)] # [inline] fn map (m : & M < 2 > , __m : & mut :: beehive :: __private :: Mapper) { __m . effect () ; :: beehive :: __private :: AtValue (Self :: __bh_d , & (m . a)) . cell (__m) ; }
 # [allow (unused_variables)] # [inline] fn handle (& mut self , msg : & M < 2 > , ctx : & mut :: beehive :: Ctx) -> :: core :: result :: Result < :: core :: option :: Option < < M < 2 > as :: beehive :: Message > :: Reply > , < M < 2 > as :: beehive :: Message > :: Error > { # [allow (unused_imports)] use :: beehive :: __private :: NoResult as _ ; :: beehive :: __private :: ReplyCheck :: < < M < 2 > as :: beehive :: Message > :: Reply , { < M < 2 > as :: beehive :: Message > :: COMMITS_ERRORS }
 , > :: check () ; :: beehive :: __private :: unanswered :: < < M < 2 > as :: beehive :: Message > :: Reply , < M < 2 > as :: beehive :: Message > :: Error , _ > (self . h2 (msg ,)) }
 }

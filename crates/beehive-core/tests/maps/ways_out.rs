@@ -21,6 +21,20 @@ macro_rules! twice {
     };
 }
 
+macro_rules! thrice_of {
+    ($x:ident) => {
+        let $x = $x * 3;
+    };
+}
+
+macro_rules! other {
+    ($m:ident . $x:ident) => {
+        let mut other = $m.clone();
+        other.$x += 1;
+        let $m = &other;
+    };
+}
+
 macro_rules! thrice {
     ($x:expr) => {
         $x * 3
@@ -76,6 +90,20 @@ impl Ways {
     #[rcv]
     fn promised_macro(&mut self, m: &M<803>) {
         self.d.put(pure!(twice!(m.a)), 1);
+    }
+    #[rcv]
+    fn macro_in_a_block(&mut self, m: &M<840>) {
+        let k = m.a ^ 1;
+        {
+            thrice_of!(k);
+        }
+        self.d.put(k, 1);
+    }
+    #[rcv]
+    fn bound_before_the_macro(&mut self, m: &M<841>) {
+        let k = m.a ^ 1;
+        other!(m.a);
+        self.d.put(k, m.a);
     }
     #[rcv]
     fn listed_for_the_block(&mut self, m: &M<804>) {
@@ -365,7 +393,7 @@ macro_rules! checked {
 
 checked!(
     801 802 803 804 805 806 807 808 809 810 811 812 813 815 816 817 818 819 820 821 822 824 825 826 827 828 829
-    830 831 832 833 834 835 836 837 838 839
+    830 831 832 833 834 835 836 837 838 839 840 841
 );
 
 /// For each page of the guide about a handler's body: what its errors advise, and the handlers above that do it.
@@ -394,6 +422,8 @@ const WAYS: &[(&str, &str, &[u32])] = &[
     ("key_from_state", "emit a message that carries", &[825]),
     ("key_from_state", "say so: `self.e.whole()", &[812]),
     ("key_from_unknown_code", "a variable with a similar name", &[839]),
+    ("key_from_unknown_code", "put it into a block, where no name lasts", &[840]),
+    ("key_from_unknown_code", "bind the key before this statement", &[841]),
     ("key_from_unknown_code", "call a function by its name", &[805, 832]),
     ("key_from_unknown_code", "`pure!(shard_of(..))`, or `#[handlers(pure(shard_of))]`", &[801, 802, 804]),
     ("key_from_unknown_code", "`pure!(shard_of(m.a))`", &[801, 804]),

@@ -148,6 +148,26 @@ const HASH_ORDER: &[Form] = &[
         Of::Number,
         "let {v} = <std::collections::HashSet<u64> as FromIterator<u64>>::from_iter({l}.iter().copied()).iter().next().copied().unwrap_or(1);",
     ),
+    hides(
+        Of::Number,
+        "let mut lists = std::collections::HashMap::new(); lists.entry(m.a).or_insert_with(Vec::new).push({l}.iter().copied().collect::<std::collections::HashSet<u64>>()); let {v} = lists.get(&m.a).and_then(|q| q[0].iter().next().copied()).unwrap_or(1);",
+    ),
+    hides(
+        Of::Number,
+        "let mut lists = std::collections::BTreeMap::new(); lists.insert(m.a, Vec::new()); if let Some(q) = lists.get_mut(&m.a) { q.push({l}.iter().copied().collect::<std::collections::HashSet<u64>>()); } let {v} = lists.get(&m.a).and_then(|q| q[0].iter().next().copied()).unwrap_or(1);",
+    ),
+    hides(
+        Of::Number,
+        "struct Last { all: std::collections::HashSet<u64> } let {v} = m.items.iter().fold(Last { all: {l}.iter().copied().collect() }, |q, _| q).all.iter().next().copied().unwrap_or(1);",
+    ),
+    hides(
+        Of::Number,
+        "type Unique = std::collections::HashSet<u64>; let {v} = {l}.iter().copied().collect::<Unique>().iter().next().copied().unwrap_or(1);",
+    ),
+    hides(
+        Of::Number,
+        "use std::collections::HashSet as Unordered; let mut all = Unordered::new(); all.extend({l}.iter().copied()); let {v} = all.iter().next().copied().unwrap_or(1);",
+    ),
     gives(
         Of::Number,
         "let {v} = {l}.iter().copied().collect::<std::collections::HashSet<u64>>().len() as u64;",
@@ -237,7 +257,10 @@ const MACROS: &[Form] = &[
     does("tracing::trace!(\"{q} {}\", {n}, q = {n});"),
     does("let _ = format!(\"{:?}\", {l});"),
     does("if matches!({o}, Some(q) if q > {n}) { self.{d}.put({k}, 1); }"),
+    // that it binds no name, only its definition shows, which a person reads and the compiler checks
     does("show!(m.a);"),
+    does("if {n} > 2 { show!({n}); }"),
+    obscures("another!(m.a); self.{d}.put(m.a ^ m.b, {n});"),
     gives(Of::Text, "let {v} = { let r#type = {n}; format!(\"{type}\") };"),
     gives(Of::Text, "let {v} = { let wide = {n}; let width = 3; format!(\"{wide:>width$}\") };"),
     gives(Of::Number, "let {v} = u64::from(matches!({o}, Some(q) if q > {n}));"),
@@ -251,6 +274,8 @@ const MACROS: &[Form] = &[
     gives(Of::Number, "let {v} = match m.opt { Some(q) => q, None => { tracing::trace!(\"none\"); {n} } };"),
     hides(Of::Number, "let mut {v} = {n}; debug!(\"{}\", {v});"),
     hides(Of::Number, "let {v} = show!(m.a);"),
+    hides(Of::Number, "let {v} = {n}; again!({v});"),
+    gives(Of::Number, "let {v} = {n}; { again!({v}); show!({v}); }"),
     hides(Of::Number, "let mut {v} = {n}; swap_with!({v}, m.a);"),
 ];
 

@@ -42,6 +42,13 @@ impl Report {
         self.classes.entry(body.class).or_default()
     }
 
+    /// Counts a body that the analysis accepted under a condition which the compiler found not to hold.
+    pub(crate) fn refused_by_the_compiler(&mut self, body: &Accepted) {
+        let counts = self.of(body);
+        counts.refused += 1;
+        counts.wrongly_refused += usize::from(body.derivable);
+    }
+
     /// Adds what a program printed that ran these bodies beside their maps.
     pub(crate) fn ran(&mut self, printed: &str, accepted: &[Accepted]) -> Result<(), String> {
         let mut complete = false;

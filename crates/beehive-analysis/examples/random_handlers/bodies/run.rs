@@ -14,13 +14,20 @@ const RUNTIME: &str = concat!(include_str!("stand_in.rs"), include_str!("surroun
 /// Number of random messages for each handler.
 const RUNS: u32 = 100;
 
+/// The error for a macro that binds a name anew on which a map depends: only the compiler can find it.
+const REFUSED_BY_THE_COMPILER: &str = "this macro gives a name another meaning";
+
 /// A body that the analysis accepted.
 pub(crate) struct Accepted {
     pub(crate) number: usize,
     pub(crate) class: Class,
     pub(crate) text: String,
+    /// The handler and its helpers as the compiler gets them.
+    block: String,
     map: String,
     helpers: String,
+    /// Whether a person could write its map.
+    pub(crate) derivable: bool,
 }
 
 /// The results of the analysis for some bodies.
@@ -89,8 +96,9 @@ pub(crate) fn judge(
             None => {
                 let map = derived.handlers.first().map(|h| h.map.to_string()).unwrap_or_default();
                 let helpers = derived.helpers.to_string();
-                let (class, text) = (body.class, body.text);
-                judged.accepted.push(Accepted { number, class, text, map, helpers })
+                let (class, text, block) = (body.class, body.text, derived.block.to_string());
+                let derivable = body.derivable;
+                judged.accepted.push(Accepted { number, class, text, block, derivable, map, helpers })
             }
         }
     }
@@ -119,6 +127,12 @@ pub(crate) fn run(mut accepted: Vec<Accepted>, report: &mut Report) -> Result<()
         for (line, error) in errors {
             let number = lines.get(&line).copied();
             let body = accepted.iter().find(|a| Some(a.number) == number).ok_or(error.as_str())?;
+            if error.contains(REFUSED_BY_THE_COMPILER) {
+                if broken.insert(body.number) {
+                    report.refused_by_the_compiler(body)
+                }
+                continue;
+            }
             report.wrong.push(format!("{error}\n{}", body.text));
             if broken.insert(body.number) {
                 let code = error.split(['[', ']']).nth(1).unwrap_or("?").to_string();
@@ -134,13 +148,12 @@ fn with_maps(accepted: &[Accepted]) -> (String, BTreeMap<usize, usize>) {
     let mut line = program.lines().count();
     let mut lines = BTreeMap::new();
     let mut checks = String::new();
-    for Accepted { number, text, map, helpers, .. } in accepted {
+    for Accepted { number, block, map, helpers, .. } in accepted {
         let here = |text: &str| text.replace(":: beehive :: __private ::", "crate ::");
-        let (map, helpers) = (here(map), here(helpers));
+        let (block, map, helpers) = (here(block), here(map), here(helpers));
         let _ = write!(
             program,
-            "impl A {{\n{}fn map{number}(m: &M<{number}>, __m: &mut Mapper) {{ {map} }}\n{helpers}\n}}\n",
-            plain(text)
+            "{block}\nimpl A {{\nfn map{number}(m: &M<{number}>, __m: &mut Mapper) {{ {map} }}\n{helpers}\n}}\n"
         );
         let next = program.lines().count();
         lines.extend((line + 1..=next).map(|l| (l, *number)));

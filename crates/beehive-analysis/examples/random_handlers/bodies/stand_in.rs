@@ -146,6 +146,21 @@ impl<Q: Number + ?Sized> AtValue<'_, Q> {
     }
 }
 
+pub struct Watched<M: ?Sized>(std::convert::Infallible, M);
+impl<M: ?Sized> std::ops::Deref for Watched<M> {
+    type Target = M;
+    fn deref(&self) -> &M {
+        match self.0 {}
+    }
+}
+pub fn watched<M: ?Sized>(_: &M) -> &Watched<M> {
+    unreachable!()
+}
+#[diagnostic::on_unimplemented(message = "this macro gives a name another meaning")]
+pub trait StillBound {}
+impl<M: ?Sized> StillBound for &Watched<M> {}
+pub fn still_bound<T: StillBound>(_: T) {}
+
 pub trait TryLike {
     type T;
     fn ok_like(self) -> Option<Self::T>;

@@ -32,6 +32,18 @@ macro_rules! swap_with {
         $x = $y.wrapping_add(3)
     };
 }
+macro_rules! again {
+    ($x:ident) => {
+        let $x = $x ^ 16;
+    };
+}
+macro_rules! another {
+    ($m:ident . $x:ident) => {
+        let mut other = $m.clone();
+        other.$x ^= 16;
+        let $m = &other;
+    };
+}
 pub fn outside(x: u64, y: u64) -> u64 {
     x.rotate_left(1) ^ y
 }

@@ -25,6 +25,11 @@ pub(crate) fn is_label(label: Option<&syn::Label>) -> bool {
     label.is_some_and(|l| l.name.ident == "__attempt")
 }
 
+/// Checks for an attempt among the names that the analysis finds in a function.
+pub(crate) fn is_labeled(mentioned: &[String]) -> bool {
+    mentioned.iter().any(|name| name == "__attempt")
+}
+
 fn is_attempt(m: &Macro) -> bool {
     last_name(&m.path) == "attempt"
 }
