@@ -52,11 +52,15 @@ impl Pass<'_, '_> {
                 .iter()
                 .map(|a| match peel(a) {
                     _ if !of_message => pass.value_argument(a, value.taint.as_ref(), out),
-                    Expr::Closure(closure) => pass.closure(closure, true, out),
+                    Expr::Closure(closure) => {
+                        pass.scopes.ordered = pass.passes_no_hashes(c);
+                        pass.closure(closure, true, out)
+                    }
                     _ => pass.lent(a, out),
                 })
                 .collect()
         });
+        self.fills(c);
 
         self.conditions.pop();
         let mut closures = c.args.iter().zip(&arguments).filter(|(a, _)| matches!(peel(a), Expr::Closure(_)));

@@ -2,13 +2,16 @@
 //! nested function returns, or as the values of another map.
 
 use super::Pass;
-use super::order::is_plain;
 use crate::faults::Fault;
-use crate::syntax::{find_name, pattern_name, peel, peel_references};
-use crate::value::{Taint, Value, Why};
+use crate::known::{is_primitive, is_upper};
+use crate::methods::builds_any_type;
+use crate::syntax::{find_name, last_name, peel, peel_references};
+use crate::types::{is_frozen, is_hashed, is_standard_type};
+use crate::value::{Taint, Value, Variables, Why};
 use quote::ToTokens;
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprMethodCall, GenericArgument, Item, PathArguments, Type};
+use syn::{BinOp, Expr, ExprMethodCall, GenericArgument, Item, Pat, PathArguments, Type, UseTree};
 
 /// Methods that visit the elements of a collection.
 const VISITS: &[&str] = &[
@@ -43,8 +46,7 @@ impl Pass<'_, '_> {
         *self.once.hidden.get_or_init(|| {
             let mut found = Found::default();
             found.visit_block(&self.item.block);
-            let maps = found.maps.saturating_sub(found.plain());
-            let inside = found.nested || maps > 0 && (found.sets > 0 || found.maps > 1);
+            let inside = found.nested || found.maps > 0 && (found.sets > 0 || found.maps > 1);
             Hidden { anywhere: found.anywhere, inside }
         })
     }
@@ -54,20 +56,176 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether what a map holds for a key may be a hash map or a hash set.
-    pub(super) fn holds_hashed(&self) -> bool {
-        !self.overlooks() && self.hidden().inside
+    pub(super) fn holds_hashed(&self, map: &Expr) -> bool {
+        let plain =
+            || self.root(map).is_some_and(|id| self.plain_maps.contains(&id) || self.ordered.contains(&id));
+        !self.overlooks() && self.hidden().inside && !plain()
+    }
+
+    /// Checks whether it matters where hash maps and hash sets certainly are not.
+    fn watches_hashes(&self) -> bool {
+        self.hidden().anywhere || self.hidden().inside || !self.unknown_types.is_empty()
+    }
+
+    /// Records that the values of a map hold no hash maps and no hash sets if a call shows one of them:
+    /// `map.insert(k, 0)`, `map.entry(k).or_insert_with(Vec::new).push(0)`. All values of a map have the same type.
+    pub(super) fn fills(&mut self, c: &ExprMethodCall) {
+        let of = match c.method.to_string().as_str() {
+            "insert" if c.args.len() == 2 => Some(&*c.receiver),
+            "or_insert" => entry_of(c),
+            "or_insert_with" if matches!(c.args.first().map(peel), Some(Expr::Closure(f)) if yields_number(f)) =>
+            {
+                self.plain_maps.extend(entry_of(c).and_then(|map| self.place(map)));
+                return;
+            }
+            "push" | "push_back" | "push_front" => match peel(&c.receiver) {
+                Expr::MethodCall(of) if of.method.to_string().starts_with("or_") => entry_of(of),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(map) = of.and_then(|map| self.place(map))
+            && self.watches_hashes()
+            && c.args.last().is_some_and(|a| self.holds_no_hashes(a))
+        {
+            self.plain_maps.insert(map);
+        }
+    }
+
+    /// Records what the declaration of a local shows: that there is no hash map and no hash set in it, or not in the
+    /// values of the map that it is; or that its type may be another name of a hash map.
+    pub(super) fn declared_plain(&mut self, declared: &Pat, of: &Expr, defines: &Variables) {
+        let written = match (declared, peel(of)) {
+            (Pat::Type(t), _) => Some(&*t.ty),
+            (_, Expr::MethodCall(c)) => written_result(c),
+            _ => None,
+        };
+        if written.is_none() && self.makes_unknown_type(of) {
+            self.unknown_types.extend(defines);
+        }
+        if !self.watches_hashes() {
+            return;
+        }
+        if written.map_or_else(|| self.holds_no_hashes(of), is_plain_type) {
+            self.ordered.extend(defines);
+        }
+        if written.and_then(value_type).is_some_and(is_plain_type) {
+            self.plain_maps.extend(defines);
+        }
+    }
+
+    /// Checks for a value made by a function of a type that may be another name of a hash map or a hash set:
+    /// `use std::collections::HashSet as Set;` outside of the block.
+    fn makes_unknown_type(&self, e: &Expr) -> bool {
+        let Expr::Call(c) = peel_references(e) else { return false };
+        let Expr::Path(p) = peel(&c.func) else { return false };
+        let mut names = p.path.segments.iter().rev();
+        let makes = names.next().is_some_and(|s| {
+            matches!(s.ident.to_string().as_str(), "new" | "default" | "with_capacity" | "from" | "from_iter")
+        });
+        makes
+            && p.qself.is_none()
+            && names.next().is_some_and(|s| {
+                let name = s.ident.to_string();
+                is_upper(&name)
+                    && !is_standard_type(&name)
+                    && !is_primitive(&name)
+                    && !matches!(
+                        name.as_str(),
+                        "Self" | "Box" | "Rc" | "Arc" | "Cell" | "RefCell" | "Default"
+                    )
+                    && !self.own_types.contains(&s.ident)
+            })
+    }
+
+    /// Checks that the type of a value certainly contains no hash map and no hash set: it consists of parts of the
+    /// message and of locals of which this is known.
+    pub(super) fn holds_no_hashes(&self, e: &Expr) -> bool {
+        let all = |list: &Punctuated<Expr, syn::Token![,]>| list.iter().all(|e| self.holds_no_hashes(e));
+        match peel_references(e) {
+            Expr::Lit(_) | Expr::Cast(_) => true,
+            // hash sets have `&a | &b`, `&a & &b`, `&a ^ &b` and `&a - &b`
+            Expr::Binary(b)
+                if matches!(b.op, BinOp::BitOr(_) | BinOp::BitAnd(_) | BinOp::BitXor(_) | BinOp::Sub(_)) =>
+            {
+                self.holds_no_hashes(&b.left) || self.holds_no_hashes(&b.right)
+            }
+            Expr::Binary(_) => true,
+            Expr::Path(p) => {
+                let id = p.path.get_ident().and_then(|i| self.find(i));
+                id.is_some_and(|id| self.ordered.contains(&id) || self.is_parameter(id))
+            }
+            Expr::Field(f) => self.holds_no_hashes(&f.base),
+            Expr::Index(i) => self.holds_no_hashes(&i.expr),
+            Expr::Try(t) => self.holds_no_hashes(&t.expr),
+            Expr::Tuple(t) => all(&t.elems),
+            Expr::Array(t) => !t.elems.is_empty() && all(&t.elems),
+            Expr::Range(r) => r.start.iter().chain(&r.end).all(|e| self.holds_no_hashes(e)),
+            Expr::MethodCall(c) => match written_result(c) {
+                Some(t) => is_plain_type(t),
+                None => self.result_holds_no_hashes(c),
+            },
+            Expr::Call(c) => match peel(&c.func) {
+                Expr::Path(p) if p.path.is_ident("Some") => all(&c.args),
+                Expr::Path(p) => p.path.segments.iter().rev().nth(1).is_some_and(|s| {
+                    let name = s.ident.to_string();
+                    // their elements have an order, which hash maps and hash sets have not
+                    is_primitive(&name) || matches!(name.as_str(), "String" | "BTreeSet" | "BinaryHeap")
+                }),
+                _ => false,
+            },
+            Expr::Macro(m) => match last_name(&m.mac.path).as_str() {
+                "format" | "concat" | "matches" | "stringify" => true,
+                "vec" => {
+                    let arguments = self.unit.arena.arguments(&m.mac, "vec");
+                    let elements = (*arguments).as_ref().map(|a| &a.expressions[..]).unwrap_or_default();
+                    !elements.is_empty() && elements.iter().all(|e| self.holds_no_hashes(e))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn result_holds_no_hashes(&self, c: &ExprMethodCall) -> bool {
+        let method = c.method.to_string();
+        match method.as_str() {
+            // numbers and truth values
+            "len" | "count" | "is_empty" | "contains" | "contains_key" | "all" | "any" | "position"
+            | "is_some" | "is_none" => return true,
+            // the result has the type of the argument
+            "unwrap_or" | "map_or" | "fold" | "rfold" | "or_insert" => {
+                return c.args.first().is_some_and(|a| self.holds_no_hashes(a));
+            }
+            "collect" | "parse" => return false,
+            method if builds_any_type(method) => return false,
+            _ => {}
+        }
+        self.holds_no_hashes(&c.receiver)
+            && c.args.iter().all(|a| match peel(a) {
+                Expr::Closure(closure) => keeps_items(&method) || yields_number(closure),
+                a => self.holds_no_hashes(a),
+            })
+    }
+
+    /// Checks whether the parameters of the closures that a method gets are certainly no hash maps or hash sets.
+    pub(super) fn passes_no_hashes(&self, c: &ExprMethodCall) -> bool {
+        let given = c.args.iter().filter(|a| !matches!(peel(a), Expr::Closure(_)));
+        self.watches_hashes()
+            && self.holds_no_hashes(&c.receiver)
+            && given.into_iter().all(|a| self.holds_no_hashes(a))
     }
 
     /// Checks whether an expression may be a hash map or a hash set. A part of the message is not one.
     fn may_be_hashed(&self, e: &Expr) -> bool {
-        if self.overlooks() || !self.hidden().anywhere {
+        if self.overlooks() {
             return false;
         }
-        match peel_references(e) {
-            Expr::Range(_) | Expr::Array(_) | Expr::Repeat(_) | Expr::Macro(_) => false,
-            e @ Expr::Path(_) if self.root(e).is_some_and(|id| self.ordered.contains(&id)) => false,
-            e => self.root(e).is_none_or(|id| id >= self.parameters_end),
-        }
+        let e = peel_references(e);
+        let unknown =
+            || self.place(e).is_some_and(|id| self.unknown_types.contains(&id)) || self.makes_unknown_type(e);
+        let itself = matches!(e, Expr::Range(_) | Expr::Array(_) | Expr::Repeat(_) | Expr::Macro(_));
+        !itself && (self.hidden().anywhere || unknown()) && !self.holds_no_hashes(e)
     }
 
     /// Takes into account that a method may visit the elements of a hash map or a hash set.
@@ -85,6 +243,69 @@ impl Pass<'_, '_> {
     }
 }
 
+/// Returns the type that a method call makes, if it is written there: `collect::<Vec<u64>>()`.
+fn written_result(c: &ExprMethodCall) -> Option<&Type> {
+    let types = c.turbofish.as_ref().filter(|_| c.method == "collect" || c.method == "parse")?;
+    types.args.iter().find_map(|a| match a {
+        GenericArgument::Type(t) => Some(t),
+        _ => None,
+    })
+}
+
+/// Returns the written type of the values of a map.
+fn value_type(t: &Type) -> Option<&Type> {
+    let Type::Path(p) = t else { return None };
+    let last = p.path.segments.last().filter(|s| is_map(&s.ident.to_string()))?;
+    match &last.arguments {
+        PathArguments::AngleBracketed(a) => match a.args.iter().nth(1) {
+            Some(GenericArgument::Type(t)) => Some(t),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Checks for a method whose result, whatever its closures return, consists of parts of its receiver, or is a number.
+fn keeps_items(method: &str) -> bool {
+    matches!(
+        method,
+        "all"
+            | "any"
+            | "filter"
+            | "find"
+            | "inspect"
+            | "is_none_or"
+            | "is_some_and"
+            | "max_by"
+            | "max_by_key"
+            | "min_by"
+            | "min_by_key"
+            | "partition_point"
+            | "position"
+            | "rposition"
+            | "skip_while"
+            | "take_while"
+    )
+}
+
+/// Checks for a closure whose result is visibly a number, a text or a truth value.
+fn yields_number(closure: &syn::ExprClosure) -> bool {
+    matches!(peel(&closure.body), Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Unary(_))
+}
+
+/// Returns the map of `map.entry(k).or_insert(..)`, and of similar calls.
+fn entry_of(c: &ExprMethodCall) -> Option<&Expr> {
+    match peel(&c.receiver) {
+        Expr::MethodCall(entry) if entry.method == "entry" => Some(&entry.receiver),
+        _ => None,
+    }
+}
+
+/// Checks for a written type without hash maps and hash sets.
+fn is_plain_type(t: &Type) -> bool {
+    is_frozen(t) && !is_hashed(t, true)
+}
+
 fn is_set(name: &str) -> bool {
     name == "HashSet"
 }
@@ -96,6 +317,16 @@ fn is_map(name: &str) -> bool {
 fn mentions(tokens: impl ToTokens) -> bool {
     let has = |name: &str| find_name(spaced(&tokens), name).is_some();
     has("HashMap") || has("HashSet")
+}
+
+/// Checks for an import that gives a hash map or a hash set another name.
+fn renames(tree: &UseTree) -> bool {
+    match tree {
+        UseTree::Path(p) => renames(&p.tree),
+        UseTree::Group(g) => g.items.iter().any(renames),
+        UseTree::Rename(r) => r.ident == "HashMap" || r.ident == "HashSet",
+        _ => false,
+    }
 }
 
 /// Returns tokens without the colons of their paths.
@@ -122,19 +353,9 @@ struct Found {
     sets: usize,
     /// Number of maps for which no type of the values is written.
     maps: usize,
-    /// The names of those that are locals.
-    locals: Vec<String>,
-    /// The names of locals into which values are inserted that are no hashed types.
-    filled: Vec<String>,
 }
 
 impl Found {
-    /// Returns the number of maps whose values are visibly no hashed types, because one value is not.
-    fn plain(&self) -> usize {
-        let declared = |name: &String| self.locals.iter().filter(|l| *l == name).count();
-        self.locals.iter().filter(|name| declared(name) == 1 && self.filled.contains(name)).count()
-    }
-
     fn path(&mut self, path: &syn::Path) {
         for s in &path.segments {
             let name = s.ident.to_string();
@@ -155,7 +376,10 @@ impl Found {
 
 impl<'ast> Visit<'ast> for Found {
     fn visit_item(&mut self, i: &'ast Item) {
-        self.anywhere |= !matches!(i, Item::Use(_)) && mentions(i);
+        self.anywhere |= match i {
+            Item::Use(u) => renames(&u.tree),
+            i => mentions(i),
+        };
     }
 
     fn visit_expr_call(&mut self, c: &'ast syn::ExprCall) {
@@ -173,36 +397,6 @@ impl<'ast> Visit<'ast> for Found {
 
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
         self.anywhere |= mentions(&m.tokens);
-    }
-
-    fn visit_local(&mut self, l: &'ast syn::Local) {
-        let made = l.init.as_ref().is_some_and(|i| match peel(&i.expr) {
-            Expr::Call(c) => matches!(peel(&c.func), Expr::Path(p) if p.path.segments.len() > 1
-                && p.path.segments.iter().rev().nth(1).is_some_and(|s| is_map(&s.ident.to_string()) && s.arguments.is_none())),
-            _ => false,
-        });
-        if let Some(name) = pattern_name(&l.pat).filter(|_| made) {
-            self.locals.push(name.to_string())
-        }
-        visit::visit_local(self, l)
-    }
-
-    // `counts.entry(k).or_insert(0)`, `counts.insert(k, 0)`
-    fn visit_expr_method_call(&mut self, c: &'ast ExprMethodCall) {
-        let of = match c.method.to_string().as_str() {
-            "insert" if c.args.len() == 2 => Some(&*c.receiver),
-            "or_insert" | "or_insert_with" => match peel(&c.receiver) {
-                Expr::MethodCall(entry) if entry.method == "entry" => Some(&*entry.receiver),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let Some(Expr::Path(p)) = of.map(peel)
-            && c.args.last().is_some_and(is_plain)
-        {
-            self.filled.extend(p.path.get_ident().map(ToString::to_string))
-        }
-        visit::visit_expr_method_call(self, c)
     }
 
     fn visit_path(&mut self, p: &'ast syn::Path) {

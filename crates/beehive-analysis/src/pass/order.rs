@@ -42,7 +42,7 @@ impl Pass<'_, '_> {
         });
 
         if value.unordered.is_some() {
-            let order = match order(c, self.holds_hashed()) {
+            let order = match order(c, self.holds_hashed(&c.receiver)) {
                 Order::Open if changes => Order::Decides,
                 Order::Open if c.method == "collect" && types.clone().any(is_ordered_set) => Order::Free,
                 order => order,
@@ -183,7 +183,7 @@ fn order(c: &ExprMethodCall, holds_hashed: bool) -> Order {
 }
 
 /// Checks for a value, or a function that makes one, that is visibly no hash map or hash set.
-pub(super) fn is_plain(e: &Expr) -> bool {
+fn is_plain(e: &Expr) -> bool {
     match peel(e) {
         Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) => true,
         Expr::Macro(m) => m.mac.path.is_ident("vec"),

@@ -455,6 +455,7 @@ impl Pass<'_, '_> {
         let views = self.bound_views(declared, initial);
         let owner = self.owner(declared, initial);
         let defines = self.with_owner(owner, |pass| pass.bind_views(declared, views, &known, refutable));
+        self.declared_plain(declared, initial, &defines);
         if let Expr::Closure(closure) = peel(initial)
             && yields_values(closure)
         {

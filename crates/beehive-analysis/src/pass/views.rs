@@ -45,7 +45,9 @@ impl Pass<'_, '_> {
     pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
         let views = self.bound_views(p, of);
         let owner = self.owner(p, of);
-        self.with_owner(owner, |pass| pass.bind_views(p, views, kind, refutable))
+        let defines = self.with_owner(owner, |pass| pass.bind_views(p, views, kind, refutable));
+        self.declared_plain(p, of, &defines);
+        defines
     }
 
     pub(super) fn bind_views(&mut self, p: &Pat, views: Views, kind: &Kind, refutable: bool) -> Variables {
