@@ -5,7 +5,7 @@ use super::Pass;
 use crate::faults::Fault;
 use crate::known::{is_primitive, is_upper};
 use crate::methods::builds_any_type;
-use crate::syntax::{find_name, last_name, peel, peel_references};
+use crate::syntax::{bound_inside, find_name, last_name, peel, peel_references};
 use crate::types::{is_frozen, is_hashed, is_standard_type};
 use crate::value::{Taint, Value, Variables, Why};
 use quote::ToTokens;
@@ -106,6 +106,9 @@ impl Pass<'_, '_> {
         if !self.watches_hashes() {
             return;
         }
+        if is_list(of) && matches!(declared, Pat::Ident(_)) {
+            self.lists.extend(defines);
+        }
         if written.map_or_else(|| self.holds_no_hashes(of), is_plain_type) {
             self.ordered.extend(defines);
         }
@@ -174,6 +177,19 @@ impl Pass<'_, '_> {
                 }),
                 _ => false,
             },
+            // the names below are looked up out here
+            Expr::Match(_) | Expr::If(_) | Expr::Block(_)
+                if bound_inside(e).iter().any(|name| self.find_name(name).is_some()) =>
+            {
+                false
+            }
+            // all branches have the same type
+            Expr::Match(m) => m.arms.iter().any(|a| self.holds_no_hashes(&a.body)),
+            Expr::If(i) => {
+                self.last_holds_no_hashes(&i.then_branch)
+                    || i.else_branch.as_ref().is_some_and(|(_, e)| self.holds_no_hashes(e))
+            }
+            Expr::Block(b) => self.last_holds_no_hashes(&b.block),
             Expr::Macro(m) => match last_name(&m.mac.path).as_str() {
                 "format" | "concat" | "matches" | "stringify" => true,
                 "vec" => {
@@ -185,6 +201,10 @@ impl Pass<'_, '_> {
             },
             _ => false,
         }
+    }
+
+    fn last_holds_no_hashes(&self, b: &syn::Block) -> bool {
+        matches!(b.stmts.last(), Some(syn::Stmt::Expr(e, None)) if self.holds_no_hashes(e))
     }
 
     fn result_holds_no_hashes(&self, c: &ExprMethodCall) -> bool {
@@ -224,8 +244,9 @@ impl Pass<'_, '_> {
         let e = peel_references(e);
         let unknown =
             || self.place(e).is_some_and(|id| self.unknown_types.contains(&id)) || self.makes_unknown_type(e);
-        let itself = matches!(e, Expr::Range(_) | Expr::Array(_) | Expr::Repeat(_) | Expr::Macro(_));
-        !itself && (self.hidden().anywhere || unknown()) && !self.holds_no_hashes(e)
+        let other = matches!(e, Expr::Range(_) | Expr::Array(_) | Expr::Repeat(_) | Expr::Macro(_))
+            || matches!(e, Expr::Path(_)) && self.place(e).is_some_and(|id| self.lists.contains(&id));
+        !other && (self.hidden().anywhere || unknown()) && !self.holds_no_hashes(e)
     }
 
     /// Takes into account that a method may visit the elements of a hash map or a hash set.
@@ -298,6 +319,19 @@ fn entry_of(c: &ExprMethodCall) -> Option<&Expr> {
     match peel(&c.receiver) {
         Expr::MethodCall(entry) if entry.method == "entry" => Some(&entry.receiver),
         _ => None,
+    }
+}
+
+/// Checks for a collection that is visibly no hash map and no hash set, whatever its elements are.
+fn is_list(e: &Expr) -> bool {
+    match peel(e) {
+        Expr::Macro(m) => m.mac.path.is_ident("vec"),
+        Expr::Call(c) => {
+            matches!(peel(&c.func), Expr::Path(p) if p.path.segments.iter().rev().nth(1).is_some_and(|s| {
+                matches!(s.ident.to_string().as_str(), "Vec" | "VecDeque" | "BTreeMap" | "BTreeSet")
+            }))
+        }
+        _ => false,
     }
 }
 

@@ -109,6 +109,8 @@ pub(crate) struct Pass<'u, 'a> {
     assumptions: Vec<Assumption>,
     /// Locals in which there are certainly no hash maps and no hash sets.
     ordered: Variables,
+    /// Locals that certainly are no hash maps or hash sets, though their elements may be.
+    lists: Variables,
     /// Maps whose values are certainly no hash maps or hash sets.
     plain_maps: Variables,
     /// Locals whose types may be other names of hash maps or hash sets.
@@ -151,6 +153,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             borrowed: Variables::new(),
             assumptions: vec![],
             ordered: Variables::new(),
+            lists: Variables::new(),
             plain_maps: Variables::new(),
             unknown_types: Variables::new(),
         }

@@ -28,6 +28,7 @@ fn the_order_of_a_hidden_collection_decides_no_key() {
         "type Own = HashSet<u64>; let k = m.v.iter().copied().collect::<Own>().iter().next().copied().unwrap_or(1); self.d.put(k, 1);",
         "struct Own { a: HashSet<u64>, b: HashSet<u64> } let own = Own { a: m.v.iter().copied().collect(), b: HashSet::from([m.b]) }; let s = &own.a | &own.b; if let Some(k) = s.iter().next() { self.d.put(*k, 1); }",
         "use std::collections::HashSet as Set; let mut s = Set::new(); s.extend(m.v.iter().copied()); for k in s.iter().take(1) { self.d.put(*k, 1); }",
+        "let s = HashSet::from([m.a]); let n = m.b; let mut h = HashMap::new(); h.insert(m.a, match m.opt { Some(_) => { let n = s; n } None => Default::default() }); if let Some(k) = h.get(&m.a).and_then(|s| s.iter().next()) { self.d.put(*k, n); }",
         // imported under this name outside of the block
         "let mut s = Set::new(); s.extend(m.v.iter().copied()); for k in s.iter().take(1) { self.d.put(*k, 1); }",
         "if let Some(k) = Set::from([m.a, m.b]).iter().next() { self.d.put(*k, 1); }",
