@@ -17,7 +17,7 @@
 //!    (`pass::expressions`, `pass::access`, `pass::calls`, `pass::closures`, `pass::macros`).
 //! 3. Every printed expression is a function of the message, and each of its variables has the same value in
 //!    the map as in the handler at that point: either all changes of a needed variable are printed in order,
-//!    or the variable is *poisoned* and reaches no key (`pass::scope`). The proof is by induction over the
+//!    or the variable is *poisoned* and reaches no key (`pass::locals`). The proof is by induction over the
 //!    fixpoint of `unit`.
 //! 4. For every path through the handler there is a path through the map that visits at least its accesses:
 //!    conditions on the message take the same side in both; the map visits all sides of a condition on state;
@@ -31,23 +31,17 @@
 //! and lower-case constants in patterns; it also assumes that a clone equals its original. If one of these breaks its promise,
 //! the guard of the dictionaries catches the access when the handler runs.
 
-mod borrows;
 mod derive;
-mod diagnostics;
 mod emit;
+mod errors;
 mod faults;
 mod handlers;
 mod known;
-mod methods;
-mod missing;
 mod node;
-mod pages;
 mod pass;
 mod report;
 mod rewrite;
-mod similar;
 mod syntax;
-mod types;
 mod understood;
 mod unit;
 mod value;

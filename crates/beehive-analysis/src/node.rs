@@ -1,7 +1,7 @@
 //! The tree produced by the pass: the parts of a body that a map may need, in the body's own order and
 //! control flow.
 
-use crate::missing::Missing;
+use crate::errors::missing::Missing;
 use crate::value::{Value, VariableId, Variables};
 use proc_macro2::{Ident, TokenStream};
 use std::cell::OnceCell;

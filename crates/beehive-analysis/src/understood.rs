@@ -1,12 +1,12 @@
 //! What the analysis knows by name, for the guide's chapter about it.
 
+use crate::known::methods::{READS, VIEWS};
+use crate::known::types::standard_types;
 use crate::known::{
     FOREIGN_MACROS, IMPURE_METHODS, IMPURE_TYPES, MacroKind, NUMBER_METHODS, ONLY_READ, ONLY_READ_WITH,
     PURE_ASSOCIATED, PURE_FREE, STANDARD_MACROS,
 };
-use crate::methods::{READS, VIEWS};
 use crate::pass::order::{FREE, OPEN};
-use crate::types::standard_types;
 
 /// Names that the analysis treats alike.
 #[doc(hidden)]

@@ -10,8 +10,8 @@
 use crate::faults::{Fault, Faults};
 use crate::node::FunctionMap;
 use crate::pass::Pass;
-use crate::pass::arguments::Arguments;
-use crate::pass::hashes::Hidden;
+use crate::pass::macros::arguments::Arguments;
+use crate::pass::order::hashes::Hidden;
 use crate::syntax::find_name;
 use crate::value::{Site, Sources, Taint, Variables};
 use proc_macro2::Span;

@@ -24,10 +24,11 @@ impl Derive {
     fn run(&self, item: TokenStream) -> TokenStream {
         let input = match syn::parse2(item) {
             Ok(input) => input,
-            Err(e) => return crate::pages::compile_error(&e),
+            Err(e) => return crate::errors::pages::compile_error(&e),
         };
         (self.expand)(&input).unwrap_or_else(|e| {
-            let (error, stand_in) = (crate::pages::compile_error(&e), (self.stand_in)(&outliving(input)));
+            let (error, stand_in) =
+                (crate::errors::pages::compile_error(&e), (self.stand_in)(&outliving(input)));
             quote::quote!(#error #stand_in)
         })
     }

@@ -6,7 +6,7 @@
 //! type, this takes it for unknown; [`super::typed`] then makes it known.
 
 use super::integer_types::{Class, Type, Types};
-use crate::diagnostics::extent;
+use crate::errors::diagnostics::extent;
 use crate::syntax::peel;
 use proc_macro2::Span;
 use std::collections::BTreeMap;

@@ -5,8 +5,8 @@
 //! time whether the handler is certain to take this branch.
 
 use crate::faults::{Fault, Faults};
+use crate::known::methods::takes_itself;
 use crate::known::{MacroKind, macro_kind, passes_on};
-use crate::methods::takes_itself;
 use crate::syntax::{bound_by, is_error, is_quiet, pattern_name, peel};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};

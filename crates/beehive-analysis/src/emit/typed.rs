@@ -9,7 +9,7 @@
 //! has an error instead, which asks for the type.
 
 use super::integers::{Integers, Place, Use};
-use crate::diagnostics::extent;
+use crate::errors::diagnostics::extent;
 use crate::syntax::find_name;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};

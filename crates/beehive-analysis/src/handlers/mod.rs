@@ -7,12 +7,12 @@ mod output;
 mod outside;
 mod signature;
 
-use crate::diagnostics::Diagnostics;
 use crate::emit::{effects, needed, print, typed};
+use crate::errors::diagnostics::Diagnostics;
+use crate::errors::missing::Missing;
+use crate::errors::pages;
 use crate::faults::Faults;
-use crate::missing::Missing;
 use crate::node::{Assumption, FunctionMap, Node};
-use crate::pages;
 use crate::pass::typed_parameters;
 use crate::report::{Cell, Summary, Verdict, summarize, summary_of, verdicts};
 use crate::rewrite::attempts;

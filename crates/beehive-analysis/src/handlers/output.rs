@@ -2,9 +2,9 @@
 //! implementations for the runtime, and the errors and warnings.
 
 use super::{Assumptions, Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
-use crate::diagnostics::Diagnostics;
 use crate::emit::{allowances, field_constant, mapper};
-use crate::missing::{Missing, refused};
+use crate::errors::diagnostics::Diagnostics;
+use crate::errors::missing::{Missing, refused};
 use crate::rewrite::{attempts, rebinding};
 use crate::syntax::names;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};

@@ -1,7 +1,7 @@
 //! Expands `#[rcv]` and `#[every]` outside a `#[handlers]` block: either the block lacks that attribute, or
 //! the item is not a method.
 
-use crate::pages;
+use crate::errors::pages;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Error, ImplItemFn};

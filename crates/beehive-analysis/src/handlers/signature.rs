@@ -1,7 +1,7 @@
 //! Parses handler signatures.
 
 use super::options::HandlerOptions;
-use crate::diagnostics::SYNCHRONOUS;
+use crate::errors::diagnostics::SYNCHRONOUS;
 use crate::syntax::is_context;
 use crate::words::plain_words;
 use proc_macro2::TokenStream;

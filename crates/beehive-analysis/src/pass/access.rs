@@ -1,8 +1,8 @@
 //! Analyzes dictionary accesses and reports keys that are not functions of the message.
 
 use super::Pass;
-use super::scope::Kind;
-use crate::diagnostics::extent;
+use super::locals::scope::Kind;
+use crate::errors::diagnostics::extent;
 use crate::known::{has_another_name, is_foreign_macro, keyed_by_reference, needs_all_cells};
 use crate::node::{Access, Node};
 use crate::syntax::{names, peel, peel_references, self_field};

@@ -6,7 +6,7 @@
 //! side as the handler, so an exit is certain there.
 
 use super::Pass;
-use super::scope::{Kind, Known};
+use super::locals::scope::{Kind, Known};
 use crate::emit::leave::{Certain, Control, way_out};
 use crate::faults::Fault;
 use crate::node::{Node, accumulate, is_pure};

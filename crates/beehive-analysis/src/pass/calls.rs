@@ -1,15 +1,15 @@
 //! Analyzes calls: methods of values, methods of the app (*helpers*, which the analysis follows), and
 //! functions.
 
-use super::scope::Kind;
-use super::views::GLOBAL;
+use super::locals::scope::Kind;
+use super::locals::views::GLOBAL;
 use super::{Pass, typed_parameters};
+use crate::errors::missing::Missing;
 use crate::faults::Fault;
+use crate::known::methods::{cannot_panic, reads_by_convention, takes_option};
 use crate::known::{
     Callee, call_only_reads, callee_of, is_impure_method, is_upper, only_reads, owns_its_result,
 };
-use crate::methods::{cannot_panic, reads_by_convention, takes_option};
-use crate::missing::Missing;
 use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
 use crate::syntax::{
     conditions, is_context, is_self, last_name, pattern_name, peel, peel_references, self_field,

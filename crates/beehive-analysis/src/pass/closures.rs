@@ -2,13 +2,13 @@
 //! the locals it assigns are poisoned unless the closure is a method argument.
 
 use super::Pass;
-use super::scope::{Kind, Known};
-use super::views::EXCLUSIVE;
+use super::locals::scope::{Kind, Known};
+use super::locals::views::EXCLUSIVE;
+use crate::known::methods::keeps_sharing;
 use crate::known::owns_its_result;
-use crate::methods::keeps_sharing;
+use crate::known::types::{is_frozen, mentions_mutable_views};
 use crate::node::{Node, accumulate, is_pure, touches_state};
 use crate::syntax::peel;
-use crate::types::{is_frozen, mentions_mutable_views};
 use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use quote::ToTokens;
 use syn::spanned::Spanned;

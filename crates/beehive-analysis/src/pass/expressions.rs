@@ -2,8 +2,8 @@
 //! support.
 
 use super::Pass;
-use super::scope::Kind;
-use crate::diagnostics::{ESCAPE, SYNCHRONOUS};
+use super::locals::scope::Kind;
+use crate::errors::diagnostics::{ESCAPE, SYNCHRONOUS};
 use crate::faults::Fault;
 use crate::known::{Callee, callee_of, is_upper};
 use crate::node::Node;

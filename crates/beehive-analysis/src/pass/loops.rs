@@ -5,7 +5,7 @@
 //! in it are poisoned from its first iteration on, and the map visits the body for every iteration that the
 //! message allows. If state even decides whether there are any iterations, the map visits the body once.
 
-use super::scope::{Kind, Known};
+use super::locals::scope::{Kind, Known};
 use super::{Enclosing, Pass};
 use crate::faults::Fault;
 use crate::node::{Node, may_leave};

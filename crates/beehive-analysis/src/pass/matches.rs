@@ -1,7 +1,7 @@
 //! Analyzes `match`.
 
 use super::Pass;
-use super::scope::{Kind, Known};
+use super::locals::scope::{Kind, Known};
 use crate::emit::leave::{Keeping, Use};
 use crate::node::{Node, is_pure};
 use crate::syntax::{conjuncts, peel};

@@ -3,33 +3,30 @@
 //! question about values (`scope`, `views`, `order`, `keeping`).
 
 mod access;
-pub(crate) mod arguments;
 mod branches;
 mod calls;
 mod closures;
 mod expressions;
-pub(crate) mod hashes;
-mod keeping;
+mod locals;
 mod loops;
-mod macros;
+pub(crate) mod macros;
 mod matches;
 pub(crate) mod order;
-mod rebinding;
-mod scope;
 mod statements;
-mod views;
 
 use crate::emit::leave::{Control, Keeping, Locals, Use, moved};
-use crate::missing::Missing;
+use crate::errors::missing::Missing;
 use crate::node::{Assumption, FunctionMap, Node};
 use crate::syntax::{is_context, names};
 use crate::unit::{Facts, Once, Unit};
 use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use crate::words::placeholder;
 use access::KeyError;
+use locals::owners::owner_of_parameter;
+use locals::scope::{Alias, Kind, Known, Scopes};
+use locals::views::{Views, of_parameter};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
-use scope::{Alias, Kind, Known, Scopes};
 use std::cell::OnceCell;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
@@ -182,8 +179,8 @@ impl<'u, 'a> Pass<'u, 'a> {
                 Kind::Known(Known { sources, alias: Some(alias), ..Known::default() })
             };
 
-            let views = if handler { views::Views::new() } else { views::of_parameter(&typed.ty, item) };
-            let owner = views::owner_of_parameter(&typed.ty, item);
+            let views = if handler { Views::new() } else { of_parameter(&typed.ty, item) };
+            let owner = owner_of_parameter(&typed.ty, item);
             let bound = self.with_owner(owner, |pass| pass.bind_views(&typed.pat, views, &kind, false));
             if is_borrowed(typed) {
                 self.borrowed.extend(&bound);

@@ -2,14 +2,14 @@
 
 use super::Pass;
 use super::closures::yields_values;
-use super::scope::{Kind, Known};
+use super::locals::scope::{Kind, Known};
 use crate::faults::Fault;
+use crate::known::types::is_frozen;
 use crate::known::{MacroKind, macro_kind};
 use crate::node::{Node, is_pure, touches_state};
 use crate::syntax::{
     discards, is_quiet, is_self, last_name, names, pattern_name, peel, peel_references, self_field,
 };
-use crate::types::is_frozen;
 use crate::value::{Taint, Value, Why};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;

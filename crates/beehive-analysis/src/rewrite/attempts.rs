@@ -4,7 +4,7 @@
 //! the attempt is analyzed in either case. The code passed to the compiler gives the macro two things that it
 //! cannot find by itself: the app and the context.
 
-use crate::diagnostics::Diagnostics;
+use crate::errors::diagnostics::Diagnostics;
 use crate::pass::typed_parameters;
 use crate::syntax::{is_context, last_name, pattern_name};
 use proc_macro2::{Span, TokenStream};

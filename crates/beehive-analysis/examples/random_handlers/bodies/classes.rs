@@ -1,8 +1,8 @@
 //! The classes of bodies: in each of them, analyses of handlers have gone wrong in a way of its own.
 
 use super::class_forms::forms;
-use super::forms::{Of, summary};
-use super::{Bodies, Body, with_helpers};
+use super::forms::Of;
+use super::{Bodies, Body};
 
 /// The kind of Rust code that a body exercises.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -99,24 +99,5 @@ impl Bodies {
         let Some(of) = form.declares else { return text + " " };
         let name = self.declare(of, text.contains("let mut {v}"), form.derivable);
         text.replace("{v}", &name) + " "
-    }
-
-    /// Returns a handler for each form of a class, whose keys depend on what the form declares.
-    pub(super) fn of_each_class_form(&mut self) -> Vec<Body> {
-        let mut written = vec![];
-        for class in Class::ALL {
-            for form in forms(class) {
-                let text = form.text.replace("{d}", "d").replace("{k}", "{n}").replace("{v}", "v");
-                let key = form.declares.map_or(String::new(), |of| {
-                    format!("let key = {}; self.d.put(key, 1);", summary(of).replace("{v}", "v"))
-                });
-                let number = written.len() + 1;
-                let (text, _) = self.filled(&format!("{text} {key}"), true, 0);
-                let text = with_helpers(number, &text);
-                let forms = vec![form.text];
-                written.push(Body { text, class, forms, derivable: form.derivable, mistaken: None });
-            }
-        }
-        written
     }
 }

@@ -8,16 +8,19 @@
 
 mod class_forms;
 pub(crate) mod classes;
+mod each_form;
 mod forms;
+mod helpers;
 pub(crate) mod report;
 pub(crate) mod run;
 
 use crate::mistakes::{AROUND, MISTAKES};
 use classes::Class;
 use forms::{
-    ACCESSES, ALL, BINDINGS, CHANGES, CONDITIONS, DECLARED_BY_CHANGE, LEAVES, MATCHES, MOVES, Of,
-    UNDERIVABLE, VALUES, VIEWS,
+    ACCESSES, ALL, BINDINGS, CHANGES, CONDITIONS, DECLARED_BY_CHANGE, LEAVES, MATCHES, MOVES, Of, VALUES,
+    VIEWS,
 };
+use helpers::with_helpers;
 
 /// A local in scope.
 #[derive(Clone, Debug)]
@@ -128,107 +131,6 @@ impl Bodies {
         // restore the random state so that the next handlers are the same as without mistakes
         self.chance = chance;
         with_helpers(n, &statements.concat()) + &mistake.helper.replace("{i}", &n.to_string())
-    }
-
-    /// Returns one handler for each form, whose keys depend on the value that the form computes or changes.
-    pub(crate) fn of_each_form(&mut self) -> Vec<Body> {
-        let mut bodies: Vec<(Class, &'static str, String)> = vec![];
-        let key = |of: Of, name: &str| {
-            format!("let key = {}; self.d.put(key, 1);", forms::summary(of).replace("{v}", name))
-        };
-        let fresh = |this: &mut Self, of: Of, name: &str| {
-            let (text, _) = this.value(of, true, 0);
-            format!("let mut {name} = {text}; ")
-        };
-
-        for (of, form) in VALUES {
-            bodies.push((Class::Ordinary, form, format!("let v = {form}; {}", key(*of, "v"))));
-        }
-        // an expression that only reads a local does not make it unknown, even under a condition on state
-        for (_, form) in VALUES {
-            let (mut declared, mut read, mut keys) = (String::new(), form.to_string(), String::new());
-            for of in ALL.iter().filter(|of| form.contains(of.placeholder())) {
-                let name = format!("{}9", of.prefix());
-                declared += &fresh(self, *of, &name);
-                read = read.replace(of.placeholder(), &name);
-                keys += &key(*of, &name);
-            }
-            bodies.push((
-                Class::Ordinary,
-                form,
-                format!("{declared}if self.e.contains(&m.a) {{ let _ = {read}; }} {keys}"),
-            ));
-        }
-        for (of, form) in CHANGES {
-            let (v, w) = (fresh(self, *of, "v"), fresh(self, *of, "w"));
-            let form_here = form.replace("{v}", "v").replace("{w}", "w");
-            bodies.push((
-                Class::Ordinary,
-                form,
-                format!("{v}{w}{form_here} {}{}", key(*of, "v"), key(*of, "w")),
-            ));
-        }
-        for view in VIEWS {
-            for of in ALL {
-                let (v, w) = (fresh(self, *of, "v"), fresh(self, *of, "w"));
-                let change = self.form(CHANGES, *of);
-                if change.contains("{w}") {
-                    continue;
-                }
-                let text = view.replace("{C}", &change.replace("{v}", "(*r)")).replace("{T}", of.written());
-                let text = text.replace("{v}", "v").replace("{w}", "w");
-                bodies.push((
-                    Class::HiddenChanges,
-                    view,
-                    format!("{v}{w}{text} {}{}", key(*of, "v"), key(*of, "w")),
-                ));
-            }
-        }
-        for (of, form) in DECLARED_BY_CHANGE.iter().chain(LEAVES) {
-            bodies.push((Class::Ordinary, form, format!("{} {}", form.replace("{v}", "v"), key(*of, "v"))));
-        }
-        for (head, of) in BINDINGS {
-            bodies.push((
-                Class::Ordinary,
-                head,
-                format!("{} {{ {} }}", head.replace("{b}", "v"), key(*of, "v")),
-            ));
-        }
-        for (head, arms) in MATCHES {
-            let arms: String = arms
-                .iter()
-                .map(|(pattern, of)| match of {
-                    Some(of) => format!("{} => {{ {} }} ", pattern.replace("{b}", "v"), key(*of, "v")),
-                    None => format!("{pattern} => {{ self.e.put(m.a, 1); }} "),
-                })
-                .collect();
-            let rest = if head.starts_with("match {l}") { "_ => {}" } else { "" };
-            bodies.push((Class::Ordinary, head, format!("{head} {{ {arms}{rest} }}")));
-        }
-        for form in MOVES {
-            let text = form.replace("{v}", "v").replace("{T}", Of::List.written());
-            bodies.push((Class::Ordinary, form, format!("let v = m.items.clone(); {text}")));
-        }
-        for form in CONDITIONS {
-            bodies.push((
-                Class::Ordinary,
-                form,
-                format!("if {form} {{ self.d.put(m.a, 1); }} else {{ self.e.put(m.a, 1); }}"),
-            ));
-        }
-
-        let mut written = self.of_each_class_form();
-        for (class, form, text) in bodies {
-            let number = written.len() + 1;
-            let text = with_helpers(number, &self.filled(&text, true, 0).0);
-            written.push(Body { text, class, forms: vec![form], derivable: true, mistaken: None });
-        }
-        for form in UNDERIVABLE {
-            let text = with_helpers(written.len() + 1, form);
-            let class = Class::HiddenChanges;
-            written.push(Body { text, class, forms: vec![form], derivable: false, mistaken: None });
-        }
-        written
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -608,47 +510,4 @@ impl Bodies {
             _ => self.matched(depth - 1),
         }
     }
-}
-
-/// Returns a handler with this body, and the helpers that it calls.
-fn with_helpers(n: usize, body: &str) -> String {
-    let body = body.replace("{i}", &n.to_string());
-    let mut text =
-        format!("#[rcv] fn g{n}(&mut self, m: &M<{n}>, ctx: &mut Ctx) -> Result {{ {body} Ok(()) }}\n");
-    for helper in helpers(n) {
-        let name = helper.split_once("fn ").and_then(|(_, rest)| rest.split(['(', '<']).next());
-        if name.is_some_and(|name| body.contains(&format!("{name}(")) || body.contains(&format!("{name}::")))
-        {
-            text += &helper;
-        }
-    }
-    text
-}
-
-/// Returns the helpers of a handler.
-fn helpers(n: usize) -> [String; 13] {
-    [
-        format!("fn mix{n}(x: u64, y: u64) -> u64 {{ if x > y {{ x ^ 1 }} else {{ y }} }}\n"),
-        format!("fn bump{n}(v: &mut u64, x: u64) {{ *v ^= x; }}\n"),
-        format!("fn grow{n}(v: &mut Vec<u64>, x: u64) {{ if v.len() < 9 {{ v.push(x); }} }}\n"),
-        format!("fn pick{n}(v: &[u64], x: u64) -> Option<u64> {{ v.iter().copied().find(|q| *q > x) }}\n"),
-        format!("fn same{n}<T: Clone>(v: &T) -> T {{ v.clone() }}\n"),
-        format!("fn view{n}<T>(v: &mut T) -> &mut T {{ v }}\n"),
-        format!("fn twice{n}(mut run: impl FnMut()) {{ run(); run(); }}\n"),
-        format!("fn touch{n}(&mut self, x: u64) {{ self.e.put(x, 1); }}\n"),
-        format!("fn raise{n}(&mut self, x: &mut u64) {{ *x ^= self.e.get(&3).copied().unwrap_or(16); }}\n"),
-        format!(
-            "#[cfg(any())] fn either{n}(&mut self, x: u64) {{ self.d.put(x, 1); }} \
-             #[cfg(not(any()))] fn either{n}(&mut self, x: u64) {{ self.e.put(x, 1); }}\n"
-        ),
-        format!(
-            "#[cfg(not(any()))] fn which{n}(x: u64) -> u64 {{ x ^ 16 }} \
-             #[cfg(any())] fn which{n}(x: u64) -> u64 {{ x ^ 8 }}\n"
-        ),
-        format!(
-            "#[cfg(any())] fn fill{n}(v: &mut Vec<u64>, x: u64) {{ v.push(x); }} \
-             #[cfg(not(any()))] fn fill{n}(v: &mut Vec<u64>, x: u64) {{ v.push(x ^ 16); v.reverse(); }}\n"
-        ),
-        format!("fn first{n}<T: Copy, const N: usize>(v: [T; N]) -> Option<T> {{ v.first().copied() }}\n"),
-    ]
 }

@@ -7,42 +7,45 @@
 //! view of a static. A local with any view counts as changed by every method that is not known to only read,
 //! whether its name is declared `mut` or not.
 
-use super::Pass;
-use super::keeping::Owner;
+use super::borrows::{borrowed_mutably, takes_mutable_references};
 use super::scope::{Kind, Variable};
-use crate::borrows::{borrowed_mutably, takes_mutable_references};
 use crate::faults::Fault;
-use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
-use crate::methods::{
-    adapts, builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
-    yields_items,
+use crate::known::methods::{
+    builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
 };
-use crate::pass::closures::yields_values;
+use crate::known::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
+use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
+use crate::pass::Pass;
 use crate::syntax::{last_name, names, peel};
-use crate::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
 use crate::value::{Taint, VariableId, Variables, Why};
 use quote::ToTokens;
 use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
 
 /// The variables into which a value may be a mutable view.
-pub(super) type Views = Variables;
+pub(in crate::pass) type Views = Variables;
 
 /// The view of a temporary through a `&mut`.
-pub(super) const EXCLUSIVE: VariableId = 0;
+pub(in crate::pass) const EXCLUSIVE: VariableId = 0;
 /// The view of a value that may have interior mutability.
-pub(super) const INTERIOR: VariableId = 1;
+pub(in crate::pass) const INTERIOR: VariableId = 1;
 
 /// The view of a static, or of a constant, which has the same form.
-pub(super) const GLOBAL: VariableId = 2;
+pub(in crate::pass) const GLOBAL: VariableId = 2;
 
 /// Returns the pseudo-variables for the three views that belong to no local.
-pub(super) fn pseudo_variables() -> Vec<Variable> {
+pub(in crate::pass) fn pseudo_variables() -> Vec<Variable> {
     (0..=GLOBAL).map(|_| Variable::nameless()).collect()
 }
 
 impl Pass<'_, '_> {
     /// Like [`Self::bind`], for bindings that may be views into the locals named by `of`.
-    pub(super) fn bind_view(&mut self, p: &Pat, of: &Expr, kind: &Kind, refutable: bool) -> Variables {
+    pub(in crate::pass) fn bind_view(
+        &mut self,
+        p: &Pat,
+        of: &Expr,
+        kind: &Kind,
+        refutable: bool,
+    ) -> Variables {
         let views = self.bound_views(p, of);
         let owner = self.owner(p, of);
         let defines = self.with_owner(owner, |pass| pass.bind_views(p, views, kind, refutable));
@@ -50,7 +53,13 @@ impl Pass<'_, '_> {
         defines
     }
 
-    pub(super) fn bind_views(&mut self, p: &Pat, views: Views, kind: &Kind, refutable: bool) -> Variables {
+    pub(in crate::pass) fn bind_views(
+        &mut self,
+        p: &Pat,
+        views: Views,
+        kind: &Kind,
+        refutable: bool,
+    ) -> Variables {
         let before = std::mem::replace(&mut self.scopes.views, views);
         let defines = self.bind(p, kind, refutable);
         self.scopes.views = before;
@@ -58,159 +67,15 @@ impl Pass<'_, '_> {
     }
 
     /// Calls `run` while closure parameters are assumed to be views into `views`.
-    pub(super) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
+    pub(in crate::pass) fn with_views<T>(&mut self, views: Views, run: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.scopes.views, views);
         let out = run(self);
         self.scopes.views = before;
         out
     }
 
-    /// Calls `run`, which declares a local about whose type `owner` is known.
-    pub(super) fn with_owner<T>(&mut self, owner: Owner, run: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.scopes.owner, owner);
-        let out = run(self);
-        self.scopes.owner = before;
-        out
-    }
-
-    /// Returns what is known about the type of the locals bound by a pattern to an expression or to parts of it.
-    pub(super) fn owner(&self, declared: &Pat, of: &Expr) -> Owner {
-        let whole = match declared {
-            Pat::Type(t) if self.is_uncloned(t.ty.to_token_stream()) => {
-                return Owner::Built { cloned: false };
-            }
-            Pat::Type(t) => return owner_of_declared(&t.ty),
-            Pat::Ident(i) => i.by_ref.is_none() && i.subpat.is_none(),
-            _ => false,
-        };
-        let of_place = |p: &syn::ExprPath| p.path.get_ident().and_then(|i| self.find(i));
-        match peel(of) {
-            Expr::Reference(r) if r.mutability.is_some() && whole => {
-                Owner::Reference { holds: self.holds(&r.expr) }
-            }
-            Expr::Reference(r) if whole && !self.holds(&r.expr) => Owner::Shared,
-            Expr::Path(p) if whole => of_place(p).map_or(Owner::Unknown, |id| self.variable(id).owner),
-            e if self.holds(e) => Owner::Opaque,
-            Expr::Struct(_) | Expr::Tuple(_) if whole => {
-                Owner::Built { cloned: !self.is_uncloned(of.to_token_stream()) }
-            }
-            Expr::Call(c) if self.is_uncloned(c.func.to_token_stream()) => Owner::Built { cloned: false },
-            _ => Owner::Unknown,
-        }
-    }
-
-    /// Checks whether tokens name a type declared by the function itself without `Clone`.
-    fn is_uncloned(&self, tokens: proc_macro2::TokenStream) -> bool {
-        if self.uncloned_types.is_empty() {
-            return false;
-        }
-        let mut mentioned = vec![];
-        names(tokens, &mut mentioned);
-        mentioned.iter().any(|name| self.uncloned_types.iter().any(|of| of == name))
-    }
-
-    /// Checks whether the value of an expression visibly holds a `&mut`, or something else that is not `Clone`.
-    /// Unlike [`Self::views`], this misses everything that only a type would reveal.
-    fn holds(&self, e: &Expr) -> bool {
-        let yields = |b: &syn::Block| match b.stmts.last() {
-            Some(syn::Stmt::Expr(e, None)) => self.holds(e),
-            _ => false,
-        };
-        match peel(e) {
-            Expr::Reference(r) => r.mutability.is_some() || self.holds(&r.expr),
-            Expr::Path(p) => match p.path.get_ident().and_then(|i| self.find(i)) {
-                Some(id) => {
-                    matches!(self.variable(id).owner, Owner::Reference { .. } | Owner::Opaque)
-                        || self.has_stored(id)
-                }
-                None => false,
-            },
-            Expr::Field(f) => self.holds(&f.base),
-            Expr::Index(i) => self.holds(&i.expr),
-            Expr::Try(t) => self.holds(&t.expr),
-            Expr::Tuple(t) => t.elems.iter().any(|e| self.holds(e)),
-            Expr::Array(t) => t.elems.iter().any(|e| self.holds(e)),
-            Expr::Struct(s) => s.fields.iter().any(|f| self.holds(&f.expr)),
-            Expr::MethodCall(c) => {
-                let method = c.method.to_string();
-                let drains = matches!(method.as_str(), "drain" | "splice" | "extract_if");
-                if yields_items(&method) || method == "take" && c.args.is_empty() {
-                    return self.holds_items(e);
-                }
-                let passes_on = !owns_its_result(&method) && !call_only_reads(&method, c.args.len());
-                drains || returns_mutable_view(&method) || passes_on && self.holds(&c.receiver)
-            }
-            Expr::Call(c) => {
-                if let Some(place) = taken_from(c) {
-                    return self.holds(place);
-                }
-                let name = match peel(&c.func) {
-                    Expr::Path(p) => last_name(&p.path),
-                    Expr::Closure(closure) => return !yields_values(closure),
-                    _ => return true,
-                };
-                let returned = self.unit.versions(&name).iter().any(|item| {
-                    matches!(&item.sig.output, syn::ReturnType::Type(_, ty) if mentions_mutable_views(ty.to_token_stream()))
-                });
-                // the function may be one of this block's, which takes a `&mut` but returns something else
-                let passes_on = is_upper(&name) || self.unit.versions(&name).is_empty();
-                returned || returns_mutable_view(&name) || passes_on && c.args.iter().any(|a| self.holds(a))
-            }
-            Expr::Closure(_) => !self.views(e).is_empty(),
-            Expr::Macro(m) => mentions_mutable_views(m.mac.tokens.clone()),
-            Expr::Block(b) => yields(&b.block),
-            Expr::If(i) => {
-                yields(&i.then_branch) || i.else_branch.as_ref().is_some_and(|(_, e)| self.holds(e))
-            }
-            Expr::Match(m) => m.arms.iter().any(|a| self.holds(&a.body)),
-            // the value given to a loop by `break`
-            Expr::Loop(l) => l.body.to_token_stream().to_string().contains("& mut"),
-            _ => false,
-        }
-    }
-
-    /// Checks whether the items of an iterator visibly hold a `&mut`. A `&mut` to the iterator is not one.
-    fn holds_items(&self, e: &Expr) -> bool {
-        match peel(e) {
-            Expr::Reference(r) => self.holds(&r.expr),
-            Expr::Path(p) => {
-                match p.path.get_ident().and_then(|i| self.find(i)).map(|id| self.variable(id)) {
-                    Some(Variable { owner: Owner::Reference { holds }, .. }) => *holds,
-                    _ => self.holds(e),
-                }
-            }
-            Expr::MethodCall(c) => {
-                let method = c.method.to_string();
-                let closure = c.args.last().and_then(|a| match peel(a) {
-                    Expr::Closure(closure) => Some(closure),
-                    _ => None,
-                });
-                // the initial value of a `fold` may be its result
-                let given = || c.args.iter().any(|a| !matches!(peel(a), Expr::Closure(_)) && self.holds(a));
-                match (method.as_str(), closure) {
-                    (
-                        "map" | "filter_map" | "flat_map" | "map_while" | "scan" | "find_map",
-                        Some(closure),
-                    )
-                    | ("fold" | "rfold" | "try_fold", Some(closure))
-                        if yields_values(closure) =>
-                    {
-                        given()
-                    }
-                    // these methods yield the items they take out of the collection
-                    ("by_ref" | "drain" | "splice" | "extract_if", _) => self.holds_items(&c.receiver),
-                    (method, _) if adapts(method) || yields_items(method) => {
-                        self.holds_items(&c.receiver) || given()
-                    }
-                    _ => self.holds(e),
-                }
-            }
-            e => self.holds(e),
-        }
-    }
-
     /// Returns the locals into which a pattern's bindings may be mutable views.
-    pub(super) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
+    pub(in crate::pass) fn bound_views(&self, p: &Pat, of: &Expr) -> Views {
         let by_mutable_reference = takes_mutable_references(p);
         let mut views = self.views_of(of, by_mutable_reference);
         if by_mutable_reference {
@@ -228,19 +93,19 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the locals into which an expression's value may hold a mutable view.
-    pub(super) fn views(&self, e: &Expr) -> Views {
+    pub(in crate::pass) fn views(&self, e: &Expr) -> Views {
         self.views_of(e, false)
     }
 
     /// Like [`Self::views`], for an expression used in place: by a method that may borrow it, or by a `ref mut`
     /// pattern.
-    pub(super) fn place_views(&self, e: &Expr) -> Views {
+    pub(in crate::pass) fn place_views(&self, e: &Expr) -> Views {
         self.views_of(e, true)
     }
 
     /// Returns the locals that may change through a value passed to a call. Changes made by methods inside the argument
     /// are recorded where these methods are called.
-    pub(super) fn handed_views(&self, argument: &Expr) -> Views {
+    pub(in crate::pass) fn handed_views(&self, argument: &Expr) -> Views {
         match peel(argument) {
             Expr::MethodCall(_) | Expr::Closure(_) => Views::new(),
             e => self.views(e),
@@ -433,24 +298,24 @@ impl Pass<'_, '_> {
     }
 
     /// Checks that a local is not a view.
-    pub(super) fn variable_is_plain(&self, id: VariableId) -> bool {
+    pub(in crate::pass) fn variable_is_plain(&self, id: VariableId) -> bool {
         self.variable(id).views.is_empty()
     }
 
     /// Checks whether a method call may change a local, given that its receiver is a view into the local.
-    pub(super) fn may_change(&self, id: VariableId, method: &str) -> bool {
+    pub(in crate::pass) fn may_change(&self, id: VariableId, method: &str) -> bool {
         let interior = || self.reaches(id, |v, _| v == INTERIOR);
         self.is_exclusive(id) || !reads_by_convention(method) && interior()
     }
 
     /// Checks whether a value may refer to a static.
-    pub(super) fn reaches_global(&self, e: &Expr) -> bool {
+    pub(in crate::pass) fn reaches_global(&self, e: &Expr) -> bool {
         self.views(e).iter().any(|id| self.reaches(*id, |v, _| v == GLOBAL))
     }
 
     /// Checks whether a method may act on a static, given the views of its receiver and of its arguments. If
     /// so, it would act once in the map and again in the handler.
-    pub(super) fn acts_on_global(&self, c: &syn::ExprMethodCall, views: &Views) -> bool {
+    pub(in crate::pass) fn acts_on_global(&self, c: &syn::ExprMethodCall, views: &Views) -> bool {
         if self.unit.faults.has(Fault::StaticsAreFixed) {
             return false;
         }
@@ -468,7 +333,7 @@ impl Pass<'_, '_> {
     /// Handles a method called as a statement on a value of an unknown type. Such a method is called for its effect,
     /// and that effect may lie outside the value. It must not happen both in the map and in the handler. The methods of
     /// `Cell` have no such effect.
-    pub(super) fn called_for_its_effect(&mut self, e: &Expr) {
+    pub(in crate::pass) fn called_for_its_effect(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };
         let method = c.method.to_string();
         let of_cell = matches!(method.as_str(), "set" | "replace" | "take" | "swap" | "update");
@@ -484,13 +349,17 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether a local, or a local into which it is a view, may change other than by interior mutability.
-    pub(super) fn is_exclusive(&self, id: VariableId) -> bool {
+    pub(in crate::pass) fn is_exclusive(&self, id: VariableId) -> bool {
         let fixed = self.unit.faults.has(Fault::TemporariesAreFixed);
         self.reaches(id, |id, v| id == EXCLUSIVE && !fixed || v.mutable)
     }
 
     /// Checks whether a local, or any local into which it is a view, meets a condition.
-    pub(super) fn reaches(&self, id: VariableId, fulfils: impl Fn(VariableId, &Variable) -> bool) -> bool {
+    pub(in crate::pass) fn reaches(
+        &self,
+        id: VariableId,
+        fulfils: impl Fn(VariableId, &Variable) -> bool,
+    ) -> bool {
         let (mut todo, mut seen) = (vec![id], Views::new());
         while let Some(id) = todo.pop() {
             if seen.insert(id) {
@@ -514,7 +383,7 @@ fn names_global(path: &syn::Path) -> bool {
 }
 
 /// Returns the views held by a helper's parameter, by its type. A type parameter may be a `&mut`.
-pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
+pub(in crate::pass) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
     let generic = |name: &syn::Ident| item.sig.generics.type_params().any(|g| g.ident == *name);
     let exclusive = match ty {
         Type::ImplTrait(_) => true,
@@ -524,73 +393,9 @@ pub(super) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
 }
 
-/// Returns what is known about a parameter's type. A type parameter is `Clone` only if its bounds say so.
-pub(super) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
-    let copies = |tokens: proc_macro2::TokenStream| {
-        let mut mentioned = vec![];
-        names(tokens, &mut mentioned);
-        mentioned.iter().any(|name| name == "Clone" || name == "Copy")
-    };
-    let of_bounds = |clone: bool| if clone { Owner::Cloneable } else { Owner::Opaque };
-    match ty {
-        Type::ImplTrait(t) => of_bounds(copies(t.to_token_stream())),
-        Type::Path(p) => match p.path.get_ident() {
-            Some(name) => {
-                let parameter = item.sig.generics.type_params().find(|g| g.ident == *name);
-                let clauses = item.sig.generics.where_clause.iter().flat_map(|w| &w.predicates);
-                parameter.map_or(owner_of_type(ty), |g| {
-                    of_bounds(
-                        copies(g.bounds.to_token_stream())
-                            || clauses.map(|c| c.to_token_stream()).any(copies),
-                    )
-                })
-            }
-            None => owner_of_type(ty),
-        },
-        ty => owner_of_type(ty),
-    }
-}
-
-/// Like [`owner_of_type`], for the declared type of a local. A local cannot hold anything not named by its declared
-/// type.
-fn owner_of_declared(ty: &Type) -> Owner {
-    match owner_of_type(ty) {
-        Owner::Unknown if is_frozen(ty) => Owner::Cloneable,
-        owner => owner,
-    }
-}
-
-fn owner_of_type(ty: &Type) -> Owner {
-    match ty {
-        Type::Reference(r) if r.mutability.is_some() => {
-            Owner::Reference { holds: owner_of_type(&r.elem) == Owner::Opaque || holds_references(&r.elem) }
-        }
-        Type::Reference(_) => Owner::Shared,
-        ty => {
-            let mut mentioned = vec![];
-            names(ty.to_token_stream(), &mut mentioned);
-            // `Rc<dyn Fn()>` is `Clone`, and so is `fn(&mut u64)`
-            let shared = mentioned.iter().any(|name| matches!(name.as_str(), "Rc" | "Arc" | "fn"));
-            match !shared && mentioned.iter().any(|name| matches!(name.as_str(), "dyn" | "mut")) {
-                true => Owner::Opaque,
-                false => Owner::Unknown,
-            }
-        }
-    }
-}
-
-/// Checks whether a type is a `&mut`, or visibly an iterator over them.
-fn holds_references(ty: &Type) -> bool {
-    matches!(ty, Type::Reference(r) if r.mutability.is_some()) || {
-        let mut mentioned = vec![];
-        names(ty.to_token_stream(), &mut mentioned);
-        mentioned.iter().any(|name| name.ends_with("Mut") || name == "Drain")
-    }
-}
-
 /// Returns the local, or the part of one, whose old value a call returns: `mem::take(&mut local)`,
 /// `mem::replace(&mut local, new)`. What it returns cannot borrow from the local.
-fn taken_from(c: &syn::ExprCall) -> Option<&Expr> {
+pub(in crate::pass) fn taken_from(c: &syn::ExprCall) -> Option<&Expr> {
     let Expr::Path(p) = peel(&c.func) else { return None };
     let mut names = p.path.segments.iter().rev().map(|s| s.ident.to_string());
     let takes =

@@ -1,8 +1,8 @@
 //! What the analysis knows about types by name: which have no interior mutability, and which tokens may build
 //! a value of another type.
 
+use crate::known::methods::{builds_any_type, returns_mutable_view};
 use crate::known::{is_primitive, is_upper};
-use crate::methods::{builds_any_type, returns_mutable_view};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, Type};
 

@@ -1,12 +1,12 @@
 //! Hash maps and hash sets that the type of no local shows: in a field of a type that the function declares, in what a
 //! nested function returns, or as the values of another map.
 
-use super::Pass;
 use crate::faults::Fault;
+use crate::known::methods::builds_any_type;
+use crate::known::types::{is_frozen, is_hashed, is_standard_type};
 use crate::known::{is_primitive, is_upper};
-use crate::methods::builds_any_type;
+use crate::pass::Pass;
 use crate::syntax::{bound_inside, find_name, last_name, peel, peel_references};
-use crate::types::{is_frozen, is_hashed, is_standard_type};
 use crate::value::{Taint, Value, Variables, Why};
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
@@ -56,7 +56,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether what a map holds for a key may be a hash map or a hash set.
-    pub(super) fn holds_hashed(&self, map: &Expr) -> bool {
+    pub(in crate::pass) fn holds_hashed(&self, map: &Expr) -> bool {
         let plain =
             || self.root(map).is_some_and(|id| self.plain_maps.contains(&id) || self.ordered.contains(&id));
         !self.overlooks() && self.hidden().inside && !plain()
@@ -69,7 +69,7 @@ impl Pass<'_, '_> {
 
     /// Records that the values of a map hold no hash maps and no hash sets if a call shows one of them:
     /// `map.insert(k, 0)`, `map.entry(k).or_insert_with(Vec::new).push(0)`. All values of a map have the same type.
-    pub(super) fn fills(&mut self, c: &ExprMethodCall) {
+    pub(in crate::pass) fn fills(&mut self, c: &ExprMethodCall) {
         let of = match c.method.to_string().as_str() {
             "insert" if c.args.len() == 2 => Some(&*c.receiver),
             "or_insert" => entry_of(c),
@@ -94,7 +94,7 @@ impl Pass<'_, '_> {
 
     /// Records what the declaration of a local shows: that there is no hash map and no hash set in it, or not in the
     /// values of the map that it is; or that its type may be another name of a hash map.
-    pub(super) fn declared_plain(&mut self, declared: &Pat, of: &Expr, defines: &Variables) {
+    pub(in crate::pass) fn declared_plain(&mut self, declared: &Pat, of: &Expr, defines: &Variables) {
         let written = match (declared, peel(of)) {
             (Pat::Type(t), _) => Some(&*t.ty),
             (_, Expr::MethodCall(c)) => written_result(c),
@@ -143,7 +143,7 @@ impl Pass<'_, '_> {
 
     /// Checks that the type of a value certainly contains no hash map and no hash set: it consists of parts of the
     /// message and of locals of which this is known.
-    pub(super) fn holds_no_hashes(&self, e: &Expr) -> bool {
+    pub(in crate::pass) fn holds_no_hashes(&self, e: &Expr) -> bool {
         let all = |list: &Punctuated<Expr, syn::Token![,]>| list.iter().all(|e| self.holds_no_hashes(e));
         match peel_references(e) {
             Expr::Lit(_) | Expr::Cast(_) => true,
@@ -229,7 +229,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether the parameters of the closures that a method gets are certainly no hash maps or hash sets.
-    pub(super) fn passes_no_hashes(&self, c: &ExprMethodCall) -> bool {
+    pub(in crate::pass) fn passes_no_hashes(&self, c: &ExprMethodCall) -> bool {
         let given = c.args.iter().filter(|a| !matches!(peel(a), Expr::Closure(_)));
         self.watches_hashes()
             && self.holds_no_hashes(&c.receiver)
@@ -250,14 +250,14 @@ impl Pass<'_, '_> {
     }
 
     /// Takes into account that a method may visit the elements of a hash map or a hash set.
-    pub(super) fn visits(&self, c: &ExprMethodCall, value: &mut Value) {
+    pub(in crate::pass) fn visits(&self, c: &ExprMethodCall, value: &mut Value) {
         if VISITS.contains(&c.method.to_string().as_str()) && self.may_be_hashed(&c.receiver) {
             value.unordered.get_or_insert(Taint::new(Why::Unordered, c.method.span()));
         }
     }
 
     /// Like [`Self::visits`], for a loop over a collection itself.
-    pub(super) fn visits_itself(&self, over: &Expr, value: &mut Value) {
+    pub(in crate::pass) fn visits_itself(&self, over: &Expr, value: &mut Value) {
         if !matches!(peel(over), Expr::MethodCall(_)) && self.may_be_hashed(over) {
             value.unordered.get_or_insert(Taint::new(Why::Unordered, syn::spanned::Spanned::span(over)));
         }

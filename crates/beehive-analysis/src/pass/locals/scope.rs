@@ -6,11 +6,11 @@
 //! analysis cannot follow. A change through a view (`for x in v.iter_mut()`) is a change to every variable
 //! into which the view may point.
 
-use super::Pass;
-use super::keeping::Owner;
+use super::owners::Owner;
 use super::views::{EXCLUSIVE, GLOBAL, INTERIOR, Views, pseudo_variables};
+use crate::errors::similar::similar;
 use crate::faults::Fault;
-use crate::similar::similar;
+use crate::pass::Pass;
 use crate::syntax::{bound_inside, peel, peel_copies};
 use crate::value::{Site, Sources, Taint, Value, VariableId, Variables, Why};
 use crate::words::words;
@@ -22,14 +22,14 @@ use syn::{Expr, Pat};
 
 /// The expression that an immutable local stands for in reports.
 #[derive(Clone, Debug)]
-pub(super) struct Alias {
+pub(in crate::pass) struct Alias {
     pub words: String,
     pub identity: String,
 }
 
 /// What is known about a local that is a function of the message.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(in crate::pass) struct Known {
     pub sources: Sources,
     pub varies: BTreeSet<Site>,
     pub alias: Option<Alias>,
@@ -38,7 +38,7 @@ pub(super) struct Known {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(in crate::pass) enum Kind {
     Known(Known),
     Tainted(Taint),
     /// An alias of `self.field`.
@@ -48,7 +48,7 @@ pub(super) enum Kind {
 
 impl Variable {
     /// Returns a nameless variable whose value is never known.
-    pub(super) fn nameless() -> Variable {
+    pub(in crate::pass) fn nameless() -> Variable {
         Variable {
             name: String::new(),
             kind: Kind::Context,
@@ -81,7 +81,7 @@ impl Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct Variable {
+pub(in crate::pass) struct Variable {
     pub name: String,
     pub kind: Kind,
     pub mutable: bool,
@@ -112,7 +112,7 @@ pub(super) struct Variable {
 }
 
 #[derive(Debug)]
-pub(super) struct Scopes {
+pub(in crate::pass) struct Scopes {
     pub variables: Vec<Variable>,
     pub names: Vec<BTreeMap<String, VariableId>>,
     /// Locals that the bindings being declared may borrow mutably.
@@ -136,35 +136,35 @@ impl Default for Scopes {
 }
 
 impl Pass<'_, '_> {
-    pub(super) fn find(&self, name: &Ident) -> Option<VariableId> {
+    pub(in crate::pass) fn find(&self, name: &Ident) -> Option<VariableId> {
         self.find_name(&name.to_string())
     }
 
-    pub(super) fn find_name(&self, name: &str) -> Option<VariableId> {
+    pub(in crate::pass) fn find_name(&self, name: &str) -> Option<VariableId> {
         let name = unraw(name);
         self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
     }
 
     /// Returns the variable probably meant by an unknown name.
-    pub(super) fn similar(&self, name: &Ident) -> Option<String> {
+    pub(in crate::pass) fn similar(&self, name: &Ident) -> Option<String> {
         let known = self.scopes.names.iter().flat_map(|s| s.keys().map(String::as_str));
         similar(&name.to_string(), known).map(str::to_string)
     }
 
-    pub(super) fn variable(&self, id: VariableId) -> &Variable {
+    pub(in crate::pass) fn variable(&self, id: VariableId) -> &Variable {
         &self.scopes.variables[id]
     }
 
-    pub(super) fn open_scope(&mut self) {
+    pub(in crate::pass) fn open_scope(&mut self) {
         self.scopes.names.push(BTreeMap::new())
     }
 
-    pub(super) fn close_scope(&mut self) {
+    pub(in crate::pass) fn close_scope(&mut self) {
         self.scopes.names.pop();
     }
 
     /// Returns the value of reading a local, or `None` for the context and for an alias of a field.
-    pub(super) fn read(&self, id: VariableId) -> Option<Value> {
+    pub(in crate::pass) fn read(&self, id: VariableId) -> Option<Value> {
         let uses = Variables::from([id]);
         match &self.variable(id).kind {
             Kind::Known(k) => {
@@ -178,17 +178,17 @@ impl Pass<'_, '_> {
 
     /// Returns the number of conditions on state, and of closures that may run at another time, around the
     /// current point.
-    pub(super) fn depth(&self) -> usize {
+    pub(in crate::pass) fn depth(&self) -> usize {
         self.control.len().saturating_sub(self.direct_closures)
     }
 
     /// Checks whether a name denotes the context.
-    pub(super) fn is_envelope(&self, name: &Ident) -> bool {
+    pub(in crate::pass) fn is_envelope(&self, name: &Ident) -> bool {
         self.find(name).is_some_and(|id| matches!(self.variable(id).kind, Kind::Context) && id > GLOBAL)
     }
 
     /// Declares a local; `site` identifies its declaration.
-    pub(super) fn declare(
+    pub(in crate::pass) fn declare(
         &mut self,
         name: &str,
         site: Site,
@@ -260,7 +260,7 @@ impl Pass<'_, '_> {
     }
 
     /// Records that a local may hold these views from now on and, because of loops, earlier.
-    pub(super) fn stores(&mut self, id: VariableId, views: Views) {
+    pub(in crate::pass) fn stores(&mut self, id: VariableId, views: Views) {
         let exclusive = |v: &VariableId| self.reaches(*v, |v, _| v == EXCLUSIVE);
         if self.unit.faults.has(Fault::ViewsIgnored) || !views.iter().any(exclusive) {
             return;
@@ -285,7 +285,7 @@ impl Pass<'_, '_> {
 
     /// Declares the bindings of a pattern. In a refutable pattern an upper-case name is a constant, not a
     /// binding.
-    pub(super) fn bind(&mut self, p: &Pat, kind: &Kind, refutable: bool) -> Variables {
+    pub(in crate::pass) fn bind(&mut self, p: &Pat, kind: &Kind, refutable: bool) -> Variables {
         let mut defines = Variables::new();
         self.bind_into(p, kind, refutable, &mut defines);
         defines
@@ -335,7 +335,7 @@ impl Pass<'_, '_> {
     /// Records that, from here on, this local and every local into which it may be a view are not functions
     /// of the message. If the handler may return to code before this point, in a loop or a closure, the next
     /// round assumes this from the declaration on.
-    pub(super) fn poison(&mut self, id: VariableId, taint: Taint) {
+    pub(in crate::pass) fn poison(&mut self, id: VariableId, taint: Taint) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
         while let Some(id) = todo.pop() {
@@ -360,7 +360,7 @@ impl Pass<'_, '_> {
     }
 
     /// Handles an expression that the map does not run: the locals it changes are poisoned.
-    pub(super) fn dropped(&mut self, value: &Value, span: Span) {
+    pub(in crate::pass) fn dropped(&mut self, value: &Value, span: Span) {
         if self.unit.faults.has(Fault::DroppedChangesIgnored) {
             return;
         }
@@ -376,7 +376,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the local of which an expression names a part. The result of a call is not part of a local.
-    pub(super) fn place(&self, e: &Expr) -> Option<VariableId> {
+    pub(in crate::pass) fn place(&self, e: &Expr) -> Option<VariableId> {
         match peel(e) {
             Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
             Expr::Field(f) => self.place(&f.base),
@@ -387,7 +387,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the local to which a place expression belongs.
-    pub(super) fn root(&self, e: &Expr) -> Option<VariableId> {
+    pub(in crate::pass) fn root(&self, e: &Expr) -> Option<VariableId> {
         match peel(e) {
             Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
             Expr::Field(f) => self.root(&f.base),
@@ -402,7 +402,7 @@ impl Pass<'_, '_> {
 
     /// Records that a local, and every local into which it is a view, may be changed here by an expression
     /// with the given value.
-    pub(super) fn changed(&mut self, id: VariableId, value: &mut Value, span: Span) {
+    pub(in crate::pass) fn changed(&mut self, id: VariableId, value: &mut Value, span: Span) {
         let mut todo = vec![id];
         let mut seen = Variables::new();
         while let Some(id) = todo.pop() {
@@ -414,7 +414,7 @@ impl Pass<'_, '_> {
     }
 
     /// Like [`Self::changed`], for the local alone.
-    pub(super) fn changed_itself(&mut self, id: VariableId, value: &mut Value, span: Span) {
+    pub(in crate::pass) fn changed_itself(&mut self, id: VariableId, value: &mut Value, span: Span) {
         let loops: BTreeSet<Site> = {
             let from = self.variable(id).nesting;
             self.enclosing.iter().skip(from).filter(|l| l.is_loop).map(|l| l.site).collect()
@@ -473,7 +473,7 @@ impl Pass<'_, '_> {
 
     /// Returns an expression as a person would write it: without copies of and references to the whole value,
     /// and with immutable locals replaced by what they stand for.
-    pub(super) fn words(&self, e: &Expr) -> String {
+    pub(in crate::pass) fn words(&self, e: &Expr) -> String {
         let e = peel_copies(e);
         self.words_of(e.to_token_stream(), &bound_inside(e))
     }
@@ -489,7 +489,7 @@ impl Pass<'_, '_> {
     /// Returns a text that two expressions share only if they have the same value. Locals are identified by
     /// their declaration and their number of changes; references, copies and aliases of a value count as that
     /// value.
-    pub(super) fn identity(&self, e: &Expr) -> String {
+    pub(in crate::pass) fn identity(&self, e: &Expr) -> String {
         let e = peel_copies(e);
         self.identity_of(e.to_token_stream(), &bound_inside(e))
     }
@@ -510,7 +510,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns what an immutable local bound to `e` stands for, or `None` if it should keep its own name.
-    pub(super) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
+    pub(in crate::pass) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
         // a local that may change later does not keep its current value
         let stable = value.uses.iter().all(|id| {
             let v = self.variable(*id);

@@ -1,6 +1,6 @@
 //! Collects a block's errors, each on the user's own tokens and each reported once.
 
-use crate::pages;
+use crate::errors::pages;
 use proc_macro2::{Span, TokenStream};
 use std::fmt::Display;
 use syn::Error;

@@ -1,7 +1,9 @@
 //! Analyzes macro calls: looks into known macros and assumes the worst of all others.
 
+pub(crate) mod arguments;
+
 use super::Pass;
-use super::scope::{Kind, Known};
+use super::locals::scope::{Kind, Known};
 use crate::faults::Fault;
 use crate::known::{MacroKind, macro_kind, passes_on};
 use crate::node::Node;
@@ -104,7 +106,7 @@ impl Pass<'_, '_> {
 
     /// Checks whether a statement that logs, inside an expression that computes a value, can be left out of the
     /// map: `None => { tracing::debug!("none"); 0 }`. Its arguments must touch no state and change nothing.
-    fn only_logs(&mut self, arguments: &super::arguments::Arguments) -> bool {
+    fn only_logs(&mut self, arguments: &arguments::Arguments) -> bool {
         if self.computing == 0 || self.closures > 0 || self.trust > 0 {
             return false;
         }
@@ -117,14 +119,14 @@ impl Pass<'_, '_> {
     }
 
     /// Analyzes a macro's arguments, including the locals captured by a format string.
-    fn arguments(&mut self, arguments: &super::arguments::Arguments, out: &mut Vec<Node>) -> Value {
+    fn arguments(&mut self, arguments: &arguments::Arguments, out: &mut Vec<Node>) -> Value {
         let mut value = self.all(arguments.expressions.iter(), out);
         self.captured(arguments, &mut value);
         value
     }
 
     /// Adds the locals captured by a format string.
-    fn captured(&mut self, arguments: &super::arguments::Arguments, value: &mut Value) {
+    fn captured(&mut self, arguments: &arguments::Arguments, value: &mut Value) {
         for id in arguments.captured.iter().filter_map(|n| self.find_name(n)).collect::<Vec<_>>() {
             let read = match &self.variable(id).kind {
                 Kind::Field(f) => Value::tainted(Why::Field(f.to_string()), f.span()),
@@ -141,7 +143,7 @@ impl Pass<'_, '_> {
     /// without a visible borrow.
     fn write_macro(
         &mut self,
-        arguments: &super::arguments::Arguments,
+        arguments: &arguments::Arguments,
         name: &str,
         span: Span,
         out: &mut Vec<Node>,
@@ -169,12 +171,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    fn pure_macro(
-        &mut self,
-        arguments: &super::arguments::Arguments,
-        m: &Macro,
-        out: &mut Vec<Node>,
-    ) -> Value {
+    fn pure_macro(&mut self, arguments: &arguments::Arguments, m: &Macro, out: &mut Vec<Node>) -> Value {
         let mut value = self.arguments(arguments, out);
         if m.path.segments.last().is_some_and(|s| s.ident == "vec") {
             arguments.expressions.iter().for_each(|e| self.moves(e, &mut value));
@@ -295,7 +292,7 @@ impl Pass<'_, '_> {
 }
 
 /// Checks for a format string among the first arguments, as in logging and error macros.
-fn has_format(arguments: &super::arguments::Arguments) -> bool {
+fn has_format(arguments: &arguments::Arguments) -> bool {
     let is_text = |e: &syn::Expr| matches!(e, syn::Expr::Lit(l) if matches!(l.lit, syn::Lit::Str(_)));
     arguments.expressions.iter().take(3).any(is_text)
 }

@@ -4,11 +4,13 @@
 //! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and is known
 //! again after `sort()`. Everything else computed from it is tainted.
 
+pub(crate) mod hashes;
+
 use super::Pass;
-use super::scope::{Kind, Known};
+use super::locals::scope::{Kind, Known};
 use crate::faults::Fault;
+use crate::known::types::is_hashed;
 use crate::syntax::peel;
-use crate::types::is_hashed;
 use crate::value::{Taint, Value, Why};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprMethodCall, GenericArgument, Pat, Type};

@@ -1,6 +1,9 @@
 //! What the analysis knows by name: the methods of dictionaries, and the calls that may appear in a key.
 
-use crate::types::{is_standard, is_standard_type};
+pub(crate) mod methods;
+pub(crate) mod types;
+
+use crate::known::types::{is_standard, is_standard_type};
 
 /// Returns whether a keyed access takes its key by reference, or `None` if the method is not a keyed access.
 pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {

@@ -4,37 +4,20 @@
 //! the others. The map therefore moves a clone of the local, or reborrows the local if it is a `&mut`. If neither is
 //! possible, a key that depends on the moved value is an error.
 
-use super::Pass;
+use super::owners::Owner;
 use super::scope::Kind;
 use crate::emit::leave::{Keeping, captured, part};
-use crate::methods::takes_itself;
+use crate::known::methods::takes_itself;
+use crate::pass::Pass;
 use crate::syntax::{names, peel};
 use crate::value::{Taint, Value, VariableId, Why};
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::Expr;
 
-/// What the analysis knows about a local's type, which determines how the map can keep the local where the handler
-/// moves it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Owner {
-    /// The type is not known. It is assumed to be `Clone`.
-    Unknown,
-    /// A `&mut`. `holds` says whether the value it refers to may itself hold a `&mut`.
-    Reference { holds: bool },
-    /// A `&`, which is `Copy`.
-    Shared,
-    /// A type that is `Clone`.
-    Cloneable,
-    /// A tuple or a struct, and not a reference to one. `cloned` says whether the whole may be `Clone`.
-    Built { cloned: bool },
-    /// A type that holds a `&mut`, or a type parameter or `dyn`, which need not be `Clone`.
-    Opaque,
-}
-
 impl Pass<'_, '_> {
     /// Checks whether a local is declared outside the innermost condition on state.
-    pub(super) fn is_outside(&self, name: &Ident) -> bool {
+    pub(in crate::pass) fn is_outside(&self, name: &Ident) -> bool {
         !self.control.is_empty()
             && self.find(name).is_some_and(|id| {
                 let v = self.variable(id);
@@ -45,7 +28,7 @@ impl Pass<'_, '_> {
     /// Returns what the map does with a local where the handler moves it. If state decides between several branches
     /// that may move the local, the map runs all of these branches, so it must keep the local. A local used only once
     /// is moved, because its type need not be `Clone`.
-    pub(super) fn keeping(&self, name: &Ident) -> Keeping {
+    pub(in crate::pass) fn keeping(&self, name: &Ident) -> Keeping {
         let again = || self.mentions().iter().filter(|n| *name == **n).count() > 2;
         match self.find(name).filter(|_| self.is_outside(name)) {
             Some(id) if again() || self.is_in_loop_of(id) => self.kept(id),
@@ -55,7 +38,7 @@ impl Pass<'_, '_> {
 
     /// Checks whether the map clones a field where the handler moves it out of its local. A pattern that destructures
     /// the field (`matched`) may leave it in place, unless the local is certain to own it.
-    pub(super) fn keeps_part(&self, name: &Ident, member: &syn::Member, matched: bool) -> bool {
+    pub(in crate::pass) fn keeps_part(&self, name: &Ident, member: &syn::Member, matched: bool) -> bool {
         let Some(id) = self.find(name).filter(|_| self.is_outside(name)) else { return false };
         let built = matches!(self.variable(id).owner, Owner::Built { .. }) && !self.has_stored(id);
         (built || !matched && self.kept(id) == Keeping::Cloned)
@@ -79,7 +62,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns how the map can keep a local that it also uses by value.
-    pub(super) fn kept(&self, id: VariableId) -> Keeping {
+    pub(in crate::pass) fn kept(&self, id: VariableId) -> Keeping {
         let v = self.variable(id);
         match v.owner {
             Owner::Reference { .. } => Keeping::Reborrowed,
@@ -92,7 +75,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether a view is stored in a local after its declaration.
-    pub(super) fn has_stored(&self, id: VariableId) -> bool {
+    pub(in crate::pass) fn has_stored(&self, id: VariableId) -> bool {
         let site = &self.variable(id).site;
         self.facts.stored.contains_key(site) || self.learned.stored.contains_key(site)
     }
@@ -103,7 +86,7 @@ impl Pass<'_, '_> {
     }
 
     /// Taints the value of an expression that moves a local the map cannot keep.
-    pub(super) fn moves(&self, e: &Expr, value: &mut Value) {
+    pub(in crate::pass) fn moves(&self, e: &Expr, value: &mut Value) {
         // a closure is printed unchanged
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
             return;
@@ -112,7 +95,7 @@ impl Pass<'_, '_> {
     }
 
     /// Like [`Self::moves`]. `keeping` returns what the map does with each local.
-    pub(super) fn moves_by(&self, e: &Expr, value: &mut Value, keeping: &dyn Fn(&Ident) -> Keeping) {
+    pub(in crate::pass) fn moves_by(&self, e: &Expr, value: &mut Value, keeping: &dyn Fn(&Ident) -> Keeping) {
         match peel(e) {
             Expr::Path(p) => {
                 let Some(name) = p.path.get_ident() else { return };
@@ -145,7 +128,7 @@ impl Pass<'_, '_> {
     }
 
     /// Taints the value of an expression with an operand that moves a local the map cannot keep.
-    pub(super) fn moves_operands(&self, e: &Expr, value: &mut Value) {
+    pub(in crate::pass) fn moves_operands(&self, e: &Expr, value: &mut Value) {
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
             return;
         }

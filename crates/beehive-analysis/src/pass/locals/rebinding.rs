@@ -1,10 +1,10 @@
 //! Macros that may bind a name anew: as a statement, a macro that Beehive cannot see into may expand to a `let` of a name
 //! that it got. After it, the name denotes another local, until the block ends.
 
-use super::Pass;
 use super::scope::{Alias, Kind, Known};
 use super::views::Views;
 use crate::node::{Assumption, Node};
+use crate::pass::Pass;
 use crate::rewrite::attempts::is_labeled;
 use crate::rewrite::rebinding::{macro_statements, only_reads_fields};
 use crate::value::{Site, Taint, Value, VariableId, Variables};
@@ -15,7 +15,7 @@ impl Pass<'_, '_> {
     ///
     /// If the macro gets only fields of a borrowed parameter, it could do nothing else to the parameter, and the
     /// compiler can check that it does not bind the name. The map then assumes that the name keeps its meaning.
-    pub(super) fn rebound(&mut self, id: VariableId, m: &Macro, taint: Taint, out: &mut Vec<Node>) {
+    pub(in crate::pass) fn rebound(&mut self, id: VariableId, m: &Macro, taint: Taint, out: &mut Vec<Node>) {
         if !matches!(self.variable(id).kind, Kind::Known(_)) {
             return;
         }
@@ -65,7 +65,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks whether a local is a parameter, under its own name or under the same name after a macro.
-    pub(super) fn is_parameter(&self, id: VariableId) -> bool {
+    pub(in crate::pass) fn is_parameter(&self, id: VariableId) -> bool {
         id < self.parameters_end || self.borrowed.contains(&id)
     }
 }

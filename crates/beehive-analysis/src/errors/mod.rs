@@ -1,0 +1,7 @@
+//! Errors as the user sees them: where they are collected, which page of the guide explains each, and what keeps the
+//! compiler from reporting the same mistake again.
+
+pub(crate) mod diagnostics;
+pub(crate) mod missing;
+pub(crate) mod pages;
+pub(crate) mod similar;
