@@ -12,6 +12,7 @@ use beehive::{
 };
 use std::future::Future;
 use std::hint::black_box;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -160,18 +161,18 @@ fn one_key() {
 }
 
 /// Emits batches of one kind of message, one batch at a time, and returns nanoseconds per message.
-async fn emitted<M: Message>(hive: &Hive, message: impl Fn(u64) -> M) -> f64 {
+async fn emitted<M: Message>(hive: &Hive, batches: u64, message: impl Fn(u64) -> M) -> f64 {
     let mut io = hive.io();
     io.run_here();
     let (all, mut state, began) = (io.credits(), 1, Instant::now());
-    for _ in 0..BATCHES {
+    for _ in 0..batches {
         for _ in 0..BATCH {
             io.emit(message(next(&mut state) % 1000))
         }
         io.flush().await;
         settled(&mut io, all).await
     }
-    began.elapsed().as_nanos() as f64 / (BATCHES * BATCH) as f64
+    began.elapsed().as_nanos() as f64 / (batches * BATCH) as f64
 }
 
 async fn settled(io: &mut Io, all: u32) {
@@ -193,8 +194,8 @@ fn verification(runtime: &Runtime) {
         let at = (round + round / intervals.len()) % intervals.len();
         let hive = hives[at].clone();
         let (handled, dropped) = on_worker(runtime, async move {
-            let handled = emitted(&hive, |key| Bump { key }).await;
-            (handled, emitted(&hive, |_| Tell { touches: false }).await)
+            let handled = emitted(&hive, BATCHES, |key| Bump { key }).await;
+            (handled, emitted(&hive, BATCHES, |_| Tell { touches: false }).await)
         });
         rounds[0][at].push(handled);
         rounds[1][at].push(dropped);
@@ -206,6 +207,50 @@ fn verification(runtime: &Runtime) {
             let beside = format!("verify_maps({every}), {:+.1} %", (median / medians[0] - 1.0) * 100.0);
             row(&format!("verify/{load}/{name}"), *median, "ns", &beside);
         }
+    }
+}
+
+/// Returns the arguments with which this program emits dropped messages and does nothing else.
+fn dropping(every: u32, batches: u64) -> [String; 3] {
+    ["dropping".into(), every.to_string(), batches.to_string()]
+}
+
+/// Emits batches of messages that their map drops, on one thread, to be counted by valgrind.
+fn drop_batches(every: u32, batches: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let _entered = runtime.enter();
+    let hive = Hive::builder().app::<Faulty>().verify_maps(every).start().expect("a hive");
+    on_worker(&runtime, async move { emitted(&hive, batches, |_| Tell { touches: false }).await });
+}
+
+/// Returns the number of instructions that this program executes to emit dropped messages, or `None` without
+/// valgrind.
+fn instructions(every: u32, batches: u64) -> Option<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().ok()?)
+        .args(dropping(every, batches))
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
+    let (_, count) = collected.unwrap_or_else(|| panic!("valgrind printed: {text}"));
+    Some(count.trim().parse().expect("a number"))
+}
+
+/// Prints the instructions per dropped message with maps verified never, as often as in a release build, and always.
+/// Two counts of which one has twice as many messages differ by the cost of the messages alone.
+fn verification_in_instructions() {
+    let mut first = None;
+    for (name, every) in [("off", 0), ("default", beehive::limits::DROPS_PER_VERIFICATION), ("every", 1)] {
+        let counted = |batches| instructions(every, batches);
+        let (Some(once), Some(twice)) = (counted(BATCHES), counted(2 * BATCHES)) else {
+            return println!("no valgrind, so no instructions are counted");
+        };
+        let each = (twice - once) as f64 / (BATCHES * BATCH) as f64;
+        let beside = (each / *first.get_or_insert(each) - 1.0) * 100.0;
+        let remark = format!("instructions, verify_maps({every}), {beside:+.2} %");
+        row(&format!("verify/dropped/{name}/instructions"), each, "", &remark);
     }
 }
 
@@ -303,10 +348,19 @@ async fn bystander(hive: Hive, flood: Arc<AtomicBool>) -> Vec<f64> {
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, every, batches] = &arguments[..]
+        && mode == "dropping"
+    {
+        let (every, batches) = (every.parse().expect("a number"), batches.parse().expect("a number"));
+        return drop_batches(every, batches);
+    }
+
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let _entered = runtime.enter();
     one_key();
+    verification_in_instructions();
     verification(&runtime);
     wrong_drops(&runtime);
     too_many_keys(&runtime);

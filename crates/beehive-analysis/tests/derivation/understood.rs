@@ -66,6 +66,11 @@ const FOLLOWED: &[(&str, &[Form])] = &[
                 "iterators by hand",
                 "let mut it = m.v.iter(); let first = it.next(); for k in it { self.d.put((*k, first), 1); }",
             ),
+            (
+                "a macro of your own that gets fields of the message",
+                "show!(m.a, m.name.len()); self.d.put(m.a, 1);",
+            ),
+            ("a macro of your own in a block", "let k = m.a / 2; { show!(k); } self.d.put(k, 1);"),
             ("`write!`", "let mut s = String::new(); write!(s, \"{}\", m.a).ok(); self.g.put(s, 1);"),
         ],
     ),

@@ -14,8 +14,11 @@ use crate::known::methods::{
     builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
 };
 use crate::known::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
-use crate::known::{call_only_reads, is_primitive, is_upper, only_reads, owns_its_result};
+use crate::known::{
+    MacroKind, call_only_reads, is_primitive, is_upper, macro_kind, only_reads, owns_its_result,
+};
 use crate::pass::Pass;
+use crate::pass::closures::yields_values;
 use crate::syntax::{last_name, names, peel};
 use crate::value::{Taint, VariableId, Variables, Why};
 use quote::ToTokens;
@@ -164,7 +167,15 @@ impl Pass<'_, '_> {
                 .chain(s.rest.as_deref())
                 .for_each(|a| out.extend(self.views(a))),
             Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => {}
-            // branches, blocks, closures and macros may hold a view into any local that may change inside
+            Expr::Macro(m) if self.is_transparent(&m.mac) => {
+                let name = last_name(&m.mac.path);
+                let arguments = self.unit.arena.arguments(&m.mac, &name);
+                let arguments = (*arguments).as_ref().map(|a| &a.expressions[..]).unwrap_or_default();
+                // texts and truth values are no views
+                let holds = matches!(name.as_str(), "pure" | "vec");
+                arguments.iter().filter(|_| holds).for_each(|a| out.extend(self.views(a)));
+            }
+            // branches, blocks, closures and other macros may hold a view into any local that may change inside
             // them
             other => {
                 let borrowed = borrowed_mutably(other);
@@ -189,6 +200,15 @@ impl Pass<'_, '_> {
         }
 
         out
+    }
+
+    /// Checks for a macro whose value consists of its arguments, or of nothing that could be a view.
+    fn is_transparent(&self, m: &syn::Macro) -> bool {
+        let name = last_name(&m.path);
+        matches!(macro_kind(&m.path), MacroKind::Trust | MacroKind::Pure)
+            && matches!(name.as_str(), "pure" | "vec" | "format" | "matches" | "concat" | "stringify")
+            && !self.own_macros.contains(&name)
+            && self.unit.arena.arguments(m, &name).is_some()
     }
 
     /// Checks whether the function, or the result of a function it may call, mentions a `Box`.
@@ -219,6 +239,10 @@ impl Pass<'_, '_> {
                 true => self.copied(self.views_of(&c.receiver, false), false),
                 false => Views::new(),
             };
+        }
+
+        if let Some(given) = computed_by_closure(c) {
+            return given.flat_map(|a| self.views(a)).collect();
         }
 
         // nothing changes through a shared borrow
@@ -391,6 +415,20 @@ pub(in crate::pass) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
         ty => mentions_mutable_views(ty.to_token_stream()),
     };
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
+}
+
+/// Recognizes a method whose result is what its closures compute, `fold(0, |sum, x| sum + x)`, and is no view, or is one
+/// of the other arguments, which are returned.
+fn computed_by_closure(c: &syn::ExprMethodCall) -> Option<impl Iterator<Item = &Expr>> {
+    let of_closures = |a: &Expr| match peel(a) {
+        Expr::Closure(closure) => yields_values(closure),
+        _ => true,
+    };
+    let computes = matches!(c.method.to_string().as_str(), "fold" | "rfold" | "map_or" | "map_or_else");
+    let is_closure = |a: &Expr| matches!(peel(a), Expr::Closure(_));
+    let last = c.args.last().is_some_and(is_closure);
+    (computes && last && c.args.iter().all(of_closures))
+        .then(|| c.args.iter().filter(move |a| !is_closure(a)))
 }
 
 /// Returns the local, or the part of one, whose old value a call returns: `mem::take(&mut local)`,
