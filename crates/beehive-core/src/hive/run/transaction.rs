@@ -193,7 +193,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         // one word says that nothing is compared, which is so without a test kit
         let result = match before.zip(probe) {
             None => result,
-            Some((before, probe)) => recorded(&**probe, before, state, result, place::<A, M>),
+            Some((before, probe)) => recorded(&**probe, *before, state, result, place::<A, M>),
         };
 
         let result = match ctx.postponed {

@@ -45,7 +45,7 @@ pub(crate) fn moved<A: Columns, T, E>(
 #[cold]
 pub(crate) fn recorded<A: Columns, T, E>(
     probe: &dyn Probe,
-    before: Box<EncodedCells>,
+    before: EncodedCells,
     state: &mut A,
     result: Result<T, Failed<E>>,
     place: fn() -> String,
@@ -53,7 +53,7 @@ pub(crate) fn recorded<A: Columns, T, E>(
     if result.is_err() {
         panics::to_the_end(|| state.rollback())
     }
-    let Some(name) = probe.hidden_change(*before, state) else { return result };
+    let Some(name) = probe.hidden_change(before, state) else { return result };
 
     unwanted(result);
     let text = format!(

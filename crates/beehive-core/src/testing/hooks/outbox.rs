@@ -103,11 +103,7 @@ impl Probe for Outbox {
         Some(Box::new(cells))
     }
 
-    fn hidden_change(
-        &self,
-        mut before: Box<EncodedCells>,
-        state: &mut dyn Encodable,
-    ) -> Option<&'static str> {
+    fn hidden_change(&self, mut before: EncodedCells, state: &mut dyn Encodable) -> Option<&'static str> {
         let changes = state.recorded();
         changes.iter().for_each(|change| before.apply(change));
         let after = state.cells()?;
