@@ -63,8 +63,14 @@ pub(crate) trait Probe: Send + Sync {
         None
     }
 
-    /// Called before a transaction that may change state. Returns the state as it is, if the probe wants to compare.
-    fn beginning(&self, state: &mut dyn Encodable) -> Option<Box<EncodedCells>> {
+    /// Whether the probe compares the states before and after transactions.
+    fn compares(&self) -> bool {
+        false
+    }
+
+    /// Called before a transaction, if the probe [compares](Probe::compares). Returns the state as it is, unless the probe
+    /// leaves this transaction out.
+    fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
         None
     }
 

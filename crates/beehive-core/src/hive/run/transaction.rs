@@ -14,7 +14,7 @@ use crate::hive::dispatch::effects::{RouteContext, Sink};
 use crate::hive::dispatch::handler::{Handler, place};
 use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Savepoint;
-use crate::hive::dispatch::probe::{self, Finished, Rerun, Transaction};
+use crate::hive::dispatch::probe::{self, Finished, Probe, Rerun, Transaction};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnyBatch, Batch, Chain, Messages, Observed, STRIDE, Source,
@@ -156,6 +156,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     done.chain = batch.source.chain.after(range.start);
 
     let probe = hive.probe();
+    let watched = watched || probe.is_some_and(|probe| probe.compares());
     let mut notes = Vec::new();
     // recomputes the seed, because the handler has advanced the one in `ctx`
     let transaction = |index| Transaction {
@@ -181,19 +182,16 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         ctx.chance = chances.of_message(&batch.source, index);
         let mark = ctx.out.mark();
 
-        let before = probe.and_then(|probe| probe.beginning(state));
         let result = match watched {
             false => ended(state, message, ctx, &held),
-            true => {
-                let _span = Handler::of::<A, M>(app).span(&batch.source, index, cells);
-                ended_in_span(state, message, ctx, &held)
-            }
-        };
-
-        // one word says that nothing is compared, which is so without a test kit
-        let result = match before.zip(probe) {
-            None => result,
-            Some((before, probe)) => recorded(&**probe, *before, state, result, place::<A, M>),
+            true => ended_watched(
+                state,
+                message,
+                ctx,
+                &held,
+                || trace::is_on().then(|| Handler::of::<A, M>(app).span(&batch.source, index, cells)),
+                probe,
+            ),
         };
 
         let result = match ctx.postponed {
@@ -418,17 +416,27 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Like [`ended`], for a traced message. A separate function, so that the code is not inlined twice into the
-/// loop.
+/// Like [`ended`], for a message that is traced, in `span`, or whose transaction a probe compares. A separate function, so
+/// that the code is not inlined twice into the loop, and the loop holds nothing for it.
 #[cold]
 #[inline(never)]
-fn ended_in_span<A: Handlers + Handles<M>, M: Message>(
+fn ended_watched<A: Handlers + Handles<M>, M: Message, S>(
     state: &mut A,
     message: &M,
     ctx: &mut Ctx,
     held: &Held,
+    span: impl FnOnce() -> S,
+    probe: Option<&Arc<dyn Probe>>,
 ) -> Result<Option<M::Reply>, Failed<M::Error>> {
-    ended(state, message, ctx, held)
+    let before = probe.and_then(|probe| probe.beginning(state));
+    let span = span();
+    let result = ended(state, message, ctx, held);
+    drop(span);
+
+    match before.zip(probe) {
+        None => result,
+        Some((before, probe)) => recorded(&**probe, before, state, result, place::<A, M>),
+    }
 }
 
 /// Appends a transaction's changes to `redo`. If a change cannot be encoded, the transaction fails, because

@@ -92,7 +92,11 @@ fn difference(one: &EncodedCells, other: &EncodedCells) -> Option<u32> {
 }
 
 impl Probe for Outbox {
-    fn beginning(&self, state: &mut dyn Encodable) -> Option<Box<EncodedCells>> {
+    fn compares(&self) -> bool {
+        true
+    }
+
+    fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
         let mut compared = self.compared.lock();
         compared.transactions += 1;
         if compared.rows > compared.transactions * ROWS_PER_TRANSACTION {
@@ -100,7 +104,7 @@ impl Probe for Outbox {
         }
         let cells = state.cells()?;
         compared.rows += cells.row_count() as u64;
-        Some(Box::new(cells))
+        Some(cells)
     }
 
     fn hidden_change(&self, mut before: EncodedCells, state: &mut dyn Encodable) -> Option<&'static str> {
