@@ -4,6 +4,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -145,7 +146,9 @@ impl Lab {
                 "-vsyslog:off",
             ],
         );
-        eventually("ovsdb-server listens", START_LIMIT, || self.file("db.sock").exists().then_some(()));
+        // the file exists before the daemon listens, and until then a connection is refused
+        let listens = |socket: &str| UnixStream::connect(self.file(socket)).ok().map(drop);
+        eventually("ovsdb-server listens", START_LIMIT, || listens("db.sock"));
         // Use one thread of each kind, because several laboratories share the processors.
         self.succeed(&["ovs-vsctl", "--no-wait", "init"]);
         self.succeed(&[
@@ -168,9 +171,7 @@ impl Lab {
                 "-vsyslog:off",
             ],
         );
-        eventually("ovs-vswitchd listens", START_LIMIT, || {
-            self.file("ovs-vswitchd.ctl").exists().then_some(())
-        });
+        eventually("ovs-vswitchd listens", START_LIMIT, || listens("ovs-vswitchd.ctl"));
         self.daemons = vec![switch, server];
     }
 }

@@ -1,5 +1,6 @@
 //! Runs Open vSwitch with a dummy datapath and dummy ports, which does not require root.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -140,10 +141,16 @@ fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
-fn wait_for(file: &Path) {
+/// Waits until a daemon accepts connections on a socket. That the file exists is not enough: it does so as soon as the
+/// daemon has bound it, and until the daemon listens, a connection is refused.
+fn wait_for(socket: &Path) {
     let start = Instant::now();
-    while !file.exists() {
-        assert!(start.elapsed() < START_LIMIT, "{} does not exist after {START_LIMIT:?}", file.display());
+    while UnixStream::connect(socket).is_err() {
+        assert!(
+            start.elapsed() < START_LIMIT,
+            "nothing listens on {} after {START_LIMIT:?}",
+            socket.display()
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
