@@ -13,10 +13,10 @@ use crate::hive::consensus::journal::{
 use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
-use crate::hive::dispatch::message_types::{SameName, Types};
 use crate::hive::dispatch::probe::Probe;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
+use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::message::dead_letters::DeadLetters;

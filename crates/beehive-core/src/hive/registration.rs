@@ -4,9 +4,9 @@ use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{HandlerId, Sweep};
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::LoggedName;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::message_types::Types;
+use crate::hive::dispatch::types::handler::LoggedName;
+use crate::hive::dispatch::types::message_types::Types;
 use crate::hive::route::receiver::AppReceiver;
 use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep};
 use crate::hive::sweep::{logged_sweep, ticks};
@@ -65,7 +65,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     fn receive<M: Message>(
         &mut self,
         name: LoggedName,
-        receiver: Arc<dyn crate::hive::dispatch::message_types::Receiver<M>>,
+        receiver: Arc<dyn crate::hive::dispatch::types::message_types::Receiver<M>>,
     ) {
         if !M::COMMITS_ERRORS && is_result::<M::Reply>() {
             self.result_reply.get_or_insert((M::NAME, M::PLACE));

@@ -8,7 +8,7 @@ use crate::hive::bee::mailbox::Queue;
 use crate::hive::bee::pending::{Executed, PendingRuns};
 use crate::hive::bee::traffic::Traffic;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
 use crate::state::any::AnyState;

@@ -8,7 +8,7 @@
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::consensus::journal::{Emit, Emits};
 use crate::hive::dispatch::probe::Note;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::payloads::Payloads;
 use crate::{limits, panics};

@@ -12,10 +12,10 @@ use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::message_types::Types;
 use crate::hive::dispatch::probe::Probe;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Executing, Fire, Link, Place, Stateless, Turn};
+use crate::hive::dispatch::types::message_types::Types;
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::message::batch::{Address, AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;

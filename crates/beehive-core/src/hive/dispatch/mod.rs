@@ -3,8 +3,9 @@
 //!
 //! Input: messages emitted by transactions and IO bees (`outputs`), and scheduled bees. Output: deliveries
 //! and other effects (`effects`), which take place immediately or when their record is committed; blocked
-//! messages, which wait in their sender's queue (`sender_queue`); deferred work (`deferred`); and scheduled
-//! bees, which go to the runners and the overflow pools (`workers`, `overflow_pool`).
+//! messages and deferred work, which wait in their sender's queue (`sender`); and scheduled bees, which go to
+//! the runners and the overflow pools (`workers`, `overflow_pool`). `types` lists the message types and their
+//! handlers.
 //!
 //! Locks: each slot, the runners' queue, the overflow pools, each sender's queue and each deferred queue
 //! have their own lock. No thread holds two of the first three at once. A thread that delivers messages
@@ -15,17 +16,12 @@
 
 #[cfg(feature = "testing")]
 pub(crate) mod app_access;
-pub(crate) mod blocked;
-pub(crate) mod deferred;
 pub(crate) mod effects;
-pub(crate) mod handler;
 pub(crate) mod inner;
-pub(crate) mod logged_types;
-pub(crate) mod message_types;
-pub(crate) mod ordered_release;
 pub(crate) mod outputs;
 pub(crate) mod overflow_pool;
 pub(crate) mod probe;
-pub(crate) mod sender_queue;
+pub(crate) mod sender;
 pub(crate) mod turn;
+pub(crate) mod types;
 pub(crate) mod workers;

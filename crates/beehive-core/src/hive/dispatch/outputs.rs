@@ -6,7 +6,7 @@
 
 use crate::hive::admission::outside_lanes::{Admission, Admitted, Numbers};
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::message_types::{MessageType, Types};
+use crate::hive::dispatch::types::message_types::{MessageType, Types};
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::message::inbox::Inbox;
 use crate::message::Message;

@@ -4,9 +4,9 @@
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::log_client::LogClient;
-use crate::hive::dispatch::deferred::Deferred;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Outputs;
+use crate::hive::dispatch::sender::deferred::Deferred;
 use crate::hive::dispatch::workers::Bees;
 use crate::hive::message::counters::HandlerCounters;
 use crate::state::guard;

@@ -11,7 +11,7 @@ use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLa
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Chain, Source, chain_from};
 use crate::hive::message::inbox::{Inbox, Mail};

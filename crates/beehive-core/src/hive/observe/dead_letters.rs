@@ -2,8 +2,8 @@
 
 use crate::hive::admission::credits::Cause as Held;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
-use crate::hive::dispatch::logged_types::Again;
 use crate::hive::dispatch::turn::Place;
+use crate::hive::dispatch::types::logged_types::Again;
 use crate::hive::message::batch::{Chain, Source};
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, ResendError};
 use crate::state::DecodeError;

@@ -4,8 +4,8 @@
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
-use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
 use crate::mutant::Mutant;

@@ -5,7 +5,7 @@ use crate::hash::HashMap;
 use crate::hive::consensus::journal::{Acked, Emit, Journal, LaneId, LogState, MessageId, Record, Waiting};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::mutant::Mutant;
 use crate::state::DecodeError;

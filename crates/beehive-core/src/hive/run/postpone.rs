@@ -7,11 +7,11 @@
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::AppId;
-use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::Handler;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::deferred::Onward;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Turn;
+use crate::hive::dispatch::types::handler::Handler;
 use crate::hive::message::batch::Messages;
 use crate::hive::message::payloads::Payloads;
 use crate::message::{Error, ErrorKind};

@@ -1,8 +1,8 @@
 //! Reruns a message outside the hive, in the same way as a hive does, for a probe that compares the outcomes.
 
 use crate::app::{Handlers, Handles};
-use crate::hive::dispatch::handler::map;
 use crate::hive::dispatch::probe::{Replay, Replayed, Rerun};
+use crate::hive::dispatch::types::handler::map;
 use crate::hive::run::transaction::ended;
 use crate::mapper::Mapper;
 use crate::message::{Message, Reply};

@@ -11,11 +11,11 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::consensus::journal::{AppId, HandlerId, MessageId};
 use crate::hive::dispatch::effects::{RouteContext, Sink};
-use crate::hive::dispatch::handler::{Handler, place};
-use crate::hive::dispatch::message_types::MessageType;
 use crate::hive::dispatch::outputs::Savepoint;
 use crate::hive::dispatch::probe::{self, Finished, Probe, Rerun, Transaction};
 use crate::hive::dispatch::turn::Turn;
+use crate::hive::dispatch::types::handler::{Handler, place};
+use crate::hive::dispatch::types::message_types::MessageType;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnyBatch, Batch, Chain, Messages, Observed, STRIDE, Source,
 };
@@ -671,7 +671,7 @@ pub(crate) fn end_with_error<M: Message>(
 mod tests {
     use super::*;
     use crate::hive::bee::tests::{Add, Counts, app};
-    use crate::hive::dispatch::sender_queue::SenderQueue;
+    use crate::hive::dispatch::sender::queue::SenderQueue;
     use crate::hive::dispatch::turn::tests::in_a_turn;
     use crate::state::any;
 

@@ -23,12 +23,12 @@ use crate::hive::consensus::journal::{
     AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
-use crate::hive::dispatch::blocked::{Blocked, Owners};
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::{Handler, map};
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::ordered_release::acknowledge;
+use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
+use crate::hive::dispatch::sender::ordered_release::acknowledge;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::dispatch::types::handler::{Handler, map};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::message::payloads::Payloads;
 use crate::hive::route::receiver::route;

@@ -9,7 +9,7 @@ use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::sweep::unlogged_sweep::{Pace, Visit, paced};

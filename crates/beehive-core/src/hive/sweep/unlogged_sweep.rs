@@ -17,12 +17,12 @@ use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::{AppId, Emit, LaneId, MessageId, SWEEP_PARTS};
-use crate::hive::dispatch::blocked::{Blocked, Owners};
-use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::{Handler, LoggedName, map};
-use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
+use crate::hive::dispatch::sender::deferred::Onward;
 use crate::hive::dispatch::turn::Turn;
+use crate::hive::dispatch::types::handler::{Handler, LoggedName, map};
+use crate::hive::dispatch::types::message_types::Receiver;
 use crate::hive::message::batch::{
     Address, AnswerRun, AnswerSink, AnyBatch, Batch, Messages, Observed, Shared, Source, batch_of,
 };

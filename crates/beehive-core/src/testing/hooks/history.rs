@@ -8,9 +8,9 @@
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
 use crate::hive::consensus::journal::AppId;
-use crate::hive::dispatch::handler::Handler;
 use crate::hive::dispatch::outputs::{Savepoint, Sent};
 use crate::hive::dispatch::probe::{LoggedIn, Note, Probe, Rerun, Transaction, Uncommitted};
+use crate::hive::dispatch::types::handler::Handler;
 use crate::hive::message::batch::{Address, Messages, Source};
 use crate::message::Error;
 use crate::panics;

@@ -3,10 +3,10 @@
 use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Emit, MessageTypeId, Sweep};
-use crate::hive::dispatch::deferred::Onward;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::handler::LoggedName;
-use crate::hive::dispatch::message_types::Receiver;
+use crate::hive::dispatch::sender::deferred::Onward;
+use crate::hive::dispatch::types::handler::LoggedName;
+use crate::hive::dispatch::types::message_types::Receiver;
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::message::dead_letters::Way;
 use crate::message::Message;

@@ -9,7 +9,7 @@
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
-use crate::hive::dispatch::sender_queue::SenderQueue;
+use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Runnable, Turn};
 use crate::hive::message::batch::Messages;
 use crate::panics;

@@ -10,11 +10,11 @@
 //! that has locked a mailbox must not lock `waiting`.
 
 use crate::cell::{CellId, CellSet};
-use crate::hive::dispatch::blocked::{Blocked, Head, Queue};
-use crate::hive::dispatch::deferred::{Deferred, DeferredQueue};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::ordered_release::{Release, Releases};
+use crate::hive::dispatch::sender::blocked::{Blocked, Head, Queue};
+use crate::hive::dispatch::sender::deferred::{Deferred, DeferredQueue};
+use crate::hive::dispatch::sender::ordered_release::{Release, Releases};
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::limits;
 use parking_lot::Mutex;
