@@ -16,5 +16,6 @@ pub(crate) mod journaled;
 pub(crate) mod log_events;
 pub(crate) mod postpone;
 pub(crate) mod rerun;
+pub(crate) mod results;
 pub(crate) mod transaction;
 pub(crate) mod unrecorded;
