@@ -54,6 +54,7 @@ mod crash_marker;
 mod dedup;
 mod emits;
 mod few_map;
+mod few_set;
 mod hash;
 mod ids;
 mod image;
@@ -74,6 +75,7 @@ pub use codec::DecodeError;
 pub use crash_marker::{CrashMarker, Suspect};
 pub use dedup::DedupTable;
 pub use emits::{Emit, Emits, Payload};
+pub use few_set::FewSet;
 pub use hash::CellHasher;
 pub use ids::{
     AppId, BeeId, CellId, CellSet, EntryNumber, Epoch, HandlerId, HiveId, LaneId, MessageId, MessageTypeId,

@@ -2,8 +2,8 @@
 
 use crate::codec::DecodeError;
 use crate::{
-    AppId, BeeId, CellId, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch, Input, LaneId,
-    LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
+    AppId, BeeId, CellId, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch, FewSet, Input,
+    LaneId, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeeImage {
     /// The cells it owns.
-    pub cells: BTreeSet<CellId>,
+    pub cells: FewSet<CellId>,
     /// The contents of the cells.
     pub state: EncodedCells,
     /// The messages it has handled, except those from this log's outbox.
@@ -33,7 +33,7 @@ pub struct BeeImage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staged {
     /// The bee, with its epoch after the move.
-    pub bee: BeeImage,
+    pub bee: Box<BeeImage>,
     /// The bee's outbox, in the order in which the messages were emitted.
     pub outbox: Emits,
 }
@@ -67,8 +67,8 @@ pub struct Sweep {
 pub struct LogState {
     /// Number of the last entry that took effect.
     pub last: EntryNumber,
-    /// The bees.
-    pub bees: BTreeMap<(AppId, BeeId), BeeImage>,
+    /// The bees. They are boxed, because most nodes of a tree have room for more entries than they have.
+    pub bees: BTreeMap<(AppId, BeeId), Box<BeeImage>>,
     /// The bees that are about to move to this log.
     pub staged: BTreeMap<(AppId, BeeId), Staged>,
     /// The lanes of the frozen bees.
@@ -274,7 +274,7 @@ impl LogState {
         let lanes = lanes.filter(|lane| self.is_waited_on(*lane)).collect();
 
         let target = self.bees.entry((app, into)).or_default();
-        target.cells.extend(gone.cells);
+        target.cells.absorb(gone.cells);
         target.state.absorb(gone.state);
         target.seen.absorb(gone.seen);
         target.now = target.now.max(gone.now);

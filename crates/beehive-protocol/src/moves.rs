@@ -44,7 +44,7 @@ impl LogState {
     pub(crate) fn stage(&mut self, bee: (AppId, BeeId), epoch: Epoch, part: &StagePart) {
         match part {
             StagePart::Bee(image) => {
-                let mut bee_image = (**image).clone();
+                let mut bee_image = image.clone();
                 (bee_image.epoch, bee_image.is_frozen, bee_image.state) =
                     (epoch, false, EncodedCells::default());
                 self.staged.insert(bee, Staged { bee: bee_image, outbox: Emits::default() });

@@ -118,7 +118,11 @@ mod tests {
         for dict in dicts {
             bee.state.apply(Op { dict: *dict, key: &[1], row: None, value: Some(&[2]) })
         }
-        LogState { shapes, bees: BTreeMap::from([((AppId(0), BeeId(1)), bee)]), ..LogState::default() }
+        LogState {
+            shapes,
+            bees: BTreeMap::from([((AppId(0), BeeId(1)), Box::new(bee))]),
+            ..LogState::default()
+        }
     }
 
     #[test]

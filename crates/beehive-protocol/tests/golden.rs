@@ -6,8 +6,8 @@
 use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
     Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, CellSet, Consumed, CrashMarker,
-    Decision, DedupTable, Emit, Emits, Entry, EntryNumber, Epoch, HandlerId, HiveId, Input, LaneId, LogState,
-    LoggedSettings, MessageId, MessageTypeId, Op, Ownership, Part, Payload, Proposal, Record, Redo,
+    Decision, DedupTable, Emit, Emits, Entry, EntryNumber, Epoch, FewSet, HandlerId, HiveId, Input, LaneId,
+    LogState, LoggedSettings, MessageId, MessageTypeId, Op, Ownership, Part, Payload, Proposal, Record, Redo,
     SWEEP_PARTS, Seq, Shape, Shapes, StagePart, Staged, Suspect, Sweep, Time, Visited, Waiting, Work,
     sweep_order,
 };
@@ -116,7 +116,7 @@ fn stage(part: StagePart) -> Record {
 
 /// A bee without the contents of its cells.
 fn moving() -> BeeImage {
-    BeeImage { state: Default::default(), ..state().bees[&(APP, BeeId(7))].clone() }
+    BeeImage { state: Default::default(), ..*state().bees[&(APP, BeeId(7))].clone() }
 }
 
 fn records() -> [(&'static str, Record); 17] {
@@ -159,7 +159,8 @@ fn state() -> LogState {
     [5, 6, 9].into_iter().for_each(|seq| seen.insert(LaneId::lasting(6), Seq(seq), Part::WHOLE));
     seen.insert(LaneId::lasting(6), Seq(7), Part(1));
 
-    let mut bee = BeeImage { cells: BTreeSet::from([CellId(1)]), seen: seen.clone(), ..BeeImage::default() };
+    let cells = FewSet::from_iter([CellId(1)]);
+    let mut bee = Box::new(BeeImage { cells, seen: seen.clone(), ..BeeImage::default() });
     bee.state.apply(op(Some(&[1])));
     (bee.next_seq, bee.now) = (Seq(6), Time::from_nanoseconds(13));
     bee.heir_of = BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]);

@@ -294,7 +294,7 @@ impl Run {
         match stage {
             Stage::Frozen => {
                 let state = EncodedCells::default();
-                let image = BeeImage { state, epoch, is_frozen: false, ..image };
+                let image = BeeImage { state, epoch, is_frozen: false, ..*image };
                 self.commit(to, staged(StagePart::Bee(Box::new(image))))
             }
             Stage::Bee => {

@@ -47,7 +47,7 @@ type StartIo = Box<dyn FnOnce(&Hive)>;
 /// A function that creates the registry of the app with this name.
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 /// The bees in a log.
-type Bees = BTreeMap<(AppId, BeeId), BeeImage>;
+type Bees = BTreeMap<(AppId, BeeId), Box<BeeImage>>;
 /// A function that takes the bees of one app out of the bees of a log, and restores them.
 type Restore = Box<dyn Fn(&mut Bees, &Arc<Link>, &mut SenderQueues) -> Result<(), DecodeError>>;
 /// A function that installs an app.

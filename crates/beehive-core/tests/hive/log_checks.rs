@@ -131,7 +131,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
                     return wrong(format!("{bee} is adopted, but not staged"));
                 };
                 let outbox = copy.outbox.iter().map(|emit| emit.id).collect();
-                adopted.entry((app, bee, epoch)).or_default().push((copy.bee, outbox))
+                adopted.entry((app, bee, epoch)).or_default().push((*copy.bee, outbox))
             }
             if let Record::Freeze { app, bee, lanes } = &entry.record
                 && entry.after == state.last
@@ -153,7 +153,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
                     messages.chain(sweeps).collect::<Vec<_>>()
                 };
                 let outbox = lanes.iter().flat_map(of_lane).collect();
-                frozen.entry((app, bee, image.epoch.next())).or_default().push((image, outbox))
+                frozen.entry((app, bee, image.epoch.next())).or_default().push((*image, outbox))
             }
         }
     }

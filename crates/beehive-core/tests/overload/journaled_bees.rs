@@ -80,7 +80,7 @@ impl Counters {
 /// were measured, because the allocator retains some of what messages took on their way.
 const LEADER_BYTES_MAX: u64 = 1536;
 /// Maximum for such a bee in a follower, in bytes.
-const FOLLOWER_BYTES_MAX: u64 = 640;
+const FOLLOWER_BYTES_MAX: u64 = 480;
 
 async fn count_all(hive: &Hive, first: u64, count: u64) {
     let mut io = hive.io();

@@ -211,7 +211,7 @@ impl AppRuntime {
     pub(crate) fn restore(
         self: &Arc<Self>,
         id: BeeId,
-        (image, log): (BeeImage, &Arc<Link>),
+        (image, log): (Box<BeeImage>, &Arc<Link>),
         queue: SenderQueue,
     ) -> Result<(), DecodeError> {
         let cells = image.cells;
@@ -251,7 +251,7 @@ impl AppRuntime {
 
         body.now = image.now;
         body.queue = queue;
-        let cells: Vec<CellId> = cells.into_iter().collect();
+        let cells: Vec<CellId> = cells.iter().copied().collect();
 
         let bee = Bee::new(self, id, &cells, body);
         for cell in &cells {

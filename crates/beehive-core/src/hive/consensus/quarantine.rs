@@ -308,8 +308,8 @@ mod tests {
     #[test]
     fn a_message_that_another_app_has_consumed_is_set_aside() {
         let mut colony = LogState::default();
-        colony.bees.insert((AppId(0), BeeId(3)), BeeImage::default());
-        colony.bees.insert((AppId(1), BeeId(4)), BeeImage::default());
+        colony.bees.insert((AppId(0), BeeId(3)), Box::new(BeeImage::default()));
+        colony.bees.insert((AppId(1), BeeId(4)), Box::new(BeeImage::default()));
         let consumed_by = |colony: &mut LogState, app, bee| {
             let seen = &mut colony.bees.get_mut(&(AppId(app), BeeId(bee))).unwrap().seen;
             seen.insert(suspect(9).id.lane, Seq(9), Part::WHOLE);
