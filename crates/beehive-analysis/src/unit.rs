@@ -161,6 +161,12 @@ impl<'a> Unit<'a> {
         self.functions.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Returns the names of the functions that have type parameters.
+    pub(crate) fn generic(&self) -> Vec<String> {
+        let generic = |f: &&ImplItemFn| f.sig.generics.type_params().next().is_some();
+        self.functions.iter().filter(|(_, f)| f.iter().any(generic)).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Checks whether any of the block's functions returns something boxed.
     pub(crate) fn returns_boxes(&self) -> bool {
         let boxed = |f: &&ImplItemFn| find_name(f.sig.output.to_token_stream(), "Box").is_some();

@@ -1,5 +1,31 @@
 //! Which integers of a function have the same type, and which of these types are known.
 
+/// Methods of an integer, of an option, or of an iterator whose results have a type of their own.
+pub(super) const OF_OTHER_TYPE: &[&str] = &[
+    "all",
+    "any",
+    "contains",
+    "count",
+    "count_ones",
+    "count_zeros",
+    "ilog10",
+    "ilog2",
+    "is_empty",
+    "is_err",
+    "is_negative",
+    "is_none",
+    "is_ok",
+    "is_positive",
+    "is_power_of_two",
+    "is_some",
+    "join",
+    "leading_zeros",
+    "len",
+    "position",
+    "trailing_zeros",
+    "to_string",
+];
+
 /// Integers that have the same type.
 pub(super) type Class = usize;
 

@@ -5,7 +5,7 @@
 //! is read here in the order in which the compiler infers types. Where it is not certain that the compiler knows a
 //! type, this takes it for unknown; [`super::typed`] then makes it known.
 
-use super::integer_types::{Class, Type, Types};
+use super::integer_types::{Class, OF_OTHER_TYPE, Type, Types};
 use crate::errors::diagnostics::extent;
 use crate::syntax::peel;
 use proc_macro2::Span;
@@ -18,32 +18,6 @@ use syn::{BinOp, Block, Expr, Lit, Local, Pat, Stmt, Token, UnOp};
 
 /// Largest value of `i32`, the compiler's default for an integer of unknown type.
 const FALLBACK_MAX: u128 = i32::MAX as u128;
-
-/// Methods of an integer, of an option, or of an iterator whose results have a type of their own.
-const OF_OTHER_TYPE: &[&str] = &[
-    "all",
-    "any",
-    "contains",
-    "count",
-    "count_ones",
-    "count_zeros",
-    "ilog10",
-    "ilog2",
-    "is_empty",
-    "is_err",
-    "is_negative",
-    "is_none",
-    "is_ok",
-    "is_positive",
-    "is_power_of_two",
-    "is_some",
-    "join",
-    "leading_zeros",
-    "len",
-    "position",
-    "trailing_zeros",
-    "to_string",
-];
 
 /// Functions that yield an empty collection or a default value, of a type that follows from what is done with it.
 const EMPTY: &[&str] = &["new", "with_capacity", "default"];
@@ -76,21 +50,24 @@ pub(super) struct Integers {
     arguments_decide: bool,
     /// The locals whose types may be unknown where they are declared.
     locals: Vec<(Place, Class)>,
+    /// Names of the block's functions that have type parameters.
+    generic: Vec<String>,
 }
 
 impl Integers {
     /// Reads a body in which all uses that decide types are there.
-    pub(super) fn of_handler(body: &Block) -> Integers {
-        Integers::read(body, true)
+    pub(super) fn of_handler(body: &Block, generic: &[String]) -> Integers {
+        Integers::read(body, generic, true)
     }
 
     /// Reads the body of a map. It does not take for certain that what is passed to a method has a known type.
-    pub(super) fn of_map(body: &Block) -> Integers {
-        Integers::read(body, false)
+    pub(super) fn of_map(body: &Block, generic: &[String]) -> Integers {
+        Integers::read(body, generic, false)
     }
 
-    fn read(body: &Block, arguments_decide: bool) -> Integers {
-        let mut found = Integers { arguments_decide, ..Integers::default() };
+    fn read(body: &Block, generic: &[String], arguments_decide: bool) -> Integers {
+        let generic = generic.to_vec();
+        let mut found = Integers { arguments_decide, generic, ..Integers::default() };
         found.block(body);
         found
     }
@@ -396,6 +373,10 @@ impl Integers {
             "drop" | "from" => Type::Known,
             name if EMPTY.contains(&name) && names.len() > 1 && !typed && first != "Self" => {
                 Type::Many(self.types.open())
+            }
+            // what it returns may have the type of an argument, which it does not decide
+            name if first == "Self" && !typed && self.generic.iter().any(|g| g == name) => {
+                of.into_iter().find(|of| *of != Type::Known).unwrap_or(Type::Known)
             }
             _ => {
                 of.into_iter().for_each(|of| self.types.determine(of));

@@ -18,16 +18,17 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Error, Expr, FnArg, ImplItemFn, Pat, ReturnType, Stmt};
 
-/// The map of a handler, with the types of its integers.
-pub(crate) fn typed(map: TokenStream, item: &ImplItemFn) -> (TokenStream, Option<Error>) {
-    let handler = Integers::of_handler(&item.block);
+/// The map of a handler, with the types of its integers. `generic` names the block's functions that have type
+/// parameters.
+pub(crate) fn typed(map: TokenStream, item: &ImplItemFn, generic: &[String]) -> (TokenStream, Option<Error>) {
+    let handler = Integers::of_handler(&item.block, generic);
     if !handler.any() {
         return (map, None);
     }
     // what the map repeats is Rust that was parsed before
     let Ok(block) = syn::parse2::<Block>(quote!({ #map })) else { return (map, None) };
 
-    match witnessed(&handler, block, item) {
+    match witnessed(&handler, block, item, generic) {
         Ok(Some(block)) => {
             let statements = block.stmts;
             (quote!(#(#statements)*), None)
@@ -38,14 +39,18 @@ pub(crate) fn typed(map: TokenStream, item: &ImplItemFn) -> (TokenStream, Option
 }
 
 /// Like [`typed`], for the map function of a helper.
-pub(crate) fn typed_helper(function: TokenStream, item: &ImplItemFn) -> (TokenStream, Option<Error>) {
-    let handler = Integers::of_handler(&item.block);
+pub(crate) fn typed_helper(
+    function: TokenStream,
+    item: &ImplItemFn,
+    generic: &[String],
+) -> (TokenStream, Option<Error>) {
+    let handler = Integers::of_handler(&item.block, generic);
     if !handler.any() {
         return (function, None);
     }
     let Ok(mut parsed) = syn::parse2::<syn::ItemFn>(function.clone()) else { return (function, None) };
 
-    match witnessed(&handler, (*parsed.block).clone(), item) {
+    match witnessed(&handler, (*parsed.block).clone(), item, generic) {
         Ok(Some(block)) => {
             *parsed.block = block;
             (parsed.into_token_stream(), None)
@@ -56,8 +61,13 @@ pub(crate) fn typed_helper(function: TokenStream, item: &ImplItemFn) -> (TokenSt
 }
 
 /// Returns the body of a map with the types of its integers, unless they follow from the map itself.
-fn witnessed(handler: &Integers, mut map: Block, item: &ImplItemFn) -> Result<Option<Block>, Error> {
-    let read = Integers::of_map(&map);
+fn witnessed(
+    handler: &Integers,
+    mut map: Block,
+    item: &ImplItemFn,
+    generic: &[String],
+) -> Result<Option<Block>, Error> {
+    let read = Integers::of_map(&map, generic);
     let undetermined = read.undetermined();
     if undetermined.is_empty() {
         return Ok(None);

@@ -242,6 +242,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     let handlers = collect_handlers(analyzed, &mut diagnostics);
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
     let unit = Unit::new(functions, options.pure, faults);
+    let generic = unit.generic();
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
     let (mut plain, mut missing): (Vec<Ident>, Vec<Missing>) = (vec![], vec![]);
     let mut macros: Vec<Ident> = vec![];
@@ -261,7 +262,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
                 missing.extend(map.missing.iter().cloned());
                 macros.extend(map.macros.iter().cloned());
                 let assumed = assumptions.entry(index_of(h.item)).or_default();
-                derive_map(h, map, &mut diagnostics, &mut plain, assumed)
+                derive_map(h, map, &mut diagnostics, &mut plain, assumed, &generic)
             }
         });
     }
@@ -284,7 +285,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
             assumptions.entry(index_of(item)).or_default().extend(relied_on(&map.assumptions, &map.nodes));
             let printed = crate::emit::helper::helper_function(&map, item);
             let (printed, untyped) = match map.errors.is_empty() {
-                true => typed::typed_helper(printed, item),
+                true => typed::typed_helper(printed, item, &generic),
                 false => (printed, None),
             };
             diagnostics.extend(untyped);
@@ -465,6 +466,7 @@ fn derive_map(
     diagnostics: &mut Diagnostics,
     plain: &mut Vec<Ident>,
     assumptions: &mut Vec<Assumption>,
+    generic: &[String],
 ) -> (TokenStream, Summary) {
     let failed = !map.errors.is_empty();
     diagnostics.extend(map.errors);
@@ -493,7 +495,7 @@ fn derive_map(
     if failed {
         return (printed, summary);
     }
-    let (printed, untyped) = typed::typed(printed, h.item);
+    let (printed, untyped) = typed::typed(printed, h.item, generic);
     diagnostics.extend(untyped);
     (printed, summary)
 }

@@ -42,6 +42,9 @@ fn a_type_that_only_the_handler_knows_is_taken_from_a_copy_of_its_body() {
         // helpers
         "let n = 1; self.sub(n); self.d.put(n.pow(2), 1); } fn sub(&mut self, a: u64) { self.e.put(2, a);",
         "self.sub(m.a); } fn sub(&mut self, a: u64) { let mut n = 0; for _ in 0..a % 3 { n += 1; } self.e.put(a, n); self.d.put(n.min(5), 1);",
+        // a function with a type parameter decides nothing
+        "let mut n = m.text.trim().parse().unwrap_or(3); if m.flag { self.e.put(m.a, n); } else { let r = Self::view(&mut n); *r = (*r).wrapping_add(m.a); } self.d.put(n.min(4), 1); } fn view<T>(v: &mut T) -> &mut T { v",
+        "let n = 3; self.e.put(m.a, n); self.d.put(Self::same(&n).max(2), 1); } fn same<T: Clone>(v: &T) -> T { v.clone()",
         // operators and literals
         "let n = 5_000_000_000; self.e.put(m.a, n); self.d.put(n as u64, 1);",
         "let mut n = 1; for _ in 0..40 { n *= 2; } self.e.put(m.a, n); self.d.put((n % 7) as u64, 1);",
@@ -65,6 +68,7 @@ fn a_type_that_the_map_knows_or_that_makes_no_difference_needs_no_copy() {
         "let n = m.text.parse().unwrap_or(3); self.e.put(m.a, n); self.d.put(n, 1);",
         "let n = m.opt.unwrap_or(3); self.d.put(n.max(2), 1);",
         "let n = m.items.iter().fold(0, |p, q| p ^ q); self.d.put(n.max(2), 1);",
+        "let n = 3; self.e.put(m.a, n); self.d.put(Self::same(n).max(2), 1); } fn same(v: u64) -> u64 { v",
         "let n = m.items.len().max(2); self.d.put(n.pow(2) as u64, 1);",
     ] {
         assert_eq!(witnesses(body), 0, "{body}");
