@@ -5,7 +5,6 @@ use crate::cell::{CellId, CellSet, HiveId, MapLimit, Outcome, PlaceId};
 use crate::hash::HashSet;
 use crate::key::{CellHasher, Key, KeyEncoding};
 use crate::{limits, panics};
-use std::any::Any;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
@@ -444,18 +443,14 @@ impl Mapper {
     }
 
     #[cold]
-    fn ended_by(&mut self, panic: Box<dyn Any + Send>) {
+    fn ended_by(&mut self, panic: panics::Caught) {
         match panic.downcast::<MapLimit>() {
             Ok(limit) => {
                 self.clear();
-                self.exceeded = Some(*limit)
+                self.exceeded = Some(limit)
             }
-            Err(panic) => {
-                // Dropping a panic payload may itself panic.
-                panics::harmless(|| drop(panic));
-                // The handler must run even if its map panicked before naming a cell.
-                self.effect()
-            }
+            // The handler must run even if its map panicked before naming a cell.
+            Err(_) => self.effect(),
         }
     }
 
@@ -469,12 +464,12 @@ impl Mapper {
     }
 
     #[cold]
-    fn branch_ended_by(&mut self, panic: Box<dyn Any + Send>) {
+    fn branch_ended_by(&mut self, panic: panics::Caught) {
         if panic.is::<MapLimit>() {
-            std::panic::resume_unwind(panic)
+            panic.resume()
         }
 
-        panics::harmless(|| drop(panic));
+        drop(panic);
         self.steps += limits::STEPS_PER_PANIC;
         self.step()
     }

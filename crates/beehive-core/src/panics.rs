@@ -3,7 +3,8 @@
 use crate::message::Error;
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
 #[cfg(panic = "abort")]
@@ -13,8 +14,49 @@ compile_error!(
 );
 
 #[inline(always)]
-pub(crate) fn catch<R>(f: impl FnOnce() -> R + UnwindSafe) -> Result<R, Box<dyn Any + Send>> {
-    catch_unwind(f)
+pub(crate) fn catch<R>(f: impl FnOnce() -> R + UnwindSafe) -> Result<R, Caught> {
+    catch_unwind(f).map_err(|payload| Caught(Some(payload)))
+}
+
+/// The payload of a caught panic.
+///
+/// A payload is a value of the app, so dropping it may panic, and so may dropping the payload of that panic, and so on.
+/// Dropping a `Caught` never panics: it leaks the payload of the second panic.
+pub(crate) struct Caught(Option<Box<dyn Any + Send>>);
+
+impl Caught {
+    /// Returns the payload if it is a `T`.
+    pub(crate) fn downcast<T: 'static>(mut self) -> Result<T, Caught> {
+        match self.0.take().map(|payload| payload.downcast::<T>()) {
+            Some(Ok(payload)) => Ok(*payload),
+            Some(Err(payload)) => Err(Caught(Some(payload))),
+            None => Err(self),
+        }
+    }
+
+    /// Continues the panic.
+    pub(crate) fn resume(mut self) -> ! {
+        // only the methods that consume the payload take it
+        resume_unwind(self.0.take().unwrap_or_else(|| Box::new("no message")))
+    }
+}
+
+impl Deref for Caught {
+    type Target = dyn Any + Send;
+    fn deref(&self) -> &Self::Target {
+        self.0.as_deref().unwrap_or(&())
+    }
+}
+
+impl Drop for Caught {
+    #[cold]
+    fn drop(&mut self) {
+        if let Some(payload) = self.0.take()
+            && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+        {
+            std::mem::forget(again)
+        }
+    }
 }
 
 thread_local! {
@@ -24,7 +66,7 @@ thread_local! {
 /// Same as [`catch`], for a map. The panic hook does not report the map's panic, because the handler may never reach
 /// the point at which the map panicked. If the handler does reach it, it panics too, and the hook reports that panic.
 #[inline(always)]
-pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+pub(crate) fn catch_in_map<R>(f: impl FnOnce() -> R) -> Result<R, Caught> {
     IN_MAP.set(true);
     let result = catch(AssertUnwindSafe(f));
     IN_MAP.set(false);
@@ -69,11 +111,9 @@ pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
 
 /// Logs a panic caused by an app's value that cannot be attributed to a message.
 #[cold]
-fn say(panic: Box<dyn Any + Send>) {
+fn say(panic: Caught) {
     let why = text(&*panic);
     tracing::error!(%why, "a value of an app panicked when it was dropped, encoded or read");
-    // Dropping a panic payload may itself panic.
-    let _ = catch(AssertUnwindSafe(|| drop(panic)));
 }
 
 /// Calls `work` until it returns without a panic. Meant for work that drops an app's values. Each call must resume
@@ -89,4 +129,42 @@ pub(crate) fn to_the_end(mut work: impl FnMut()) {
 #[inline(always)]
 pub(crate) fn harmless<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch(AssertUnwindSafe(work)).map_err(say).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics with another one whenever it is dropped.
+    struct Endless;
+    impl Drop for Endless {
+        fn drop(&mut self) {
+            resume_unwind(Box::new(Endless))
+        }
+    }
+
+    fn caught() -> Caught {
+        catch(|| resume_unwind(Box::new(Endless))).expect_err("it panics")
+    }
+
+    #[test]
+    fn a_payload_whose_drop_panics_again_and_again_is_dropped_without_a_panic() {
+        drop(caught());
+        assert!(caught().downcast::<u8>().is_err());
+        assert_eq!(harmless(|| drop(Endless)), None);
+        let mut left = 3;
+        to_the_end(|| {
+            while left > 0 {
+                left -= 1;
+                drop(Endless)
+            }
+        });
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn a_caught_panic_continues_with_its_own_payload() {
+        let again = catch(|| catch(|| resume_unwind(Box::new(7u8))).map_err(Caught::resume)).err();
+        assert_eq!(again.and_then(|panic| panic.downcast::<u8>().ok()), Some(7));
+    }
 }

@@ -184,7 +184,6 @@ impl Views {
             if let Err(panic) = panics::catch(read) {
                 let why = panics::text(&*panic);
                 tracing::error!(app = self.app, %why, "panic while applying a committed change to a view");
-                let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }
         }
 

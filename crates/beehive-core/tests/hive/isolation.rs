@@ -3,7 +3,7 @@
 
 use crate::load::{Lateness, On, alone, eventually, on_workers, start, unheard};
 use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers, limits};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -557,12 +557,12 @@ fn hives_that_share_a_thread_share_nothing_else() {
 
 // ---- panics outside of handlers ----
 
-/// A panic payload that panics when it is dropped.
-struct Grenade(Arc<AtomicBool>);
+/// A panic payload that panics when it is dropped, with a payload that does the same one time less.
+struct Grenade(u64);
 impl Drop for Grenade {
     fn drop(&mut self) {
-        if self.0.swap(false, Ordering::AcqRel) {
-            panic!("when dropped")
+        if self.0 > 0 {
+            std::panic::resume_unwind(Box::new(Grenade(self.0 - 1)))
         }
     }
 }
@@ -570,6 +570,13 @@ impl Drop for Grenade {
 #[derive(Message)]
 #[message(reply = u64)]
 struct Throw(u64);
+/// Counts at `place`, and then panics with a payload whose drop panics `times` times.
+#[derive(Message)]
+#[message(reply = u64)]
+struct ThrowGrenade {
+    place: u64,
+    times: u64,
+}
 #[derive(App)]
 struct Thrower {
     count: Dict<u64, u64>,
@@ -580,28 +587,58 @@ impl Thrower {
     fn throw(&mut self, msg: &Throw) -> u64 {
         let count = self.count.entry(msg.0).or_default();
         *count += 1;
-        if msg.0 == 0 {
-            std::panic::panic_any(Grenade(Arc::new(AtomicBool::new(true))))
-        }
         *count
+    }
+    #[rcv(sharded)]
+    fn throw_grenade(&mut self, msg: &ThrowGrenade) -> u64 {
+        *self.count.entry(msg.place).or_default() += 1;
+        std::panic::resume_unwind(Box::new(Grenade(msg.times)))
     }
 }
 
-/// A panic whose payload panics when dropped is handled like any other panic.
+/// A panic whose payload panics when dropped, as often as it likes, is handled like any other panic: it is undone, and
+/// the messages before and behind it in the same batch are handled.
 #[test]
 fn a_panic_that_panics_again_when_it_is_dropped_harms_nobody() {
-    on_workers(2, async {
-        let (hive, _) = start(Hive::builder().app::<Thrower>(), On::Memory);
-        for round in 1..20 {
-            let limit = Duration::from_secs(2);
-            let failed = hive.request_within(limit, Throw(0)).await;
-            assert_eq!(failed, Err(RequestError::Panicked), "round {round}");
-            assert_eq!(hive.request_within(limit, Throw(1)).await, Ok(round));
-        }
+    for on in [On::Memory, On::Journal] {
+        on_workers(2, async {
+            let (hive, _journal) = start(Hive::builder().app::<Thrower>(), on);
+            let limit = Duration::from_secs(20);
+            let mut io = hive.io();
+            for (round, times) in (1..).zip([1, 2, 3, 4, 9, u64::MAX]) {
+                let failed = hive.request_within(limit, ThrowGrenade { place: 1, times }).await;
+                assert_eq!(failed, Err(RequestError::Panicked), "{times} times on {on:?}");
+                assert_eq!(
+                    hive.request_within(limit, Throw(1)).await,
+                    Ok(4 * round - 3),
+                    "{times} times on {on:?}"
+                );
 
-        credits_are_back(&hive).await;
-        hive.stop(Duration::from_secs(5)).await;
-    })
+                io.emit(Throw(1));
+                io.emit(ThrowGrenade { place: 1, times });
+                io.emit(Throw(1));
+                io.flush().await;
+                let mut answers = 0;
+                while answers < 3 {
+                    answers += match io.receive().await.into_answers::<Throw>() {
+                        Ok(answers) => answers.into_iter().count(),
+                        Err(mail) => mail
+                            .into_answers::<ThrowGrenade>()
+                            .map_or(0, |answers| answers.into_iter().count()),
+                    }
+                }
+                assert_eq!(
+                    hive.request_within(limit, Throw(1)).await,
+                    Ok(4 * round),
+                    "{times} times on {on:?}"
+                );
+            }
+
+            drop(io);
+            credits_are_back(&hive).await;
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
 }
 
 /// A message that cannot be encoded if the flag is set.

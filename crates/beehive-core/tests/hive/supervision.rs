@@ -93,3 +93,39 @@ fn a_panicking_io_bee_factory_is_retried_and_delays_no_stop() {
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     })
 }
+
+/// A panic payload, and a local of an IO bee, that panic whenever they are dropped.
+struct Endless;
+impl Drop for Endless {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new(Endless))
+    }
+}
+
+/// An IO bee whose panic panics again when it is dropped is restarted like any other.
+#[test]
+fn an_io_bee_whose_panic_panics_again_when_it_is_dropped_is_restarted() {
+    on_workers(2, async {
+        let (hive, _) = start(Hive::builder(), On::Memory);
+        let begun = Arc::new(AtomicU64::new(0));
+        let counted = begun.clone();
+        let restart = Restart::OnFailure { first: Duration::from_millis(1), most: Duration::from_millis(2) };
+        hive.spawn_io("throws", restart, move |_io: Io| {
+            let times = counted.fetch_add(1, Ordering::Relaxed);
+            if times == 1 {
+                std::panic::resume_unwind(Box::new(Endless))
+            }
+            async move {
+                if times == 0 {
+                    std::panic::resume_unwind(Box::new(Endless))
+                }
+                let _local = Endless;
+                std::future::pending().await
+            }
+        });
+
+        eventually("begun", Duration::from_secs(5), || begun.load(Ordering::Relaxed) == 3).await;
+        let stopped = hive.stop(Duration::from_millis(50)).await;
+        assert_eq!(stopped.io_bees_dropped, 1);
+    })
+}

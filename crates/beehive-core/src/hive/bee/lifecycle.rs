@@ -354,7 +354,6 @@ impl Bee {
             let why = panics::text(&*panic);
             tracing::error!(app = self.app.name, bee = %self.id, %why, "panic outside a handler, while a value was dropped or encoded");
             turn.discard();
-            let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
         }
     }
 

@@ -14,7 +14,7 @@ use crate::time::Time;
 use crate::{limits, panics};
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl<'h> Turn<'h> {
                 result
             }
             // drops the buffers together with the turn, because they may contain some of the outputs
-            Err(panic) => resume_unwind(panic),
+            Err(panic) => panic.resume(),
         }
     }
 
@@ -455,7 +455,7 @@ pub(crate) mod tests {
         let panicked = panics::catch(AssertUnwindSafe(|| {
             Turn::with(hive.inner(), Place::Runners, |turn| {
                 turn.schedule(Arc::new(Tells(sender)));
-                resume_unwind(Box::new("while it routed"))
+                std::panic::resume_unwind(Box::new("while it routed"))
             })
         }));
 

@@ -103,7 +103,7 @@ impl Hive {
         };
 
         drop(opened);
-        result.or_else(|panic| match panic.downcast::<Refusal>().map(|refusal| refusal.0) {
+        result.or_else(|panic| match panic.downcast::<Refusal>().map(|Refusal(error)| error) {
             Ok(error) if error.kind() == ErrorKind::Stale => Err(ReadError::Stale(error)),
             Ok(error) => Err(ReadError::NotShared(error)),
             Err(panic) => match panic.downcast::<Violation>() {
@@ -111,7 +111,7 @@ impl Hive {
                     "`{}` was accessed outside a handler; read its view: `app.dictionary.shared().get(..)`",
                     violation.cell
                 ),
-                Err(panic) => std::panic::resume_unwind(panic),
+                Err(panic) => panic.resume(),
             },
         })
     }

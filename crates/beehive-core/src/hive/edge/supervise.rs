@@ -35,17 +35,24 @@ impl Restart {
 }
 
 /// A future that catches panics and returns them as errors.
-struct Caught<F>(Pin<Box<F>>);
+struct Catching<F>(Option<Pin<Box<F>>>);
 
-impl<F: Future> Future for Caught<F> {
+impl<F: Future> Future for Catching<F> {
     type Output = Result<F::Output, String>;
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let future = self.0.as_mut();
+        let Some(future) = self.0.as_mut().map(Pin::as_mut) else { return Poll::Pending };
         match panics::catch(AssertUnwindSafe(|| future.poll(context))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(panic) => Poll::Ready(Err(panics::text(&*panic))),
         }
+    }
+}
+
+impl<F> Drop for Catching<F> {
+    fn drop(&mut self) {
+        // an IO bee that is dropped at an await point drops its locals
+        panics::harmless(|| drop(self.0.take()));
     }
 }
 
@@ -104,7 +111,7 @@ impl Hive {
                 let ended = match made {
                     Ok(made) => tokio::select! {
                         biased;
-                        ended = Caught(Box::pin(made)) => ended,
+                        ended = Catching(Some(Box::pin(made))) => ended,
                         () = hive.over() => break,
                     },
                     Err(panic) => Err(panics::text(&*panic)),

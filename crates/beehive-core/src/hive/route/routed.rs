@@ -348,7 +348,6 @@ pub(crate) fn release_held(
     }
 
     let error = Error::of(ErrorKind::Panicked, panics::text(&*panic));
-    let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
     routed.end_with(range.start, &error, cx)
 }
 

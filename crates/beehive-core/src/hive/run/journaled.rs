@@ -270,7 +270,6 @@ pub(crate) fn record(
         Err(panic) => {
             // the app's code outside the handler has panicked, for example while encoding a message
             let why = panics::text(&*panic);
-            let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             Some(Error::of(ErrorKind::Panicked, why))
         }
     };

@@ -396,7 +396,7 @@ fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
 /// panic, which has precedence over an exceeded limit.
 #[cold]
 fn failure<T, E>(
-    result: Result<Result<T, Failed<E>>, Box<dyn std::any::Any + Send>>,
+    result: Result<Result<T, Failed<E>>, panics::Caught>,
     violation: Option<crate::state::guard::Violation>,
     overflow: Option<&'static str>,
     place: fn() -> String,
@@ -404,7 +404,7 @@ fn failure<T, E>(
     match (result, violation) {
         // applies even if the handler has caught the violation's panic and continued
         (result, Some(violation)) => {
-            // dropping an answer, an error or a panic payload may itself panic
+            // dropping an answer or an error may itself panic
             unwanted(result);
             Failed::Platform(Error::of(ErrorKind::Unmapped, format!("{violation}{}", place())))
         }
@@ -417,16 +417,14 @@ fn failure<T, E>(
     }
 }
 
-/// Converts a transaction's panic into an error and drops the panic payload.
+/// Converts a transaction's panic into an error.
 #[cold]
-fn panicked(panic: Box<dyn std::any::Any + Send>) -> Error {
-    let error = match panic.downcast_ref::<Refusal>() {
+fn panicked(panic: panics::Caught) -> Error {
+    match panic.downcast_ref::<Refusal>() {
         // the hive itself has ended the transaction by unwinding with this error
         Some(Refusal(error)) => error.clone(),
         None => Error::of(ErrorKind::Panicked, panics::text(&*panic)),
-    };
-    unwanted(panic);
-    error
+    }
 }
 
 #[cfg(test)]

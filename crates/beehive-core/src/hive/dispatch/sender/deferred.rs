@@ -140,7 +140,6 @@ impl Runnable for DeferredQueue {
                 let why = panics::text(&*panic);
                 tracing::error!(%why, "panic during deferred routing, outside a handler, while a value was dropped or encoded");
                 turn.discard();
-                let _ = panics::catch(AssertUnwindSafe(|| drop(panic)));
             }
 
             if turn.is_over() {
