@@ -39,7 +39,8 @@ pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;
 
 /// Maximum number of hops from a message that entered from outside to the last message it caused. A longer chain is
-/// treated as a cycle and dropped.
+/// treated as a cycle: a handler of its last message that emits fails, and is undone like any other. A timer begins a
+/// new chain.
 pub const HOPS_PER_CAUSE_MAX: u16 = 1_024;
 
 /// Maximum depth of stateless handlers that call one another on the same stack. Messages emitted at this

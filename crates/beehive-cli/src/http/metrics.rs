@@ -111,7 +111,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page.single(
         "beehive_cycles_total",
         "counter",
-        "Messages dropped because the hop limit was reached.",
+        "Messages whose handlers failed because the hop limit was reached.",
         status.cycles,
     );
 

@@ -486,6 +486,66 @@ fn a_chain_of_timers_is_no_cycle() {
     })
 }
 
+/// Passes itself on `left` times, and then sets a timer.
+#[derive(Message)]
+struct PassOn {
+    key: u64,
+    left: u64,
+}
+#[derive(App)]
+struct Relay {
+    passed: Dict<u64, u64>,
+    rung: Dict<u64, u64>,
+}
+#[derive(Message)]
+struct Ring(u64);
+#[derive(Message)]
+#[message(reply = (u64, u64))]
+struct RelayState(u64);
+#[handlers]
+impl Relay {
+    #[rcv(sharded)]
+    fn pass_on(&mut self, msg: &PassOn, ctx: &mut Ctx) {
+        *self.passed.entry(msg.key).or_default() += 1;
+        match msg.left.checked_sub(1) {
+            Some(left) => ctx.emit(PassOn { key: msg.key, left }),
+            None => ctx.after(Duration::from_millis(1), Ring(msg.key)),
+        }
+    }
+    #[rcv(sharded)]
+    fn ring(&mut self, msg: &Ring) {
+        *self.rung.entry(msg.0).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn state(&mut self, msg: &RelayState) -> (u64, u64) {
+        let count = |dict: Option<&u64>| dict.copied().unwrap_or(0);
+        (count(self.passed.get(&msg.0)), count(self.rung.get(&msg.0)))
+    }
+}
+
+/// The last message of the longest chain may set a timer, because a timer begins a new chain.
+#[test]
+fn a_timer_at_the_end_of_the_longest_chain_fires() {
+    for on in [On::Memory, On::Journal] {
+        on_workers(2, async {
+            let (hive, _journal) = start(Hive::builder().app::<Relay>(), on);
+            let hops = limits::HOPS_PER_CAUSE_MAX as u64;
+            hive.emit(PassOn { key: 1, left: hops }).await;
+
+            let mut got = (0, 0);
+            for _ in 0..2_000 {
+                got = hive.request(RelayState(1)).await.unwrap();
+                if got.1 > 0 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await
+            }
+            assert_eq!((got, hive.status().cycles), ((hops + 1, 1), 0), "{on:?}");
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
 /// Records the time at several keys, and joins them.
 #[derive(Message)]
 struct Stamp(Vec<u64>);

@@ -296,8 +296,8 @@ impl HiveInner {
         handled.into_iter().find(|name| short(name) == near)
     }
 
-    /// Counts a message whose output was dropped because its causal chain was too long. Logs the first of
-    /// every 1000 occurrences.
+    /// Counts a message whose handler failed because its causal chain was too long. Logs the first of every
+    /// 1000 occurrences.
     #[cold]
     pub(crate) fn cycle(&self, hops: u16, app: &'static str, message: &'static str) {
         if self.cycles.fetch_add(1, Ordering::Relaxed).is_multiple_of(1000) {
@@ -305,7 +305,7 @@ impl HiveInner {
                 hops,
                 app,
                 message,
-                "hop limit exceeded: the handler's output was dropped; its messages probably form a cycle"
+                "hop limit exceeded: the handler failed because it emitted; its messages probably form a cycle"
             );
         }
     }

@@ -21,6 +21,11 @@ const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits
 /// Error of a transaction that set a timer when too many were already waiting.
 const TOO_MANY_TIMERS: &str = "more timers are waiting than `limits::TIMERS_WAITING_MAX`";
 
+/// Error of a transaction that emitted a message although the causal chain of its own message is as long as
+/// allowed.
+pub(crate) const CHAIN_TOO_LONG: &str = "the message is the last one that `limits::HOPS_PER_CAUSE_MAX` allows in its chain, so its handler cannot emit; \
+     the messages of the chain probably form a cycle";
+
 /// The target of an emitted message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
@@ -228,13 +233,25 @@ pub(crate) struct Outputs {
     later: u32,
     /// Number of messages emitted before the current transaction.
     base: u32,
+    /// Whether the run's messages are the last ones of their causal chains, so that handlers may set timers but
+    /// not emit.
+    ends_chain: bool,
     /// The limit that the current transaction has exceeded; `None` if it is within all limits.
     overflown: Option<&'static str>,
 }
 
 impl Outputs {
     pub(crate) fn new(types: Arc<Types>) -> Outputs {
-        Outputs { types, slots: Vec::new(), spans: Vec::new(), total: 0, later: 0, base: 0, overflown: None }
+        Outputs {
+            types,
+            slots: Vec::new(),
+            spans: Vec::new(),
+            total: 0,
+            later: 0,
+            base: 0,
+            ends_chain: false,
+            overflown: None,
+        }
     }
 
     #[inline(always)]
@@ -245,6 +262,12 @@ impl Outputs {
     /// Returns the number of messages.
     pub(crate) fn len(&self) -> u32 {
         self.total
+    }
+
+    /// Begins a run whose messages have `hops`. Timers do not continue a chain, so they may be set anyway.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, hops: u16) {
+        self.ends_chain = hops >= limits::HOPS_PER_CAUSE_MAX
     }
 
     /// Begins a transaction and returns its savepoint.
@@ -336,6 +359,10 @@ impl Outputs {
 
         let later = matches!(target, Target::Later(_));
         if later && !self.take_timer() {
+            return;
+        }
+        if self.ends_chain && !later {
+            self.overflown = Some(CHAIN_TOO_LONG);
             return;
         }
 

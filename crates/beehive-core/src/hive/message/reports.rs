@@ -34,8 +34,8 @@ pub struct Status {
     /// Total size of the dedup tables of all bees that are currently idle: the number of lanes, of runs of
     /// sequence numbers above their floors, and of message parts.
     pub remembered: usize,
-    /// Number of times that outputs were dropped because a causal chain exceeded the hop limit or a log
-    /// record would have been too large.
+    /// Number of times that a handler failed because a causal chain exceeded the hop limit, or that outputs were
+    /// dropped because a log record would have been too large.
     pub cycles: u64,
     /// Number of times that the watchdog moved bees to other threads because they were waiting behind a
     /// handler that held its thread.

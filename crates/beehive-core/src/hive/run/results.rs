@@ -14,7 +14,6 @@ use crate::hive::message::batch::{Address, AnswerRun, Batch, Chain, Messages, Ob
 use crate::hive::message::trace;
 use crate::hive::run::postpone::postpone;
 use crate::hive::run::transaction::Run;
-use crate::limits;
 use crate::message::{Error, Message};
 use crate::time::Time;
 use std::sync::Arc;
@@ -109,21 +108,15 @@ fn hand_over(
     };
 
     cx.turn.count_emits(app, handler, &outputs);
-    if source.hops > limits::HOPS_PER_CAUSE_MAX {
-        // the messages probably form a cycle
-        cx.turn.hive.cycle(source.hops, run.app.name, batch.message_name());
-        outputs.discard()
-    } else {
-        match (cx.held(), made_of) {
-            (Some(effects), _) => outputs.freeze(source, None, &mut effects.numbers, Admission::Inside),
-            (None, Some(message_id)) => {
-                let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
-                outputs.freeze(source, None, &mut Numbers::parts(message_id, HandlerId(handler as u16)), by)
-            }
-            (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
+    match (cx.held(), made_of) {
+        (Some(effects), _) => outputs.freeze(source, None, &mut effects.numbers, Admission::Inside),
+        (None, Some(message_id)) => {
+            let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
+            outputs.freeze(source, None, &mut Numbers::parts(message_id, HandlerId(handler as u16)), by)
         }
-        outputs.route(app, cx);
+        (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
     }
+    outputs.route(app, cx);
 
     cx.turn.give_back(outputs)
 }

@@ -7,7 +7,7 @@ use crate::failure::Failed;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Local;
 use crate::hive::dispatch::effects::RouteContext;
-use crate::hive::dispatch::outputs::Savepoint;
+use crate::hive::dispatch::outputs::{CHAIN_TOO_LONG, Savepoint};
 use crate::hive::dispatch::probe::{Finished, Probe, Rerun, Transaction};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::dispatch::types::handler::{Handler, place};
@@ -174,7 +174,12 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 let handler = Handler::of::<A, M>(app);
                 match &failed {
                     Failed::Handler(error) => handler.returned(error),
-                    Failed::Platform(error) => handler.fail(hive, &**batch, index, position, error),
+                    Failed::Platform(error) => {
+                        if error.text() == CHAIN_TOO_LONG {
+                            hive.cycle(batch.source.hops, app.name, M::NAME)
+                        }
+                        handler.fail(hive, &**batch, index, position, error)
+                    }
                 }
 
                 let answers = A::ANSWERS && position.is_some();
@@ -229,6 +234,7 @@ fn begin(
     ctx.origin = source.origin;
     ctx.sender = source.sender;
     ctx.postponed = None;
+    ctx.out.begin(source.hops);
 
     (slot, trace::is_on())
 }
