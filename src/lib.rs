@@ -51,6 +51,10 @@ pub mod guide;
 
 pub use beehive_core::*;
 
+// Named, so that the compiler names the feature if it is off.
+#[cfg(feature = "testing")]
+pub use beehive_core::testing;
+
 // Inlined, so the documentation of this crate contains the pages of these two crates.
 #[cfg(feature = "nom")]
 #[doc(inline)]
@@ -58,6 +62,11 @@ pub use beehive_nom as nom;
 #[cfg(feature = "nom")]
 #[doc(inline)]
 pub use beehive_of as of;
+
+// The compiler names items by these paths when it suggests an import.
+#[cfg(feature = "nom")]
+#[doc(hidden)]
+pub use {beehive_nom, beehive_of};
 
 /// The complete controller daemon, which you can run with your own apps.
 #[cfg(feature = "controller")]

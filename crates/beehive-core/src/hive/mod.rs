@@ -88,6 +88,7 @@ impl Hive {
     /// # Panics
     ///
     /// Panics in a task and in a handler, as [`Hive::request_blocking`] does.
+    #[track_caller]
     pub fn emit_blocking<M: Message>(&self, message: M) {
         edge::request::wait_for(self, |hive| async move { hive.emit(message).await });
     }

@@ -69,6 +69,7 @@ impl Hive {
     /// # Panics
     ///
     /// Panics in a task, as [`Hive::request_blocking`] does.
+    #[track_caller]
     pub fn stop_blocking(&self, grace: Duration) -> Stopped {
         // if the runtime has been shut down, everything was dropped with it
         wait_for(self, |hive| async move { hive.stop(grace).await }).unwrap_or_default()

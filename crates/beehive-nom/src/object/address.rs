@@ -3,6 +3,7 @@
 use beehive::Key;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
+use std::str::FromStr;
 
 /// An Ethernet address. Human-readable formats such as JSON encode it as text, such as `02:00:00:00:00:01`. Other
 /// formats encode it as six bytes.
@@ -71,7 +72,16 @@ impl<'de> Deserialize<'de> for Mac {
             return <[u8; 6]>::deserialize(deserializer).map(Mac);
         }
 
-        let text = String::deserialize(deserializer)?;
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// Parses the form in which an address is shown, such as `02:00:00:00:00:01`.
+impl FromStr for Mac {
+    type Err = NotAnAddress;
+
+    fn from_str(text: &str) -> Result<Self, NotAnAddress> {
+        let not_an_address = || NotAnAddress(text.chars().take(SHOWN_CHARS_MAX).collect());
         let mut bytes = [0; 6];
         let mut words = text.split(':');
 
@@ -79,16 +89,27 @@ impl<'de> Deserialize<'de> for Mac {
             let word =
                 words.next().filter(|word| word.len() == 2 && word.bytes().all(|b| b.is_ascii_hexdigit()));
             let number = word.and_then(|word| u8::from_str_radix(word, 16).ok());
-            *byte = number.ok_or_else(|| not_an_address(&text))?
+            *byte = number.ok_or_else(not_an_address)?
         }
 
-        if words.next().is_some() { Err(not_an_address(&text)) } else { Ok(Mac(bytes)) }
+        if words.next().is_some() { Err(not_an_address()) } else { Ok(Mac(bytes)) }
     }
 }
 
-fn not_an_address<E: de::Error>(text: &str) -> E {
-    E::custom(format_args!("`{text}` is not an Ethernet address (expected a form such as 02:00:00:00:00:01)"))
+/// Number of characters that an error shows of a text that is no address.
+const SHOWN_CHARS_MAX: usize = 40;
+
+/// The error of a text that is not an Ethernet address. Contains the beginning of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAnAddress(String);
+
+impl fmt::Display for NotAnAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not an Ethernet address (expected a form such as 02:00:00:00:00:01)", self.0)
+    }
 }
+
+impl std::error::Error for NotAnAddress {}
 
 /// A VLAN identifier (12 bits). Untagged and priority-tagged frames are in VLAN 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -160,10 +181,12 @@ mod tests {
         let mac = Mac([0xfe, 0x01, 0x02, 0x03, 0x04, 0xff]);
         assert_eq!(serde_json::to_string(&mac).unwrap(), "\"fe:01:02:03:04:ff\"");
         assert_eq!(serde_json::from_str::<Mac>("\"FE:01:02:03:04:ff\"").unwrap(), mac);
+        assert_eq!(mac.to_string().parse(), Ok(mac));
 
         for wrong in ["", "fe:01:02:03:04", "fe:01:02:03:04:ff:00", "fe:1:02:03:04:ff", "fe:+1:02:03:04:ff"] {
             let why = serde_json::from_value::<Mac>(wrong.into()).unwrap_err().to_string();
             assert!(why.contains(&format!("`{wrong}` is not an Ethernet address")), "{why}");
+            assert_eq!(wrong.parse::<Mac>().unwrap_err().to_string(), why);
         }
 
         let shape = bincode::config::standard();

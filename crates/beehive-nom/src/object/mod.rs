@@ -14,7 +14,7 @@ mod packet;
 mod selector;
 mod traffic;
 
-pub use address::{Mac, Station, Vlan};
+pub use address::{Mac, NotAnAddress, Station, Vlan};
 pub use ethernet::{Ethernet, LLDP, Tag};
 pub use event::{
     DuplicateNode, FlowFailed, FlowRemoved, FlowRemovedReason, NodeJoined, NodeLeft, PortChanged, PortDown,

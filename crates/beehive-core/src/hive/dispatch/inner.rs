@@ -282,7 +282,9 @@ impl HiveInner {
             // an IO bee emits everything that arrives from outside, so a message type without a handler is no
             // mistake here
             (None, Address::Io(..)) => tracing::debug!(target: TARGET, message = name, "{WHAT}"),
-            (None, _) => tracing::warn!(target: TARGET, message = name, "{WHAT}"),
+            (None, _) => {
+                tracing::warn!(target: TARGET, message = name, "{WHAT}: add one with `Builder::app`")
+            }
         }
     }
 

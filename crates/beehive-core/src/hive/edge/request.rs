@@ -113,6 +113,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs a future on the hive's runtime and blocks this thread until the future completes. Returns `None` if
 /// that runtime has been shut down.
+#[track_caller]
 pub(crate) fn wait_for<T, F>(hive: &Hive, ask: impl FnOnce(Hive) -> F) -> Option<T>
 where
     T: Send + 'static,
@@ -134,6 +135,7 @@ where
 
 /// Panics if this thread must not be blocked. Callers do this first, while a panic cannot leave anything half
 /// done.
+#[track_caller]
 pub(crate) fn may_block() {
     // the value has already been sent, so this does not block, but tokio still checks whether the thread may
     // block
@@ -182,12 +184,14 @@ impl Hive {
     /// same worker had to produce the answer. Use `request(..).await` in a task. Also panics in a handler,
     /// because the call would block the handler's own cells. Emit a message to the other app instead, and let
     /// that app answer with another message.
+    #[track_caller]
     pub fn request_blocking<M: Message>(&self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.request_blocking_within(REQUEST_LIMIT, message)
     }
 
     /// Like [`Hive::request_blocking`], with another timeout, which includes the wait for a credit. The
     /// hive's runtime measures the time. If nothing drives that runtime, the call never returns.
+    #[track_caller]
     pub fn request_blocking_within<M: Message>(
         &self,
         limit: Duration,
