@@ -286,6 +286,8 @@ fn a_loop_whose_own_code_decides_where_it_ends_is_followed() {
 fn a_jump_inside_of_a_macro_does_not_leave_it() {
     for body in [
         "for k in vec![(loop { break m.b }) % 9] { self.d.put(k, 1); }",
+        "if matches!(m.opt, Some(q) if q > (loop { break m.b })) { self.d.put(m.a, 1); }",
+        "if matches!({ 'l: { if m.flag { break 'l m.a; } m.b } }, 2..) { self.d.put(m.a, 1); }",
         "let k = pure!(shard('k: { if m.flag { break 'k m.a; } m.b })); self.d.put(k, 1);",
         "let k = format!(\"{}\", { let mut n = 0; while n < m.a { n += 1; if n > 3 { break; } } n }); self.d.put(k, 1);",
         "for k in vec![{ let mut n = 0; for x in &m.items { if *x > 2 { continue; } n += 1; } n }] { self.d.put(k, 1); }",

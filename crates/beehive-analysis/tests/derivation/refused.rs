@@ -166,6 +166,10 @@ fn bodies_are_refused_for_their_reason() {
         ),
         ("let mut n = 0; for x in &m.items { stop!(x); n += 1; } self.e.put(n, 1);", not_msg),
         (
+            "for q in &m.items { if matches!(m.opt, Some(x) if x > (if *q > 2 { break } else { 3 })) { self.d.put(*q, 1); } }",
+            "in a macro that a key may need",
+        ),
+        (
             "if matches!(m.kind, Kind::A(x) if self.d.contains(&x)) { self.e.put(m.a, 1); }",
             "guard of `matches!`",
         ),

@@ -56,7 +56,7 @@ impl Pass<'_, '_> {
                 if self.unit.faults.has(Fault::PromisesHideChanges) {
                     value.changes.clear();
                 }
-                self.refuse_exits(&mut value, m);
+                self.refuse_exits(&mut value, arguments, m);
                 value
             }
             MacroKind::Pure => self.pure_macro(arguments, m, out),
@@ -222,7 +222,7 @@ impl Pass<'_, '_> {
 
         // `vec![0; n]` may be too large
         value.panics |= m.path.segments.last().is_some_and(|s| s.ident == "vec");
-        self.refuse_exits(&mut value, m);
+        self.refuse_exits(&mut value, arguments, m);
         value
     }
 
@@ -239,9 +239,14 @@ impl Pass<'_, '_> {
     }
 
     /// Refuses `?` inside a macro that the map may print. A jump that stays inside of the macro is none.
-    fn refuse_exits(&mut self, value: &mut Value, m: &Macro) {
-        let list = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(m.tokens.clone());
-        if value.exits && list.is_ok_and(|list| list.iter().all(stays)) {
+    fn refuse_exits(&mut self, value: &mut Value, arguments: &arguments::Arguments, m: &Macro) {
+        let list = Punctuated::<Expr, Token![,]>::parse_terminated;
+        let stays_inside = || match &arguments.pattern {
+            // a pattern is no expression
+            Some((_, guard)) => arguments.expressions.iter().chain(guard).all(stays),
+            None => list.parse2(m.tokens.clone()).is_ok_and(|list| list.iter().all(stays)),
+        };
+        if value.exits && stays_inside() {
             (value.exits, value.jumps) = (false, false);
         }
         if value.exits {
