@@ -7,10 +7,12 @@
 //! - `renamed`: `HashMap` methods that dictionaries have under another name. The error names the right
 //!   method.
 //! - [`bindings`]: the check that a macro of the user's does not give a name another meaning.
+//! - `asked`: methods with which a handler would wait for the answer of another app.
 //! - `all_cells`: methods that iterate over all cells of a dictionary. Calls are rejected with an error that
 //!   lists the alternatives.
 
 mod all_cells;
+mod asked;
 pub(crate) mod bindings;
 pub(crate) mod fallbacks;
 mod renamed;

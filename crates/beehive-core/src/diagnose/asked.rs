@@ -1,0 +1,37 @@
+//! A handler that asks another app and wants to wait for the answer. It would hold its cells and its thread while the
+//! other app needs both, so [`Ctx`] has no such method, and the compiler says what to write instead.
+
+use crate::context::Ctx;
+use crate::diagnose::fallbacks::unbuildable;
+use crate::message::Message;
+
+/// A message that a handler can ask with and wait for the answer. No message implements this trait.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot wait for the answer of another app",
+    label = "emit it: `ctx.emit(message)`",
+    note = "the other app answers with a message of its own, which a second handler of this app gets, with what it needs to know in its fields",
+    note = "if a requester waits for the outcome: `ctx.postpone(..)` (beehive::guide::recipes::waiting_requests)",
+    note = "more: beehive::guide::errors::handler_waits"
+)]
+pub trait IsAnsweredAtOnce {
+    /// The answer. A parameter of the method, so that the compiler reports nothing else about what is done with it.
+    type Answer;
+}
+
+impl Ctx {
+    #[doc(hidden)]
+    pub fn request<M, Answer>(&self, _: M) -> Answer
+    where
+        M: Message + IsAnsweredAtOnce<Answer = Answer>,
+    {
+        unbuildable!()
+    }
+
+    #[doc(hidden)]
+    pub fn ask<M, Answer>(&self, _: M) -> Answer
+    where
+        M: Message + IsAnsweredAtOnce<Answer = Answer>,
+    {
+        unbuildable!()
+    }
+}
