@@ -3,6 +3,7 @@
 
 use proc_macro2::Span;
 use std::collections::BTreeSet;
+use syn::spanned::Spanned;
 
 /// Identifies a local variable of the function under analysis by its declaration, not by its name.
 pub(crate) type VariableId = usize;
@@ -224,7 +225,8 @@ impl Value {
 
     /// Returns the value's taint or, if it has none, a taint that says that it is computed together with an
     /// access.
-    pub(crate) fn taint_or_together(&self, span: Span) -> Taint {
-        self.taint.clone().unwrap_or(Taint::new(Why::Together, span))
+    pub(crate) fn taint_or_together(&self, at: &impl Spanned) -> Taint {
+        // the span of a node is found by turning all of it into tokens
+        self.taint.clone().unwrap_or_else(|| Taint::new(Why::Together, at.span()))
     }
 }

@@ -49,7 +49,7 @@ impl Pass<'_, '_> {
             self.access(&field, &method, by_reference, key, value, out);
             for a in c.args.iter().skip(1) {
                 let argument = self.value_argument(a, None, out);
-                self.dropped(&argument, a.span());
+                self.dropped(&argument, &a);
             }
 
             return Some(state);
@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
 
                 for a in &c.args {
                     let argument = self.value_argument(a, None, out);
-                    self.dropped(&argument, a.span());
+                    self.dropped(&argument, &a);
                     // a method of a configuration may change its arguments
                     for id in self.handed_views(a) {
                         if self.is_exclusive(id) {
@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
         out: &mut Vec<Node>,
     ) {
         if let Some(taint) = &value.taint {
-            self.dropped(&value, key.span());
+            self.dropped(&value, &key);
             return self.refuse_key(f, method, key, taint.clone());
         }
 

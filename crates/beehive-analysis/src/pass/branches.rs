@@ -166,8 +166,8 @@ impl Pass<'_, '_> {
 
                 kind
             } else {
-                self.dropped(&value, c.span());
-                let taint = value.taint_or_together(c.span());
+                self.dropped(&value, &c);
+                let taint = value.taint_or_together(&c);
                 segments.push(Segment::State(nodes));
                 if why.is_none() {
                     self.under();
@@ -226,8 +226,8 @@ impl Pass<'_, '_> {
             } else if tokens.is_empty() {
                 return None;
             } else {
-                self.dropped(&value, operand.span());
-                break (nodes, value.taint_or_together(operand.span()));
+                self.dropped(&value, &operand);
+                break (nodes, value.taint_or_together(&operand));
             }
         };
 
@@ -236,7 +236,7 @@ impl Pass<'_, '_> {
         let mut later = vec![];
         for operand in operands {
             let value = self.expression(operand, &mut later);
-            self.dropped(&value, operand.span());
+            self.dropped(&value, &operand);
         }
 
         self.control.pop();

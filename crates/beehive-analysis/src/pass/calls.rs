@@ -159,8 +159,8 @@ impl Pass<'_, '_> {
             let clean = Self::is_clean(&value, &nodes);
 
             // the map evaluates an argument only if the helper's keys need it
-            self.dropped(&value, a.span());
-            taints.push((!clean).then(|| value.taint_or_together(a.span())));
+            self.dropped(&value, &a);
+            taints.push((!clean).then(|| value.taint_or_together(&a)));
             mask.push(!clean);
 
             if clean {

@@ -103,7 +103,7 @@ impl Pass<'_, '_> {
             Expr::Return(r) => {
                 if let Some(x) = &r.expr {
                     let value = self.expression(x, out);
-                    self.dropped(&value, x.span());
+                    self.dropped(&value, &x);
                 }
                 self.exit(is_quiet(r.expr.as_deref()), out);
                 Value { exits: self.closures == 0, ..Value::default() }
@@ -119,8 +119,8 @@ impl Pass<'_, '_> {
             | Expr::Loop(_) => self.control_flow(e, out, false),
             Expr::Let(l) => {
                 let value = self.expression(&l.expr, out);
-                self.bind_view(&l.pat, &l.expr, &Kind::Tainted(value.taint_or_together(l.span())), true);
-                Value { taint: Some(value.taint_or_together(l.span())), ..value }
+                self.bind_view(&l.pat, &l.expr, &Kind::Tainted(value.taint_or_together(&l)), true);
+                Value { taint: Some(value.taint_or_together(&l)), ..value }
             }
             Expr::Await(_) | Expr::Async(_) => {
                 self.error(e, SYNCHRONOUS);

@@ -104,7 +104,7 @@ impl Pass<'_, '_> {
             if let Some(target) = target {
                 self.enclosing[target].yields.and(value.clone());
                 if !self.enclosing[target].is_value && (value.exits || !value.changes.is_empty()) {
-                    self.dropped(&value, x.span())
+                    self.dropped(&value, &x)
                 }
             }
         }
@@ -184,9 +184,9 @@ impl Pass<'_, '_> {
         }
 
         self.drawn_from(&f.expr, &mut value);
-        self.dropped(&value, f.expr.span());
+        self.dropped(&value, &f.expr);
         out.extend(head);
-        let taint = value.taint_or_together(f.expr.span());
+        let taint = value.taint_or_together(&f.expr);
         self.open_scope();
         let depth = self.control.len();
 
@@ -229,7 +229,7 @@ impl Pass<'_, '_> {
 
         if undecided {
             // the handler may stop partway, so the remaining state of the iterator is unknown
-            self.dropped(&value, over.span());
+            self.dropped(&value, &over);
         }
 
         self.open_scope();
@@ -342,7 +342,7 @@ impl Pass<'_, '_> {
                 // the handler evaluates the condition in every iteration, the map only once
                 let mut all = value.clone();
                 crate::node::accumulate(&head, &mut all);
-                self.dropped(&Value { jumps: false, ..all }, c.span());
+                self.dropped(&Value { jumps: false, ..all }, &c);
             }
 
             // operands after one that depends on state are evaluated only if that operand is true
@@ -358,12 +358,12 @@ impl Pass<'_, '_> {
             }
 
             if undecided {
-                self.dropped(&value, c.span());
+                self.dropped(&value, &c);
             }
 
             if let Expr::Let(l) = c {
                 let kind = if undecided {
-                    Kind::Tainted(value.taint_or_together(c.span()))
+                    Kind::Tainted(value.taint_or_together(&c))
                 } else {
                     let mut varies = value.varies.clone();
                     varies.insert(site);

@@ -8,7 +8,6 @@ use crate::syntax::{conjuncts, peel};
 use crate::value::{Site, Value};
 use proc_macro2::Ident;
 use quote::{ToTokens, quote};
-use syn::spanned::Spanned;
 use syn::{Expr, ExprMatch, Pat};
 
 impl Pass<'_, '_> {
@@ -29,13 +28,13 @@ impl Pass<'_, '_> {
             return self.match_on_message(m, scrutinee, state_guard, out, statement);
         }
 
-        self.dropped(&scrutinee, m.expr.span());
+        self.dropped(&scrutinee, &m.expr);
         out.extend(head);
         if scrutinee.exits {
             out.push(Node::Maybe);
         }
 
-        let taint = scrutinee.taint_or_together(m.expr.span());
+        let taint = scrutinee.taint_or_together(&m.expr);
         let mut value = Value { sources: scrutinee.sources, ..Value::default() };
         let depth = self.control.len();
         self.under();
@@ -47,7 +46,7 @@ impl Pass<'_, '_> {
             let mut nodes = vec![];
             if let Pat::Guard(g) = &a.pat {
                 let guard = self.guard(&g.guard, true, &mut nodes);
-                self.dropped(&guard, g.guard.span());
+                self.dropped(&guard, &g.guard);
             }
 
             value.and(self.branch_body(&a.body, &mut nodes, statement));
@@ -82,7 +81,7 @@ impl Pass<'_, '_> {
                     alias: None,
                     unordered: None,
                 }),
-                false => Kind::Tainted(value.taint_or_together(l.span())),
+                false => Kind::Tainted(value.taint_or_together(&l)),
             };
 
             self.bind_view(&l.pat, &l.expr, &kind, true);
@@ -146,7 +145,7 @@ impl Pass<'_, '_> {
 
             if let Pat::Guard(g) = &a.pat {
                 let guard = self.guard(&g.guard, state_guard, &mut nodes);
-                self.dropped(&guard, g.guard.span());
+                self.dropped(&guard, &g.guard);
                 if guard.taint.is_some() || !is_pure(&nodes) {
                     self.undecide(site);
                     pattern = g.pat.to_token_stream();

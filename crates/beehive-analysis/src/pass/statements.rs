@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         let clean = Self::is_clean(&value, &nodes);
         out.extend(nodes);
         if !clean {
-            self.dropped(&value, m.path.span());
+            self.dropped(&value, &m.path);
         } else if !value.changes.is_empty() {
             out.push(Node::Effect);
             out.push(Node::Pure { tokens: quote!(#m;), value });
@@ -162,7 +162,7 @@ impl Pass<'_, '_> {
             Expr::Return(r) => {
                 if let Some(x) = &r.expr {
                     let value = self.expression(x, out);
-                    self.dropped(&value, x.span());
+                    self.dropped(&value, &x);
                 }
                 self.exit(is_quiet(r.expr.as_deref()), out);
             }
@@ -178,7 +178,7 @@ impl Pass<'_, '_> {
                 let mut nodes = vec![];
                 let value = self.unordered(e, &mut nodes);
                 if !Self::is_clean(&value, &nodes) {
-                    self.dropped(&value, e.span());
+                    self.dropped(&value, &e);
                     out.extend(nodes);
                     out.push(if value.exits { Node::Maybe } else { Node::Gap });
                     return;
@@ -346,12 +346,12 @@ impl Pass<'_, '_> {
                 bindings.push((p, self.bound_views(p, e), Kind::Known(known)));
                 all.and(value);
             } else {
-                self.dropped(&value, e.span());
+                self.dropped(&value, &e);
                 out.extend(nodes);
                 out.push(Node::Gap);
                 left.push(quote!(_));
                 right.push(quote!(()));
-                bindings.push((p, self.bound_views(p, e), Kind::Tainted(value.taint_or_together(e.span()))));
+                bindings.push((p, self.bound_views(p, e), Kind::Tainted(value.taint_or_together(&e))));
             }
         }
 
@@ -392,7 +392,7 @@ impl Pass<'_, '_> {
         let clean = Self::is_clean(&value, &nodes);
 
         if !clean {
-            self.dropped(&value, initial.span());
+            self.dropped(&value, &initial);
             out.extend(nodes);
             out.push(if value.exits { Node::Maybe } else { Node::Gap });
         }
@@ -424,7 +424,7 @@ impl Pass<'_, '_> {
         });
 
         if !clean {
-            let taint = value.taint_or_together(initial.span());
+            let taint = value.taint_or_together(&initial);
             self.bind_view(declared, initial, &Kind::Tainted(taint), refutable);
             if let Some(otherwise) = otherwise {
                 out.push(Node::Either(self.control.len() + 1, vec![otherwise]));

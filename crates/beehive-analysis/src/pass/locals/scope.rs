@@ -18,6 +18,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use syn::spanned::Spanned;
 use syn::{Expr, Pat};
 
 /// The expression that an immutable local stands for in reports.
@@ -360,7 +361,7 @@ impl Pass<'_, '_> {
     }
 
     /// Handles an expression that the map does not run: the locals it changes are poisoned.
-    pub(in crate::pass) fn dropped(&mut self, value: &Value, span: Span) {
+    pub(in crate::pass) fn dropped(&mut self, value: &Value, at: &impl Spanned) {
         if self.unit.faults.has(Fault::DroppedChangesIgnored) {
             return;
         }
@@ -371,7 +372,7 @@ impl Pass<'_, '_> {
 
         for id in value.changes.clone() {
             let why = Why::Dropped(self.variable(id).name.clone());
-            self.poison(id, Taint::new(why, span));
+            self.poison(id, Taint::new(why, at.span()));
         }
     }
 

@@ -79,7 +79,7 @@ impl Pass<'_, '_> {
             _ => {
                 for e in &arguments.expressions {
                     let value = self.expression(e, out);
-                    self.dropped(&value, span);
+                    self.dropped(&value, &span);
                     if value.exits {
                         out.push(Node::Maybe);
                     }
@@ -159,7 +159,7 @@ impl Pass<'_, '_> {
         };
         if value.exits {
             // the map does not run the macro
-            self.dropped(&value, span);
+            self.dropped(&value, &span);
             out.push(Node::Maybe);
             value = Value::tainted(Why::Macro(name.into()), span);
         }

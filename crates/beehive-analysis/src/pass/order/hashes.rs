@@ -6,7 +6,7 @@ use crate::known::methods::builds_any_type;
 use crate::known::types::{is_frozen, is_hashed, is_standard_type};
 use crate::known::{is_primitive, is_upper};
 use crate::pass::Pass;
-use crate::syntax::{bound_inside, find_name, last_name, peel, peel_references};
+use crate::syntax::{bound_inside, last_name, peel, peel_references};
 use crate::value::{Taint, Value, Variables, Why};
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
@@ -348,9 +348,16 @@ fn is_map(name: &str) -> bool {
     name.ends_with("Map")
 }
 
+/// Checks for the name of a hash map or a hash set anywhere in tokens, also at the end of a path.
 fn mentions(tokens: impl ToTokens) -> bool {
-    let has = |name: &str| find_name(spaced(&tokens), name).is_some();
-    has("HashMap") || has("HashSet")
+    fn any(tokens: proc_macro2::TokenStream) -> bool {
+        tokens.into_iter().any(|token| match token {
+            proc_macro2::TokenTree::Ident(i) => i == "HashMap" || i == "HashSet",
+            proc_macro2::TokenTree::Group(g) => any(g.stream()),
+            _ => false,
+        })
+    }
+    any(tokens.to_token_stream())
 }
 
 /// Checks for an import that gives a hash map or a hash set another name.
@@ -361,21 +368,6 @@ fn renames(tree: &UseTree) -> bool {
         UseTree::Rename(r) => r.ident == "HashMap" || r.ident == "HashSet",
         _ => false,
     }
-}
-
-/// Returns tokens without the colons of their paths.
-fn spaced(tokens: &impl ToTokens) -> proc_macro2::TokenStream {
-    fn without(tokens: proc_macro2::TokenStream) -> proc_macro2::TokenStream {
-        let kept = tokens.into_iter().filter_map(|t| match t {
-            proc_macro2::TokenTree::Punct(p) if p.as_char() == ':' => None,
-            proc_macro2::TokenTree::Group(g) => {
-                Some(proc_macro2::Group::new(g.delimiter(), without(g.stream())).into())
-            }
-            t => Some(t),
-        });
-        kept.collect()
-    }
-    without(tokens.to_token_stream())
 }
 
 #[derive(Default)]
