@@ -5,7 +5,7 @@ use crate::context::Ctx;
 use crate::diagnose::fallbacks::unbuildable;
 use crate::message::Message;
 
-/// A message that a handler can ask with and wait for the answer. No message implements this trait.
+/// A message whose answer a handler can wait for. No message implements this trait.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot wait for the answer of another app",
     label = "emit it: `ctx.emit(message)`",
@@ -14,7 +14,7 @@ use crate::message::Message;
     note = "more: beehive::guide::errors::handler_waits"
 )]
 pub trait IsAnsweredAtOnce {
-    /// The answer. A parameter of the method, so that the compiler reports nothing else about what is done with it.
+    /// The answer. It is a parameter of the method, so the compiler reports no further error about its use.
     type Answer;
 }
 

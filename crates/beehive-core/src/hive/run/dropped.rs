@@ -48,6 +48,8 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     ctx.sender = batch.source.sender;
     ctx.chance = batch.source.chance_of(index as u64);
     ctx.postponed = None;
+    // the map is verified, not the hop limit, which would otherwise be that of the previous run
+    ctx.out.begin(0);
 
     let (before, mark) = (ctx.out.len(), ctx.out.mark());
     let held = Held::strict(app.seed, app.whole, &[]);

@@ -1,5 +1,5 @@
-//! What waits at a sender: messages whose owner is not known or has no room, and work that must happen in order
-//! or on another task.
+//! A sender's queue. Messages wait there while their owner is unknown or has no room; so does work that must happen in
+//! order, or on another task.
 
 pub(crate) mod blocked;
 pub(crate) mod deferred;
