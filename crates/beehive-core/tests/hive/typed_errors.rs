@@ -443,6 +443,62 @@ fn an_error_inside_a_reply_that_commits_errors_is_an_answer() {
     }
 }
 
+/// Sells one of the tickets of a show, and answers with how many are left.
+#[derive(Message)]
+#[message(reply = u64, error = No)]
+struct Buy(u64);
+
+#[derive(App)]
+struct Tickets {
+    sold: Dict<u64, u64>,
+}
+
+const TICKETS: u64 = 40;
+
+#[handlers]
+impl Tickets {
+    #[rcv(sharded)]
+    fn buy(&mut self, msg: &Buy) -> Result<u64, No> {
+        let sold = self.sold.entry(msg.0).or_default();
+        *sold += 1;
+        match TICKETS.checked_sub(*sold) {
+            Some(left) => Ok(left),
+            None => Err(No::SoldOut { left: *sold - TICKETS }),
+        }
+    }
+}
+
+/// With many messages in flight, handlers compute their errors from changes that are not committed yet. If such a change
+/// is taken back, so is the error that follows from it: the buyers are told the same as if each waited for the one before.
+#[test]
+fn errors_that_follow_from_uncommitted_changes_are_true() {
+    const SHOWS: u64 = 3;
+    for on in EVERYWHERE {
+        on_workers(2, async {
+            let (hive, _journal) = start(Hive::builder().app::<Tickets>(), on);
+            let mut buyers = tokio::task::JoinSet::new();
+            for buyer in 0..SHOWS * TICKETS * 5 {
+                let hive = hive.clone();
+                buyers.spawn(async move { (buyer % SHOWS, hive.request(Buy(buyer % SHOWS)).await) });
+            }
+
+            let mut told = vec![Vec::new(); SHOWS as usize];
+            for (show, answer) in buyers.join_all().await {
+                match answer {
+                    Ok(left) => told[show as usize].push(left),
+                    // the buyer before has taken the last ticket, and nobody who was refused has taken one
+                    Err(error) => assert_eq!(error, RequestError::Handler(No::SoldOut { left: 1 }), "{on:?}"),
+                }
+            }
+            for mut lefts in told {
+                lefts.sort_unstable();
+                assert_eq!(lefts, (0..TICKETS).collect::<Vec<_>>(), "each ticket is sold once on {on:?}");
+            }
+            hive.stop(Duration::from_secs(5)).await;
+        })
+    }
+}
+
 /// An IO bee gets the typed errors among its answers.
 #[test]
 fn the_answers_of_an_io_bee_contain_the_typed_errors() {
