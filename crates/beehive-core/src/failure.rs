@@ -188,6 +188,21 @@ pub(crate) enum Failed<E> {
     Platform(Error),
 }
 
+impl<E> Failed<E> {
+    /// Returns a failure of a transaction that the platform ended, in a box, so that the result of a transaction is not
+    /// larger than its answer.
+    #[cold]
+    pub(crate) fn platform(error: Error) -> Box<Self> {
+        Box::new(Failed::Platform(error))
+    }
+
+    /// Returns the failure of a transaction whose handler returned an error, in a box.
+    #[cold]
+    pub(crate) fn handler(error: E) -> Box<Self> {
+        Box::new(Failed::Handler(error))
+    }
+}
+
 impl<E: MessageError> Failed<E> {
     /// Returns the failure as text and kind.
     #[cold]

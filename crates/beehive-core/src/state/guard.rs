@@ -154,9 +154,14 @@ impl Held {
         ACCESSES.with_borrow_mut(std::mem::take)
     }
 
-    /// Returns the violation of the transaction that just ended, if there was one, even if its handler caught the
-    /// unwinding.
+    /// Checks whether the transaction that just ended has violated its map, even if its handler caught the unwinding.
     #[inline(always)]
+    pub(crate) fn is_violated(&self) -> bool {
+        GUARD.with(|guard| guard.violated.get())
+    }
+
+    /// Returns the violation of the transaction that just ended, if there was one, and forgets it.
+    #[cold]
     pub(crate) fn violation(&self) -> Option<Violation> {
         GUARD
             .with(|guard| guard.violated.replace(false))

@@ -16,6 +16,9 @@ use std::any::{Any, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Number of messages that a transaction may emit.
+const EMITS_MAX: u32 = limits::EMITS_PER_TRANSACTION_MAX as u32;
+
 /// Error of a transaction that emitted too many messages.
 const TOO_MANY_EMITS: &str = "the transaction emitted more messages than `limits::EMITS_PER_TRANSACTION_MAX`";
 /// Error of a transaction that set a timer when too many were already waiting.
@@ -231,11 +234,11 @@ pub(crate) struct Outputs {
     total: u32,
     /// Number of timers set by the run so far.
     later: u32,
-    /// Number of messages emitted before the current transaction.
-    base: u32,
-    /// Whether the run's messages are the last ones of their causal chains, so that handlers may set timers but
-    /// not emit.
-    ends_chain: bool,
+    /// Number of messages that each transaction of the run may emit. Zero if the run's messages are the last ones of
+    /// their causal chains: handlers may then set timers, but not emit.
+    allowed: u32,
+    /// The value of `total` at which the current transaction has emitted all that is `allowed`.
+    end: u32,
     /// The limit that the current transaction has exceeded; `None` if it is within all limits.
     overflown: Option<&'static str>,
 }
@@ -248,8 +251,8 @@ impl Outputs {
             spans: Vec::new(),
             total: 0,
             later: 0,
-            base: 0,
-            ends_chain: false,
+            allowed: EMITS_MAX,
+            end: EMITS_MAX,
             overflown: None,
         }
     }
@@ -267,13 +270,13 @@ impl Outputs {
     /// Begins a run whose messages have `hops`. Timers do not continue a chain, so they may be set anyway.
     #[inline(always)]
     pub(crate) fn begin(&mut self, hops: u16) {
-        self.ends_chain = hops >= limits::HOPS_PER_CAUSE_MAX
+        self.allowed = if hops < limits::HOPS_PER_CAUSE_MAX { EMITS_MAX } else { 0 }
     }
 
     /// Begins a transaction and returns its savepoint.
     #[inline(always)]
     pub(crate) fn mark(&mut self) -> Savepoint {
-        self.base = self.total;
+        self.end = self.total + self.allowed;
         self.savepoint()
     }
 
@@ -288,8 +291,14 @@ impl Outputs {
         }
     }
 
-    /// Returns the limit exceeded by the transaction, if any, and clears it.
+    /// Checks whether the transaction has exceeded a limit.
     #[inline(always)]
+    pub(crate) fn is_overflown(&self) -> bool {
+        self.overflown.is_some()
+    }
+
+    /// Returns the limit exceeded by the transaction, if any, and clears it.
+    #[cold]
     pub(crate) fn take_overflow(&mut self) -> Option<&'static str> {
         self.overflown.take()
     }
@@ -352,17 +361,11 @@ impl Outputs {
     /// fail.
     #[inline]
     fn push<M: Message>(&mut self, target: Target, message: M) {
-        if self.total - self.base >= limits::EMITS_PER_TRANSACTION_MAX as u32 {
-            self.overflown = Some(TOO_MANY_EMITS);
-            return;
-        }
-
         let later = matches!(target, Target::Later(_));
-        if later && !self.take_timer() {
+        if self.total >= self.end && !self.may_exceed(later) {
             return;
         }
-        if self.ends_chain && !later {
-            self.overflown = Some(CHAIN_TOO_LONG);
+        if later && !self.take_timer() {
             return;
         }
 
@@ -393,6 +396,19 @@ impl Outputs {
             }
             _ => self.spans.push(Span { slot: at as u16, target, first, count: 1 }),
         }
+    }
+
+    /// Checks whether a transaction that has emitted all that is allowed may emit another message: only a timer, and only
+    /// if nothing is allowed because the chain ends here. Otherwise the transaction will fail.
+    #[cold]
+    fn may_exceed(&mut self, later: bool) -> bool {
+        let emitted = self.total + self.allowed - self.end;
+        if emitted < EMITS_MAX && later {
+            return true;
+        }
+
+        self.overflown = Some(if emitted < EMITS_MAX { CHAIN_TOO_LONG } else { TOO_MANY_EMITS });
+        false
     }
 
     /// Adds a slot for type `M`. Returns `None` if there are already as many slots as a `u16` can number.
@@ -455,7 +471,7 @@ impl Outputs {
 
         self.total = 0;
         self.later = 0;
-        self.base = 0;
+        self.end = self.allowed;
     }
 
     /// Returns the type name and the number of messages of each span, for the counters of emitted messages.
@@ -485,7 +501,7 @@ impl Outputs {
     /// Drops all messages.
     pub(crate) fn discard(&mut self) {
         self.rollback(Savepoint::default());
-        self.base = 0;
+        self.end = self.allowed;
     }
 }
 

@@ -287,10 +287,10 @@ impl HiveInner {
         drop(shown)
     }
 
-    /// Shows which message of the batch the run is handling.
+    /// Returns the place that shows which message of the batch the run is handling.
     #[inline(always)]
-    pub(crate) fn run_at(&self, slot: usize, index: u32) {
-        self.workers.slots[slot].at.store(u64::from(index), Ordering::Relaxed)
+    pub(crate) fn run_at(&self, slot: usize) -> &AtomicU64 {
+        &self.workers.slots[slot].at
     }
 
     /// Shows that the run has ended.

@@ -165,9 +165,15 @@ impl<M: Message> Batch<M> {
     /// Returns message `index`.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> Option<&M> {
+        self.all().get(index as usize)
+    }
+
+    /// Returns all messages, also if they are in another batch.
+    #[inline(always)]
+    pub(crate) fn all(&self) -> &[M] {
         match &self.passed {
-            None => self.messages.get(index as usize),
-            Some((batch, at)) => batch.messages.get(at.saturating_add(index) as usize).filter(|_| index == 0),
+            None => &self.messages,
+            Some((batch, at)) => batch.messages.get(*at as usize).map_or(&[], std::slice::from_ref),
         }
     }
 

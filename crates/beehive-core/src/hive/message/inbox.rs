@@ -251,7 +251,10 @@ impl<M: Message> AnswerSink<M> for Inbox {
             && let Some(before) = before.downcast_mut::<Answers<M>>()
         {
             *count += answers.len();
-            before.0.extend(answers);
+            match answers.spilled() {
+                true => before.0.append(&mut answers.into_vec()),
+                false => before.0.extend(answers),
+            }
             return;
         }
 

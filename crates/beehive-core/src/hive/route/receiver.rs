@@ -148,8 +148,9 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
     // adjacent messages with the same outcome and cells become one delivery
     let mut run = Neighbors { outcome: Outcome::Drop, cells: CellSet::new(), first: range.start };
 
+    let messages = batch.all();
     for index in range.clone() {
-        let Some(message) = batch.get(index) else { break };
+        let Some(message) = messages.get(index as usize) else { break };
         mapper.clear();
         let outcome = map::<A, M>(message, &mut mapper);
         if outcome != run.outcome || mapper.cells() != &run.cells[..] {

@@ -57,7 +57,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     drop(held);
     drop(opened);
 
-    let did = match result {
+    let did = match result.map_err(|failed| *failed) {
         _ if ctx.out.len() > before => Some("emits a message"),
         _ if ctx.postponed.is_some() => Some("postpones it"),
         Ok(answer) => {

@@ -103,14 +103,15 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         rerun: Rerun::of::<A, M>(),
     };
 
+    let (messages, at) = (batch.all(), hive.run_at(slot));
     for index in range {
-        let Some(message) = batch.get(index) else { break };
+        let Some(message) = messages.get(index as usize) else { break };
         if hive.is_over() {
             // no handler begins once the hive is over
             break;
         }
 
-        hive.run_at(slot, index);
+        at.store(u64::from(index), Ordering::Relaxed);
         ctx.chance = chances.of_message(&batch.source, index);
         let mark = ctx.out.mark();
 
@@ -172,7 +173,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
 
                 roll_back(state, ctx, mark);
                 let handler = Handler::of::<A, M>(app);
-                match &failed {
+                match &*failed {
                     Failed::Handler(error) => handler.returned(error),
                     Failed::Platform(error) => {
                         if error.text() == CHAIN_TOO_LONG {
@@ -183,7 +184,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 }
 
                 let answers = A::ANSWERS && position.is_some();
-                match failed.into_request_error() {
+                match (*failed).into_request_error() {
                     error if answers && sink.is_some() => done.answers.push(Err(error)),
                     error if observed && !answers => done.observed.push((index, Err(error))),
                     error => unwanted(error),
@@ -256,12 +257,12 @@ pub(crate) fn unwanted<T>(what: T) {
 /// Returns the answer. If the transaction failed after the handler had returned (`done`), drops the answer
 /// and returns the error.
 #[inline(always)]
-fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Failed<E>> {
+fn kept<T, E>(answer: T, done: Result<(), Error>) -> Result<T, Box<Failed<E>>> {
     match done {
         Ok(()) => Ok(answer),
         Err(error) => {
             unwanted(answer);
-            Err(Failed::Platform(error))
+            Err(Failed::platform(error))
         }
     }
 }
@@ -323,6 +324,9 @@ fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error
     panics::catch(AssertUnwindSafe(|| collected.note(state))).map_err(panicked)
 }
 
+/// The result of a transaction: the answer, if there is one, or why it failed.
+pub(crate) type Ended<M> = Result<Option<<M as Message>::Reply>, Box<Failed<<M as Message>::Error>>>;
+
 /// Runs a handler and evicts excess rows. The caller then commits or rolls back the transaction.
 #[inline(always)]
 pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
@@ -330,27 +334,28 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     message: &M,
     ctx: &mut Ctx,
     held: &Held,
-) -> Result<Option<M::Reply>, Failed<M::Error>> {
+) -> Ended<M> {
     let result = panics::catch(AssertUnwindSafe(|| {
-        let handled = state.handle(message, ctx).map_err(Failed::Handler);
+        let handled = state.handle(message, ctx).map_err(Failed::handler);
         // inside the `catch`, because eviction clones rows, and `Clone` is the app's code
         if A::LIMITED && handled.is_ok() {
-            state.evict().map_err(|text| Failed::Platform(Error::of(ErrorKind::Limit, text)))?
+            state.evict().map_err(|text| Failed::platform(Error::of(ErrorKind::Limit, text)))?
         }
         handled
     }));
 
-    let overflow = ctx.out.take_overflow();
     if may_move::<A, M>() && !state.is_in_place() {
+        ctx.out.take_overflow();
         return Err(moved(state, result, held, place::<A, M>));
     }
 
-    match (result, held.violation()) {
-        (Ok(Ok(_)), None) if M::IS_TICK && ctx.postponed.is_some() => {
-            Err(Failed::Platform(Error::new(POSTPONED_TICK)))
+    let is_postponed_tick = M::IS_TICK && ctx.postponed.is_some();
+    match result {
+        Ok(Ok(answer)) if !(held.is_violated() || ctx.out.is_overflown() || is_postponed_tick) => Ok(answer),
+        result => {
+            let overflow = ctx.out.take_overflow();
+            Err(failure(result, held.violation(), is_postponed_tick, overflow, place::<A, M>))
         }
-        (Ok(Ok(answer)), None) if overflow.is_none() => Ok(answer),
-        (result, violation) => Err(failure(result, violation, overflow, place::<A, M>)),
     }
 }
 
@@ -365,7 +370,7 @@ fn ended_watched<A: Handlers + Handles<M>, M: Message, S>(
     held: &Held,
     span: impl FnOnce() -> S,
     probe: Option<&Arc<dyn Probe>>,
-) -> Result<Option<M::Reply>, Failed<M::Error>> {
+) -> Ended<M> {
     let before = probe.and_then(|probe| probe.beginning(state));
     let span = span();
     let result = ended(state, message, ctx, held);
@@ -399,26 +404,30 @@ fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
 }
 
 /// Returns why a transaction failed. A violation of the map has precedence over the handler's own error or
-/// panic, which has precedence over an exceeded limit.
+/// panic, which has precedence over a postponed tick, and this over an exceeded limit.
 #[cold]
 fn failure<T, E>(
-    result: Result<Result<T, Failed<E>>, panics::Caught>,
+    result: Result<Result<T, Box<Failed<E>>>, panics::Caught>,
     violation: Option<crate::state::guard::Violation>,
+    is_postponed_tick: bool,
     overflow: Option<&'static str>,
     place: fn() -> String,
-) -> Failed<E> {
+) -> Box<Failed<E>> {
     match (result, violation) {
         // applies even if the handler has caught the violation's panic and continued
         (result, Some(violation)) => {
             // dropping an answer or an error may itself panic
             unwanted(result);
-            Failed::Platform(Error::of(ErrorKind::Unmapped, format!("{violation}{}", place())))
+            Failed::platform(Error::of(ErrorKind::Unmapped, format!("{violation}{}", place())))
         }
         (Ok(Err(failed)), None) => failed,
-        (Err(panic), None) => Failed::Platform(panicked(panic)),
+        (Err(panic), None) => Failed::platform(panicked(panic)),
         (Ok(Ok(answer)), None) => {
             unwanted(answer);
-            Failed::Platform(Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was exceeded")))
+            Failed::platform(match is_postponed_tick {
+                true => Error::new(POSTPONED_TICK),
+                false => Error::of(ErrorKind::Limit, overflow.unwrap_or("a limit was exceeded")),
+            })
         }
     }
 }

@@ -32,11 +32,11 @@ pub(crate) fn moved<A: Columns, T, E>(
     result: T,
     held: &Held,
     place: fn() -> String,
-) -> Failed<E> {
+) -> Box<Failed<E>> {
     // a violation is a consequence of the move
     unwanted((result, held.violation()));
     let error = state.put_in_place();
-    Failed::Platform(Error::of(error.kind(), format!("{}{}", error.text(), place())))
+    Failed::platform(Error::of(error.kind(), format!("{}{}", error.text(), place())))
 }
 
 /// Fails a transaction that has changed a value without recording the change. Such a change is not undone, not logged
@@ -47,9 +47,9 @@ pub(crate) fn recorded<A: Columns, T, E>(
     probe: &dyn Probe,
     before: EncodedCells,
     state: &mut A,
-    result: Result<T, Failed<E>>,
+    result: Result<T, Box<Failed<E>>>,
     place: fn() -> String,
-) -> Result<T, Failed<E>> {
+) -> Result<T, Box<Failed<E>>> {
     if result.is_err() {
         panics::to_the_end(|| state.rollback())
     }
@@ -61,5 +61,5 @@ pub(crate) fn recorded<A: Columns, T, E>(
          logged; the value must not have a lock or an atomic inside{}",
         place()
     );
-    Err(Failed::Platform(Error::of(ErrorKind::Unmapped, text)))
+    Err(Failed::platform(Error::of(ErrorKind::Unmapped, text)))
 }
