@@ -131,6 +131,8 @@ mutants! {
     // Poison messages.
     /// The crash marker does not name the message that runs.
     PoisonUnmarked,
+    /// A message runs before the crash marker that names it is committed.
+    PoisonBeforeMarker,
 }
 
 /// The mutant that a hive is, if it is one.

@@ -1,4 +1,5 @@
-//! The marker left by a running hive, by which its next incarnation can find the message that crashed the process.
+//! The marker that a running hive has in its log, by which its next incarnation finds the message that crashed the
+//! process.
 
 use crate::{CellId, MessageId};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ pub struct Suspect {
     pub cell: Option<CellId>,
 }
 
-/// The data that a running hive leaves for its next incarnation. A hive that stops cleanly removes it.
+/// The data that a running hive leaves in a log for its next incarnation. A hive that stops cleanly removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashMarker {
     /// The message that is being handled. Set only while a hive that started after a crash is handling messages left

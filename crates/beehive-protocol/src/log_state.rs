@@ -2,8 +2,8 @@
 
 use crate::codec::DecodeError;
 use crate::{
-    AppId, BeeId, CellId, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch, FewSet, Input,
-    LaneId, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
+    AppId, BeeId, CellId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch,
+    FewSet, Input, LaneId, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +90,9 @@ pub struct LogState {
     pub settings: BTreeMap<AppId, LoggedSettings>,
     /// The schema of everything in the log.
     pub shapes: Shapes,
+    /// The marker of the hive that uses the log. `None` if that hive has stopped cleanly. If a starting hive finds a
+    /// marker, the previous process crashed.
+    pub marker: Option<CrashMarker>,
 }
 
 impl LogState {
@@ -179,6 +182,7 @@ impl LogState {
             }
             Record::Drop { app, bee } => self.forget_moved(*app, *bee),
             Record::Thaw { app, bee } => self.thaw(*app, *bee),
+            Record::Mark { marker } => self.marker.clone_from(marker),
         }
     }
 

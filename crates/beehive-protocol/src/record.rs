@@ -2,8 +2,8 @@
 
 use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::{
-    AppId, BeeId, BeeImage, CellId, CellImage, Emits, EntryNumber, Epoch, HandlerId, LaneId, LoggedSettings,
-    MessageId, Part, Redo, Seq, Shapes, Time,
+    AppId, BeeId, BeeImage, CellId, CellImage, CrashMarker, Emits, EntryNumber, Epoch, HandlerId, LaneId,
+    LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -252,6 +252,12 @@ pub enum Record {
         app: AppId,
         /// The bee.
         bee: BeeId,
+    },
+    /// The log's new crash marker. A hive appends a marker when it starts and removes it when it stops cleanly. After a
+    /// crash, the marker names each message left unfinished by the crash while the message is being handled.
+    Mark {
+        /// The marker. `None` removes it.
+        marker: Option<CrashMarker>,
     },
 }
 

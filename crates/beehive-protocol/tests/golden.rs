@@ -119,7 +119,7 @@ fn moving() -> BeeImage {
     BeeImage { state: Default::default(), ..*state().bees[&(APP, BeeId(7))].clone() }
 }
 
-fn records() -> [(&'static str, Record); 17] {
+fn records() -> [(&'static str, Record); 18] {
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: Emits(vec![emit()]) };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
@@ -142,6 +142,7 @@ fn records() -> [(&'static str, Record); 17] {
         ("Record::Unstage", Record::Unstage { app: APP, bee: BeeId(7) }),
         ("Record::Drop", Record::Drop { app: APP, bee: BeeId(7) }),
         ("Record::Thaw", Record::Thaw { app: APP, bee: BeeId(7) }),
+        ("Record::Mark", Record::Mark { marker: Some(marker()) }),
     ]
 }
 
@@ -181,6 +182,7 @@ fn state() -> LogState {
         next_seqs: BTreeMap::from([(LaneId::of_app(APP), Seq(4))]),
         settings: BTreeMap::from([(APP, settings())]),
         shapes: shapes(),
+        marker: Some(marker()),
     }
 }
 

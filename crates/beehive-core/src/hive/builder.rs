@@ -11,6 +11,7 @@ use crate::hive::consensus::journal::{
     unfinished_moves,
 };
 use crate::hive::consensus::logs::Logs;
+use crate::hive::consensus::quarantine::Waiting;
 use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::probe::Probe;
@@ -411,7 +412,7 @@ impl Builder {
             return Err(StartError::Log { why: bees_of_no_app(*app, &hive.apps.read()) });
         }
         if let Some(logs) = &hive.logs {
-            logs.quarantine.begin_life()
+            logs.quarantine.begin_life(logs.clients())
         }
         for (log, record) in moves {
             if let Some(link) = hive.log_clients().get(log) {
@@ -434,7 +435,13 @@ impl Builder {
 
         warn_of_replication(&hive.apps.read());
         start.into_iter().for_each(|start| start(&hive));
-        hive.platform.spawn(Box::pin(ticks::run(hive.clone())));
+        // if the runtime shuts down without a stop of the hive, it waits for all threads, and drops this task first
+        let waiting = hive.logs.as_ref().map(|logs| Waiting(logs.quarantine.clone()));
+        let ticks = ticks::run(hive.clone());
+        hive.platform.spawn(Box::pin(async move {
+            let _waiting = waiting;
+            ticks.await
+        }));
         hive.platform.spawn(Box::pin(maintenance::maintain(hive.clone())));
 
         let watched = Arc::downgrade(&hive);

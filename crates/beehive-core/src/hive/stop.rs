@@ -28,12 +28,13 @@ impl Hive {
             inner.in_flight.done().await
         };
 
-        tokio::select! {
+        let mut expires = inner.platform.sleep(grace);
+        let expired = tokio::select! {
             biased;
             () = self.over() => return self.report().await,
-            () = finished => {}
-            () = inner.platform.sleep(grace) => {}
-        }
+            () = finished => false,
+            () = &mut expires => true,
+        };
 
         if inner.over.swap(true, Ordering::AcqRel) {
             return self.report().await;
@@ -45,10 +46,10 @@ impl Hive {
         };
 
         inner.ended.notify_waiters();
-        if let Some(logs) = &inner.logs {
+        let end_of_life = inner.logs.as_ref().map(|logs| {
             logs.log_consumed();
-            logs.quarantine.end_life()
-        }
+            logs.quarantine.end_life(logs.clients())
+        });
         report.timers_dropped = inner.timers.clear();
 
         let apps: Vec<_> = inner.apps.read().clone();
@@ -61,6 +62,19 @@ impl Hive {
         *inner.report.lock() = Some(report);
         inner.tasks.store(0, Ordering::Release);
         inner.stop_done.notify_waiters();
+
+        let unmarked = async {
+            for removed in end_of_life.into_iter().flatten() {
+                let _ = removed.await;
+            }
+        };
+        if !expired {
+            // until the log has removed the crash marker, the end of the process would count as a crash
+            tokio::select! {
+                () = unmarked => {}
+                () = expires => {}
+            }
+        }
         report
     }
 

@@ -1,7 +1,7 @@
 //! A journal for tests that exercises everything a real journal is allowed to do: it commits late and in batches,
 //! and refuses entries at random.
 
-use crate::hive::consensus::journal::{CrashMarker, Entry, EntryNumber, Journal, JournalEvents};
+use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, JournalEvents};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ struct State {
     block: (u64, bool),
     /// Number of further rounds in which the journal refuses every entry.
     deposed: u64,
-    mark: Option<CrashMarker>,
 }
 
 impl State {
@@ -161,12 +160,6 @@ impl TestJournal {
         }
     }
 
-    /// Sets the crash marker, as if the previous incarnation of the hive had left it. Call this before the hive
-    /// starts.
-    pub fn leave(&self, mark: Option<CrashMarker>) {
-        self.state.lock().mark = mark
-    }
-
     /// Makes one refusal in `one_in` depose the journal, as if another hive were leading its log: for some milliseconds
     /// the journal refuses everything, and then it leads again.
     pub fn depose(&self, one_in: u64) {
@@ -219,14 +212,6 @@ impl Journal for TestJournal {
 
     fn attach(&self, events: Arc<dyn JournalEvents>) {
         self.state.lock().events = Some(events)
-    }
-
-    fn mark(&self, mark: Option<&CrashMarker>) {
-        self.state.lock().mark = mark.cloned()
-    }
-
-    fn marked(&self) -> Option<CrashMarker> {
-        self.state.lock().mark.clone()
     }
 }
 

@@ -204,7 +204,7 @@ fn killed_at_any_moment_what_stateless_handlers_and_chains_do_is_done_once() {
         for life in 0..6 {
             let last_life = life == 5;
             log = on_workers(3, async {
-                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = crate::load::killed(&log);
                 replayed += colony.outbox.len();
                 let refuse = if last_life { 0 } else { 30 };
                 let journal = TestJournal::start(run * 100 + life, refuse, colony.last);

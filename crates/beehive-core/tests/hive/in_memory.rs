@@ -118,7 +118,7 @@ fn an_app_in_memory_beside_a_log() {
     const LIVES: u64 = 4;
     for life in 0..LIVES {
         (log, done) = on_workers(2, async {
-            let state = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let state = crate::load::killed(&log);
             assert!(state.bees.keys().all(|(app, _)| *app == AppId(1)), "{:?}", state.bees.keys());
             assert!(state.outbox.is_empty() && state.sweeps.is_empty(), "nothing waits for an app in memory");
             let journal = TestJournal::start(5 + life, 30, state.last);

@@ -237,3 +237,17 @@ impl Platform for Ahead {
         self.0.workers()
     }
 }
+
+/// Returns the state in which a process that was killed from outside has left its log. The crash marker in it accuses no
+/// message: if it named the one that ran at that moment, the next hive would set that message aside.
+pub(crate) fn killed(log: &[Vec<u8>]) -> LogState {
+    spared(LogState::replay(log.iter().map(Vec::as_slice)).unwrap())
+}
+
+/// Returns the state with a crash marker that accuses no message.
+pub(crate) fn spared(mut state: LogState) -> LogState {
+    if let Some(marker) = &mut state.marker {
+        marker.running = None
+    }
+    state
+}

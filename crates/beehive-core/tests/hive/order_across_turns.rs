@@ -316,7 +316,7 @@ fn messages_of_a_merged_bee_are_resent_in_order() {
         });
 
         on_workers(3, async {
-            let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let colony = crate::load::killed(&log);
             assert!(colony.outbox.len() >= 3, "what waits is in the log: {:?}", colony.outbox.keys());
 
             let journal = TestJournal::start(6, 0, colony.last);

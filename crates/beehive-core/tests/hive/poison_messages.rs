@@ -2,26 +2,24 @@
 //! message.
 
 use crate::load::{eventually, on_workers};
-use beehive_core::journal::{CrashMarker, Entry, Journal, JournalEvents, LogState};
+use beehive_core::journal::{Entry, Journal, JournalEvents, LogState};
 use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, handlers};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
-/// A journal in a directory: a log file, and a file for the crash marker.
+/// A journal in a file.
 struct FileJournal {
-    directory: PathBuf,
     entries: Mutex<mpsc::Sender<Arc<Entry>>>,
     events: OnceLock<Arc<dyn JournalEvents>>,
 }
 
 impl FileJournal {
-    fn open(directory: &Path) -> (Arc<FileJournal>, LogState) {
-        let path = directory.join("log");
-        let log = std::fs::read(&path).unwrap_or_default();
+    fn open(path: &Path) -> (Arc<FileJournal>, LogState) {
+        let log = std::fs::read(path).unwrap_or_default();
         let mut rest = log.as_slice();
         let mut entries: Vec<&[u8]> = Vec::new();
 
@@ -34,11 +32,7 @@ impl FileJournal {
 
         let colony = LogState::replay(entries).unwrap();
         let (sender, receiver) = mpsc::channel::<Arc<Entry>>();
-        let journal = Arc::new(FileJournal {
-            directory: directory.to_path_buf(),
-            entries: Mutex::new(sender),
-            events: OnceLock::new(),
-        });
+        let journal = Arc::new(FileJournal { entries: Mutex::new(sender), events: OnceLock::new() });
 
         let writer = Arc::downgrade(&journal);
         let mut file: File = OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -63,16 +57,6 @@ impl Journal for FileJournal {
     }
     fn attach(&self, events: Arc<dyn JournalEvents>) {
         let _ = self.events.set(events);
-    }
-    fn mark(&self, mark: Option<&CrashMarker>) {
-        let bytes = serde_json::to_vec(&mark).unwrap();
-        let new = self.directory.join("mark.new");
-        std::fs::write(&new, bytes).unwrap();
-        std::fs::rename(new, self.directory.join("mark")).unwrap()
-    }
-    fn marked(&self) -> Option<CrashMarker> {
-        let bytes = std::fs::read(self.directory.join("mark")).ok()?;
-        serde_json::from_slice::<Option<CrashMarker>>(&bytes).unwrap()
     }
 }
 
@@ -183,11 +167,22 @@ struct Told {
     unfinished: usize,
 }
 
-async fn live(directory: &Path, way: Way) {
-    let (journal, colony) = FileJournal::open(directory);
-    let fresh = colony.last.0 == 0;
+/// Opens the journals of a hive with this number of logs.
+fn open(directory: &Path, logs: usize) -> Vec<(Arc<dyn Journal>, LogState)> {
+    let open = |at: usize| FileJournal::open(&directory.join(format!("log{at}")));
+    (0..logs).map(open).map(|(journal, colony)| (journal as Arc<dyn Journal>, colony)).collect()
+}
+
+/// Returns the states of the logs.
+fn states(directory: &Path, logs: usize) -> Vec<LogState> {
+    open(directory, logs).into_iter().map(|(_, colony)| colony).collect()
+}
+
+async fn live(directory: &Path, way: Way, logs: usize) {
+    let journals = open(directory, logs);
+    let fresh = journals.iter().all(|(_, colony)| colony.last.0 == 0);
     let builder = Hive::builder().seed(7).app::<Front>().app::<Back>();
-    let hive = builder.journal(journal.clone(), colony).start().unwrap();
+    let hive = builder.journals(journals).start().unwrap();
     let mut io = hive.io();
 
     if way == Way::Outside {
@@ -218,15 +213,15 @@ async fn live(directory: &Path, way: Way) {
     };
     let letters = hive.dead_letters().into_iter().map(letter).collect();
     eventually("the log has it", Duration::from_secs(10), || {
-        let colony = FileJournal::open(directory).1;
-        colony.outbox.is_empty() && colony.sweeps.is_empty()
+        states(directory, logs).iter().all(|colony| colony.outbox.is_empty() && colony.sweeps.is_empty())
     })
     .await;
 
     hive.stop(Duration::from_secs(5)).await;
-    assert_eq!(journal.marked(), None, "it has ended well");
+    let left = states(directory, logs);
+    assert!(left.iter().all(|colony| colony.marker.is_none()), "it has ended well");
 
-    let unfinished = FileJournal::open(directory).1.outbox.len();
+    let unfinished = left.iter().map(|colony| colony.outbox.len()).sum();
     let told = Told { steps, letters, answers, unfinished };
     std::fs::write(directory.join("told"), serde_json::to_vec(&told).unwrap()).unwrap()
 }
@@ -234,9 +229,9 @@ async fn live(directory: &Path, way: Way) {
 const CHILD: &str = "BEEHIVE_TEST_ABORTS_IN";
 
 /// Runs incarnations as child processes of this test, until one produces a report.
-fn three_lives(test: &str, way: Way) -> Option<Told> {
+fn three_lives(test: &str, way: Way, logs: usize) -> Option<Told> {
     if let Some(directory) = std::env::var_os(CHILD) {
-        on_workers(2, live(Path::new(&directory), way));
+        on_workers(2, live(Path::new(&directory), way, logs));
         return None;
     }
 
@@ -274,9 +269,8 @@ fn check(told: &Told, letter: (&str, &str)) {
 
 #[test]
 fn a_message_that_crashes_the_process_twice_is_quarantined() {
-    let Some(told) = three_lives("a_message_that_crashes_the_process_twice_is_quarantined", Way::Bee) else {
-        return;
-    };
+    let test = "a_message_that_crashes_the_process_twice_is_quarantined";
+    let Some(told) = three_lives(test, Way::Bee, 1) else { return };
     assert_eq!(told.steps, [1, 3, 4], "in order");
     check(&told, ("Step", "2"))
 }
@@ -284,23 +278,44 @@ fn a_message_that_crashes_the_process_twice_is_quarantined() {
 #[test]
 fn a_stateless_timer_message_that_crashes_the_process_twice_is_quarantined() {
     let test = "a_stateless_timer_message_that_crashes_the_process_twice_is_quarantined";
-    let Some(told) = three_lives(test, Way::Stateless) else { return };
+    let Some(told) = three_lives(test, Way::Stateless, 1) else { return };
     check(&told, ("Drift", "2"))
 }
 
 #[test]
 fn a_sweep_visit_that_crashes_the_process_twice_is_quarantined() {
     let test = "a_sweep_visit_that_crashes_the_process_twice_is_quarantined";
-    let Some(told) = three_lives(test, Way::Sweep) else { return };
+    let Some(told) = three_lives(test, Way::Sweep, 1) else { return };
     check(&told, ("beehive::Each", "[2,null]"))
 }
 
 #[test]
 fn a_resent_message_that_crashes_the_process_twice_is_answered_with_an_error() {
     let test = "a_resent_message_that_crashes_the_process_twice_is_answered_with_an_error";
-    let Some(told) = three_lives(test, Way::Outside) else { return };
+    let Some(told) = three_lives(test, Way::Outside, 1) else { return };
     check(&told, ("Step", "2"));
     let errors: Vec<_> = told.answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
     assert!(matches!(&errors[..], [Some(ErrorKind::Aborted)]), "{told:?}");
     assert!(told.answers.contains(&Ok(4)), "{told:?}");
+}
+
+#[test]
+fn a_message_that_crashes_a_process_with_two_logs_twice_is_quarantined() {
+    let test = "a_message_that_crashes_a_process_with_two_logs_twice_is_quarantined";
+    let Some(told) = three_lives(test, Way::Bee, 2) else { return };
+    check(&told, ("Step", "2"))
+}
+
+#[test]
+fn a_resent_message_that_crashes_a_process_with_eight_logs_twice_is_quarantined() {
+    let test = "a_resent_message_that_crashes_a_process_with_eight_logs_twice_is_quarantined";
+    let Some(told) = three_lives(test, Way::Outside, 8) else { return };
+    check(&told, ("Step", "2"))
+}
+
+#[test]
+fn a_sweep_visit_that_crashes_a_process_with_eight_logs_twice_is_quarantined() {
+    let test = "a_sweep_visit_that_crashes_a_process_with_eight_logs_twice_is_quarantined";
+    let Some(told) = three_lives(test, Way::Sweep, 8) else { return };
+    check(&told, ("beehive::Each", "[2,null]"))
 }

@@ -2,7 +2,6 @@
 //! is killed. Each message is handled to completion exactly once, and the log agrees with the hive.
 
 use crate::load::{Chance, on_workers};
-use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Hive, Message, Table, attempt, handlers};
 use std::time::Duration;
@@ -57,7 +56,7 @@ const MESSAGES: u64 = 300;
 const DOORS: u64 = 5;
 
 fn start(log: &[Vec<u8>], refuse_one_in: u64) -> (Hive, std::sync::Arc<TestJournal>) {
-    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = crate::load::killed(log);
     let journal = TestJournal::start(log.len() as u64, refuse_one_in, colony.last);
     let builder = Hive::builder().app::<House>().seed(SEED);
     (builder.journal(journal.clone(), colony).start().unwrap(), journal)

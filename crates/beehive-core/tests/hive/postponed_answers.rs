@@ -143,7 +143,7 @@ impl Third {
 }
 
 fn start(log: &[Vec<u8>], refuse_one_in: u64) -> (Hive, Arc<TestJournal>) {
-    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = crate::load::killed(log);
     let journal = TestJournal::start(7 + log.len() as u64, refuse_one_in, colony.last);
     let builder = Hive::builder().app::<First>().app::<Second>().app::<Third>().seed(7);
     (builder.journal(journal.clone(), colony).start().unwrap(), journal)
@@ -201,7 +201,7 @@ fn a_sender_continues_while_the_log_keeps_a_postponed_message() {
         journal.log()
     });
 
-    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = crate::load::killed(&log);
     assert_eq!(colony.outbox.len(), 1, "the log remembers what is put off, and nothing else");
 
     on_workers(2, async {

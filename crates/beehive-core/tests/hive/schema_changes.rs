@@ -2,7 +2,7 @@
 //! place. Also tests two types with the same name.
 
 use crate::load::on_workers;
-use beehive_core::journal::{LogState, Record};
+use beehive_core::journal::Record;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, StartError, handlers};
 use std::time::Duration;
@@ -59,7 +59,7 @@ program!(swapped, u64, { notes: u32, coins: u64 }, "bank::Later");
 const SEED: u64 = 11;
 
 fn hive(builder: Builder, log: &[Vec<u8>]) -> (Result<Hive, StartError>, std::sync::Arc<TestJournal>) {
-    let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let colony = crate::load::killed(log);
     let journal = TestJournal::start(3, 0, colony.last);
     (builder.seed(SEED).journal(journal.clone(), colony).start(), journal)
 }

@@ -230,7 +230,7 @@ fn logged(journal: &TestJournal) -> Vec<(u32, String)> {
 
 fn colony(journal: &TestJournal) -> LogState {
     let log = journal.log();
-    LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
+    crate::load::killed(&log)
 }
 
 fn goes_on(table: toml::Table, colony: LogState) -> (Hive, Arc<TestJournal>) {

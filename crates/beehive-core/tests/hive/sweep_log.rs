@@ -136,7 +136,7 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
         for life in 0..LIVES {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
-                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = crate::load::killed(&log);
                 middles += colony.sweeps.values().filter(|s| !s.open.is_empty() || s.next.is_some()).count();
                 let refuse = if last_life { 0 } else { 200 };
                 let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
@@ -267,7 +267,7 @@ fn a_turn_that_needs_cells_of_others_is_taken_once() {
         for life in 0..LIVES {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
-                let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+                let colony = crate::load::killed(&log);
                 let refuse = if last_life { 0 } else { 40 };
                 let journal = TestJournal::start(run * 100 + life + 2, refuse, colony.last);
                 let builder = Hive::builder().app::<Barn>().seed(3).journal(journal.clone(), colony);

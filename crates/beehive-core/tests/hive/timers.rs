@@ -1,7 +1,6 @@
 //! Timers set by handlers: how many may be pending, when they fire, and when they stop counting.
 
 use crate::load::{Ahead, On, eventually, on_workers, start};
-use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers, limits};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,7 +101,7 @@ fn timers_of_an_earlier_incarnation_fire_when_due() {
 
     for (life, (ahead, rung)) in [(0, 0), (0, 0), (2, TIMERS), (3, TIMERS)].into_iter().enumerate() {
         log = on_workers(2, async {
-            let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let colony = crate::load::killed(&log);
             let journal = TestJournal::start(life as u64 + 1, 0, colony.last);
             let builder = Hive::builder().app::<Clocks>().seed(5).platform(Ahead::by(ahead * HOUR));
             let hive = builder.journal(journal.clone(), colony).start().unwrap();

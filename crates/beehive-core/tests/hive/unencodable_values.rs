@@ -271,7 +271,7 @@ fn a_log_has_nothing_of_what_failed() {
     });
 
     on_workers(2, async {
-        let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+        let colony = crate::load::killed(&log);
         let other = Hive::builder().app::<Cactus>().seed(2);
         let other = other.journal(TestJournal::start(9, 0, colony.last), colony.clone()).start();
         assert!(other.err().is_some_and(|error| error.to_string().contains("another `seed`")));

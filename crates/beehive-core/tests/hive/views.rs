@@ -2,7 +2,6 @@
 //! hive is idle, they equal the state of the owners.
 
 use crate::load::{Chance, eventually, on_workers, unheard};
-use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{
     App, Ctx, Dict, Error, Hive, Key, Message, RequestError, SharedDict, SharedTable, Table, handlers,
@@ -278,7 +277,7 @@ fn on_a_journal_views_match_the_log_across_incarnations() {
     let mut before: Option<Content> = None;
     for life in 0..4u64 {
         (log, before) = on_workers(4, async {
-            let colony = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+            let colony = crate::load::killed(&log);
             let journal = TestJournal::start(0x5eed + life, 20, colony.last);
             let builder = Hive::builder().app::<Spots>().seed(42);
             let hive = builder.journal(journal.clone(), colony).start().unwrap();

@@ -209,7 +209,7 @@ fn what_a_bee_had_handled_before_it_merged() {
     let scenario = |mutant| {
         let mut log = Log::new();
         for life in 0..2 {
-            let before = replay_as(&log, mutant);
+            let before = crate::load::spared(replay_as(&log, mutant));
             log.extend(Watched::new(2).run(async move {
                 let journal = TestJournal::start(life, 0, before.last);
                 let hive = counter(None).journal(journal.clone(), before).start().unwrap();
@@ -376,35 +376,45 @@ fn one_mark_without_those_before_it() {
     })
 }
 
-/// After a crash, the crash marker names the message that runs.
+/// After a crash, a message runs when the log's marker names it, and not before that marker is committed.
 #[test]
 fn a_message_that_may_end_the_process() {
-    check(Mutant::PoisonUnmarked, Checker::Marker, |mutant| {
+    let scenario = |mutant| {
         Watched::new(3).run(async move {
             HELD.store(true, Ordering::Release);
             HOLDS.store(false, Ordering::Release);
             let journal = TestJournal::start(1, 0, 0);
-            journal.leave(Some(CrashMarker { running: None, set_aside: Vec::new() }));
-            let hive = counter(mutant).journal(journal.clone(), LogState::default()).start().unwrap();
+            let crashed = LogState { marker: Some(CrashMarker::default()), ..LogState::default() };
+            let hive = counter(mutant).journal(journal.clone(), crashed).start().unwrap();
+            journal.stall(true);
             let mut io = hive.io();
             io.resume(LANE, 0);
             io.emit(Hold);
             io.flush().await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let is_early = HOLDS.load(Ordering::Acquire);
+            journal.stall(false);
             let began = Instant::now();
             let mut runs = Ok(());
             while !HOLDS.load(Ordering::Acquire) && runs.is_ok() {
                 runs = wait("the message runs", began).await
             }
-            let is_named = journal.marked().is_some_and(|marker| marker.running.is_some());
+            let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
             HELD.store(false, Ordering::Release);
             runs?;
             all_done(&mut io, 1).await?;
             journal.stop();
             hive.stop(Duration::ZERO).await;
-            let unnamed = || Finding::new(Checker::Marker, "the marker names no message");
-            is_named.then_some(()).ok_or_else(unnamed)
+            match state.marker.and_then(|marker| marker.running) {
+                _ if is_early => Err(Finding::new(Checker::Marker, "the message runs before the marker")),
+                None => Err(Finding::new(Checker::Marker, "the marker names no message")),
+                Some(_) => Ok(()),
+            }
         })?
-    })
+    };
+    for mutant in [Mutant::PoisonUnmarked, Mutant::PoisonBeforeMarker] {
+        check(mutant, Checker::Marker, scenario)
+    }
 }
 
 /// The same if the bee has moved, and the next owner is in another log, which commits although the log of the bee that

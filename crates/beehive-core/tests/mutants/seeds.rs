@@ -96,7 +96,8 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::ReleaseBusy
         | Mutant::ReleaseRegistryFirst
         | Mutant::EachOvertaken
-        | Mutant::PoisonUnmarked => return None, // `directed.rs`
+        | Mutant::PoisonUnmarked
+        | Mutant::PoisonBeforeMarker => return None, // `directed.rs`
         Mutant::FloorFromSpeculation => return None, // `hive/admission/bee_lanes.rs`
         Mutant::WithoutBeeFloorOfOneApp => return None, // `hive/consensus/without_bee.rs`
     })

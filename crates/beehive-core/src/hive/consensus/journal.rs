@@ -17,8 +17,10 @@ use std::sync::Arc;
 
 /// The log to which a hive appends its records.
 ///
-/// A journal that also stores the crash marker protects the hive from poison messages. If a message has
-/// crashed two processes, the third does not run it but makes it a dead letter.
+/// A log also protects its hive from poison messages, because it contains a [crash marker](CrashMarker): if a
+/// message has crashed two processes, the third does not run it but makes it a dead letter. After a crash, a
+/// thread that runs bees waits until the marker that names its message is committed. A journal must
+/// therefore not need these threads to commit.
 pub trait Journal: Send + Sync + 'static {
     /// Appends an entry. The hive calls this in order of entry number and holds a lock during the call, so
     /// the journal must not call its [`JournalEvents`] from here.
@@ -28,18 +30,6 @@ pub trait Journal: Send + Sync + 'static {
     fn append(&self, entry: Arc<Entry>);
     /// Sets the object to which the journal reports.
     fn attach(&self, events: Arc<dyn JournalEvents>);
-    /// Stores a crash marker, which replaces the previous one. `None` removes the marker, because the hive
-    /// has stopped cleanly.
-    ///
-    /// Once this returns, the marker must survive the end of the process. It need not survive a crash of the
-    /// machine, so a `write` without `fsync` is enough. The hive calls this when it starts and when it stops,
-    /// and, if the previous process crashed, twice for each unfinished message.
-    fn mark(&self, _mark: Option<&CrashMarker>) {}
-    /// Returns the crash marker of the previous process. `None` if that process stopped cleanly, if there was
-    /// no previous process, or if the journal stores no markers.
-    fn marked(&self) -> Option<CrashMarker> {
-        None
-    }
 }
 
 /// A journal's reports to its hive. While the journal calls these functions, it must not hold a lock that its

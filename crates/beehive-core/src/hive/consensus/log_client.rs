@@ -216,6 +216,7 @@ impl<W: ?Sized> LogClient<W> {
                 messages.iter().for_each(|acked| lanes.acknowledged(self.place.position, acked))
             }
             Record::Freeze { app, bee, lanes: leaving } => lanes.leave((*app, *bee), leaving),
+            Record::Mark { marker } => self.quarantine.committed(self.place.position, marker.as_ref()),
             Record::Adopt { app, bee, .. } | Record::Thaw { app, bee } => {
                 lanes.arrive((*app, *bee), self.place.position)
             }

@@ -3,26 +3,32 @@
 //!
 //! A handler that panics does not affect other messages. A handler that aborts the process (through a stack
 //! overflow, exhausted memory, or a library that calls `abort`) also ends the handling of all other messages,
-//! and the log would resend the fatal message in every incarnation. An incarnation therefore stores a crash
-//! marker with its journal when it starts, and removes the marker when it stops. If it finds the previous
-//! incarnation's marker, it quarantines the messages that were unfinished at the crash: no two of them run at
-//! the same time, and while one is running, the marker names it. If this message crashes the process again,
-//! the next incarnation finds its name in the marker and does not run it a third time.
+//! and the log would resend the fatal message in every incarnation. An incarnation therefore appends a crash
+//! marker to each of its logs when it starts ([`Record::Mark`]), and removes the markers when it stops. If it
+//! finds a marker of the previous incarnation, it quarantines the messages that were unfinished at the crash:
+//! no two of them run at the same time, and before one runs, a marker that names it is committed to the log of
+//! the bee that handles it. If this message crashes the process again, the next incarnation finds its name in
+//! the marker and does not run it a third time.
 //!
-//! If the previous incarnation stopped cleanly, the only cost is one flag load per run.
+//! If the previous incarnation stopped cleanly, unfinished messages only wait until a marker of this incarnation
+//! is committed. Otherwise a message could crash one incarnation after the other before any of
+//! them has left a marker. All other messages cost one flag load per run.
 
-use crate::cell::{BeeId, CellId};
+use crate::cell::BeeId;
 use crate::hash::{HashMap, HashSet};
 use crate::hive::consensus::journal::{
-    AppId, CrashMarker, Journal, LaneId, LogState, MessageId, Part, Seq, Suspect,
+    AppId, CrashMarker, Journal, LaneId, LogState, MessageId, Part, Record, Seq, Suspect,
 };
+use crate::hive::consensus::log_client::LogClient;
 use crate::limits;
 use crate::message::{Error, ErrorKind};
 use crate::mutant::{Mutant, Mutation};
-use parking_lot::{Mutex, MutexGuard};
-use std::collections::BTreeSet;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+use tokio::sync::oneshot;
 
 /// Receives reports of quarantined messages that hold their thread, so that the watchdog can move the work
 /// behind them to other threads.
@@ -31,13 +37,36 @@ pub(crate) trait Threads {
     fn begin_run(&self, slot: usize, app: u16, handler: usize);
     /// Notes that the thread of `slot` is no longer busy.
     fn end_run(&self, slot: usize);
+    /// Runs `work` on a thread that runs no tasks. If this thread runs none, that may be this thread.
+    ///
+    /// Tokio reserves the task that a worker woke last for that worker. If a worker appended a marker and then
+    /// waited for it, the journal's task would wait for the worker.
+    fn run_apart(&self, work: Box<dyn FnOnce() + Send>);
+}
+
+/// A log to which crash markers are appended.
+trait MarkedLog: Send + Sync {
+    /// Returns the log's position among the hive's logs.
+    fn position(&self) -> usize;
+    /// Appends a marker. The returned receiver completes when it is committed.
+    fn append(&self, marker: Option<CrashMarker>) -> oneshot::Receiver<()>;
+}
+
+impl<W: Send + Sync + ?Sized> MarkedLog for LogClient<W> {
+    fn position(&self) -> usize {
+        LogClient::position(self)
+    }
+
+    fn append(&self, marker: Option<CrashMarker>) -> oneshot::Receiver<()> {
+        self.say(Record::Mark { marker })
+    }
 }
 
 /// How a handler runs a message.
 pub(crate) enum Begun<'a> {
     /// Normally: the message is not quarantined.
     Plainly,
-    /// Under the crash marker. No other quarantined message runs until this is dropped.
+    /// Under a crash marker. No other quarantined message runs until this is dropped.
     Marked(#[allow(dead_code)] Noted<'a>),
     /// The handler does not run: the message is set aside.
     SetAside,
@@ -47,13 +76,17 @@ pub(crate) enum Begun<'a> {
 pub(crate) struct Noted<'a> {
     quarantine: &'a Quarantine,
     suspect: Suspect,
+    log: Arc<dyn MarkedLog>,
     _alone: MutexGuard<'a, ()>,
 }
 
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
-        // the marker is cleared before `_alone` is unlocked, so before the next message sets it
-        self.quarantine.note(None);
+        *self.quarantine.held_by.lock() = None;
+        // this marker comes before that of the next message, because `_alone` is still locked. Nobody waits for
+        // its commit: until then, the message is suspected needlessly
+        let marker = self.quarantine.marker(self.log.position(), None);
+        drop(self.log.append(Some(marker)));
         self.quarantine.is_run(&self.suspect)
     }
 }
@@ -66,8 +99,8 @@ struct State {
     sweeps: HashSet<MessageId>,
     /// Resumed lanes, each with a number below which messages may have been sent before the crash.
     lanes: HashMap<LaneId, Seq>,
-    /// Messages that must not be run again.
-    set_aside: BTreeSet<Suspect>,
+    /// Messages that must not be run again, each with the position of the log whose marker lists it.
+    set_aside: BTreeMap<Suspect, usize>,
 }
 
 impl State {
@@ -76,6 +109,11 @@ impl State {
             && self.sweeps.is_empty()
             && self.lanes.is_empty()
             && self.set_aside.is_empty()
+    }
+
+    /// Ends the quarantine of all messages that are not set aside.
+    fn clear(&mut self) {
+        *self = State { set_aside: std::mem::take(&mut self.set_aside), ..State::default() }
     }
 
     /// Checks whether any message from `first` to `last` (on the same lane) may be quarantined or set aside.
@@ -109,10 +147,32 @@ impl State {
     }
 }
 
-/// The messages that may have crashed the process, and the crash marker.
+/// What is committed of this incarnation's crash markers.
+struct Markers {
+    /// For each log, the message named by the last committed marker (`Some(None)` if it names none). `None` if no
+    /// marker of this incarnation is committed.
+    committed: Vec<Option<Option<Suspect>>>,
+    /// Whether the hive has stopped, so that nobody should wait for a marker any more.
+    is_over: bool,
+}
+
+impl Markers {
+    /// Checks whether a marker is committed, so that the end of the process counts as a crash.
+    fn is_any_committed(&self) -> bool {
+        self.committed.iter().any(Option::is_some)
+    }
+
+    /// Checks whether the log's committed marker is the only one that names a message, or names none if `running` is
+    /// `None`.
+    fn names_only(&self, log: usize, running: Option<Suspect>) -> bool {
+        let mut others = self.committed.iter().enumerate().filter(|(at, _)| *at != log);
+        self.committed.get(log) == Some(&Some(running))
+            && !others.any(|(_, other)| matches!(other, Some(Some(_))))
+    }
+}
+
+/// The messages that may have crashed the process, and the crash markers.
 pub(crate) struct Quarantine {
-    /// The hive's journals. All that store a crash marker store the same one.
-    journals: Vec<Arc<dyn Journal>>,
     /// Whether the previous incarnation ended with a crash.
     unclean: bool,
     /// Whether `state` contains anything.
@@ -120,29 +180,42 @@ pub(crate) struct Quarantine {
     state: Mutex<State>,
     /// Held while a quarantined message is running, so that only one runs at a time.
     alone: Mutex<()>,
+    /// The thread that holds `alone`.
+    held_by: Mutex<Option<ThreadId>>,
+    markers: Mutex<Markers>,
+    /// Notified when `markers` changes.
+    markers_changed: Condvar,
     mutation: Mutation,
 }
 
 impl Quarantine {
-    /// Reads the crash marker. If there is one, quarantines the messages that are unfinished in the logs.
+    /// Reads the crash markers in the logs. If there is one, quarantines the messages that are unfinished in the
+    /// logs. Otherwise the unfinished messages wait until a marker of this incarnation is committed.
     pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)], mutation: Mutation) -> Quarantine {
-        let before = logs.iter().find_map(|(journal, _)| journal.marked());
-        let unclean = before.is_some();
-        let mut state = State::default();
-        if let Some(CrashMarker { running, set_aside }) = before {
-            let unfinished = |suspect: &Suspect| is_unfinished(logs, suspect);
-            let last = running.filter(unfinished);
-            state.set_aside = set_aside.into_iter().filter(unfinished).collect();
+        let markers =
+            || logs.iter().enumerate().filter_map(|(at, (_, log))| Some((at, log.marker.as_ref()?)));
+        let unclean = markers().next().is_some();
+        let mut state = State {
+            message_ids: logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect(),
+            sweeps: logs.iter().flat_map(|(_, log)| log.sweeps.keys()).copied().collect(),
+            ..State::default()
+        };
 
-            while state.set_aside.len() + usize::from(last.is_some()) > limits::SET_ASIDE_MAX {
+        if unclean {
+            let is_unfinished = |(suspect, _): &(Suspect, usize)| is_unfinished(logs, suspect);
+            let set_aside =
+                markers().flat_map(|(at, marker)| marker.set_aside.iter().map(move |one| (*one, at)));
+            state.set_aside = set_aside.filter(is_unfinished).collect();
+            let last = markers().filter_map(|(at, marker)| Some((marker.running?, at)));
+            let last: BTreeMap<Suspect, usize> = last.filter(is_unfinished).collect();
+
+            while state.set_aside.len() + last.len() > limits::SET_ASIDE_MAX && !state.set_aside.is_empty() {
                 state.set_aside.pop_first();
             }
             // always adds the message that crashed the previous process, even if that evicts another one,
             // because it would crash this process too
             state.set_aside.extend(last);
 
-            state.message_ids = logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect();
-            state.sweeps = logs.iter().flat_map(|(_, log)| log.sweeps.keys()).copied().collect();
             tracing::warn!(
                 unfinished = state.message_ids.len() + state.sweeps.len(),
                 set_aside = state.set_aside.len(),
@@ -150,31 +223,61 @@ impl Quarantine {
             );
         }
 
-        let any = AtomicBool::new(!state.is_empty());
-        let journals = logs.iter().map(|(journal, _)| journal.clone()).collect();
-        Quarantine { journals, unclean, any, state: Mutex::new(state), alone: Mutex::default(), mutation }
-    }
-
-    /// Stores a crash marker: from now on, if the process exits without calling [`Quarantine::end_life`],
-    /// that counts as a crash.
-    pub(crate) fn begin_life(&self) {
-        self.note(None)
-    }
-
-    /// Removes the crash marker, because the hive is stopping cleanly. Leaves it in place if a quarantined
-    /// message is still running.
-    pub(crate) fn end_life(&self) {
-        // a handler that is still running after the grace period may still crash the process
-        if let Some(_alone) = self.alone.try_lock() {
-            self.journals.iter().for_each(|journal| journal.mark(None))
+        Quarantine {
+            unclean,
+            any: AtomicBool::new(!state.is_empty()),
+            state: Mutex::new(state),
+            alone: Mutex::default(),
+            held_by: Mutex::default(),
+            markers: Mutex::new(Markers { committed: vec![None; logs.len()], is_over: false }),
+            markers_changed: Condvar::new(),
+            mutation,
         }
+    }
+
+    /// Appends a crash marker to each log: from now on, if the process exits without calling
+    /// [`Quarantine::end_life`], that counts as a crash.
+    pub(crate) fn begin_life<W: Send + Sync + ?Sized>(&self, logs: &[Arc<LogClient<W>>]) {
+        for log in logs {
+            let marker = self.marker(log.position(), None);
+            drop(MarkedLog::append(&**log, Some(marker)))
+        }
+    }
+
+    /// Removes the crash markers, because the hive is stopping cleanly. Leaves them in place if a quarantined
+    /// message is still running. From now on, nobody waits for a marker. The returned receivers complete when
+    /// the markers are removed.
+    pub(crate) fn end_life<W: Send + Sync + ?Sized>(
+        &self,
+        logs: &[Arc<LogClient<W>>],
+    ) -> Vec<oneshot::Receiver<()>> {
+        self.stop_waiting();
+        // a handler that is still running after the grace period may still crash the process
+        match self.alone.try_lock() {
+            Some(_alone) => logs.iter().map(|log| MarkedLog::append(&**log, None)).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Ends all waiting for markers, now and later.
+    pub(crate) fn stop_waiting(&self) {
+        self.markers.lock().is_over = true;
+        self.markers_changed.notify_all();
+    }
+
+    /// Notes that a marker is committed to a log.
+    pub(crate) fn committed(&self, log: usize, marker: Option<&CrashMarker>) {
+        if let Some(committed) = self.markers.lock().committed.get_mut(log) {
+            *committed = Some(marker.and_then(|marker| marker.running))
+        }
+        self.markers_changed.notify_all();
     }
 
     /// Notes that a sender outside the hive resumes its lane at `next_seq`. After a crash, one of the next
     /// messages on the lane may be the one that crashed the process, so a whole window of messages is
     /// quarantined.
     pub(crate) fn resumed(&self, lane: LaneId, next_seq: Seq) {
-        if self.unclean {
+        if self.unclean || !self.markers.lock().is_any_committed() {
             let end = next_seq.plus(limits::LANE_WINDOW_MAX);
             self.state.lock().lanes.insert(lane, end);
             self.any.store(true, Ordering::Release)
@@ -206,25 +309,28 @@ impl Quarantine {
     #[cold]
     fn look_for(&self, first: MessageId, last: MessageId) -> bool {
         let mut state = self.state.lock();
+        if !self.unclean && self.markers.lock().is_any_committed() {
+            state.clear()
+        }
         let concerns = state.concerns(first, last);
         self.any.store(!state.is_empty(), Ordering::Release);
         concerns
     }
 
-    /// Decides how a handler runs a message. `cell` is the visited cell if the message is a sweep. If the
-    /// message is quarantined, waits until no other quarantined message is running, and then names this one
-    /// in the crash marker.
+    /// Decides how a handler runs a message. If the message is quarantined, waits until no other quarantined
+    /// message is running, and then names this one in the crash marker of `log`, the log that will contain the
+    /// result.
     #[inline]
-    pub(crate) fn begin(
+    pub(crate) fn begin<W: Send + Sync + ?Sized + 'static>(
         &self,
+        log: &Arc<LogClient<W>>,
         threads: &impl Threads,
         slot: usize,
-        (app, handler): (u16, usize),
-        message_id: MessageId,
-        cell: Option<CellId>,
+        by: (u16, usize),
+        suspect: Suspect,
     ) -> Begun<'_> {
         match self.is_any() {
-            true => self.look(threads, slot, (app, handler), Suspect { id: message_id, cell }),
+            true => self.look(log.clone(), threads, slot, by, suspect),
             false => Begun::Plainly,
         }
     }
@@ -232,6 +338,7 @@ impl Quarantine {
     #[cold]
     fn look(
         &self,
+        log: Arc<dyn MarkedLog>,
         threads: &impl Threads,
         slot: usize,
         (app, handler): (u16, usize),
@@ -239,7 +346,7 @@ impl Quarantine {
     ) -> Begun<'_> {
         {
             let mut state = self.state.lock();
-            if state.set_aside.contains(&suspect) {
+            if state.set_aside.contains_key(&suspect) {
                 return Begun::SetAside;
             }
             if !state.may_have_been_run(suspect.id) {
@@ -248,20 +355,55 @@ impl Quarantine {
             }
         }
 
-        // waiting for `alone` blocks this thread just as a slow handler does, so report it in the same way
+        if *self.held_by.lock() == Some(std::thread::current().id()) {
+            // a quarantined message that is running has caused this one. A crash of its handler is attributed to
+            // that message
+            return Begun::Plainly;
+        }
+
+        // waiting blocks this thread just as a slow handler does, so report it in the same way
         threads.begin_run(slot, app, handler);
-        let alone = self.alone.lock();
+        let begun = match self.unclean {
+            true => {
+                let alone = self.alone.lock();
+                *self.held_by.lock() = Some(std::thread::current().id());
+                self.name(log.clone(), threads, suspect);
+                Begun::Marked(Noted { quarantine: self, suspect, log, _alone: alone })
+            }
+            false => {
+                self.wait(Markers::is_any_committed);
+                Begun::Plainly
+            }
+        };
         threads.end_run(slot);
-        self.note(Some(suspect));
-        Begun::Marked(Noted { quarantine: self, suspect, _alone: alone })
+        begun
     }
 
-    /// Stores a crash marker that names the running message, if there is one.
-    fn note(&self, running: Option<Suspect>) {
-        let set_aside = self.state.lock().set_aside.iter().copied().collect();
+    /// Appends a marker that names a message, and waits until it is committed. If the hive stops meanwhile, the
+    /// message runs without a committed marker: if it crashes the process now, it is quarantined once more.
+    fn name(&self, log: Arc<dyn MarkedLog>, threads: &impl Threads, suspect: Suspect) {
+        let position = log.position();
+        let marker = self.marker(position, Some(suspect));
+        let running = marker.running;
+        threads.run_apart(Box::new(move || drop(log.append(Some(marker)))));
+        if !self.mutation.breaks(Mutant::PoisonBeforeMarker) {
+            // a crash must accuse no message that has run before and whose log has not removed its name yet
+            self.wait(|markers| markers.names_only(position, running))
+        }
+    }
+
+    /// Waits until the committed markers are as `are_so` says, or the hive stops.
+    fn wait(&self, are_so: impl Fn(&Markers) -> bool) {
+        let mut markers = self.markers.lock();
+        self.markers_changed.wait_while(&mut markers, |markers| !markers.is_over && !are_so(markers))
+    }
+
+    /// Returns a marker for a log. It names the running message, if there is one.
+    fn marker(&self, log: usize, running: Option<Suspect>) -> CrashMarker {
+        let state = self.state.lock();
+        let set_aside = state.set_aside.iter().filter(|(_, at)| **at == log).map(|(suspect, _)| *suspect);
         let running = running.filter(|_| !self.mutation.breaks(Mutant::PoisonUnmarked));
-        let marker = CrashMarker { running, set_aside };
-        self.journals.iter().for_each(|journal| journal.mark(Some(&marker)))
+        CrashMarker { running, set_aside: set_aside.collect() }
     }
 
     /// Removes a message from the quarantine after it has been run.
@@ -269,6 +411,15 @@ impl Quarantine {
         let mut state = self.state.lock();
         state.message_ids.remove(&suspect.id);
         self.any.store(!state.is_empty(), Ordering::Release)
+    }
+}
+
+/// As long as this exists, threads wait for crash markers.
+pub(crate) struct Waiting(pub(crate) Arc<Quarantine>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.stop_waiting()
     }
 }
 
@@ -331,11 +482,12 @@ mod tests {
     fn of_very_many_the_one_that_ended_the_last_life_is_set_aside() {
         let journal = TestJournal::start(1, 0, 0);
         let set_aside = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
-        journal.leave(Some(CrashMarker { running: Some(suspect(0)), set_aside }));
-        let quarantine = Quarantine::new(&[(journal.clone(), LogState::default())], Mutation::default());
+        let marker = Some(CrashMarker { running: Some(suspect(0)), set_aside });
+        let state = LogState { marker, ..LogState::default() };
+        let quarantine = Quarantine::new(&[(journal.clone(), state)], Mutation::default());
         journal.stop();
         let state = quarantine.state.lock();
         assert_eq!(state.set_aside.len(), limits::SET_ASIDE_MAX);
-        assert!(state.set_aside.contains(&suspect(0)));
+        assert!(state.set_aside.contains_key(&suspect(0)));
     }
 }

@@ -454,4 +454,12 @@ impl Threads for HiveInner {
     fn end_run(&self, slot: usize) {
         HiveInner::end_run(self, slot)
     }
+
+    fn run_apart(&self, work: Box<dyn FnOnce() + Send>) {
+        match self.workers.turns_max {
+            // no bee runs on a worker
+            0 => work(),
+            _ => self.platform.spawn_blocking(work),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::{Emit, Emits, HandlerId, LaneId, MessageId};
+use crate::hive::consensus::journal::{Emit, Emits, HandlerId, LaneId, MessageId, Suspect};
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext};
 use crate::hive::dispatch::sender::deferred::{Deferred, DeferredQueue, Onward};
@@ -272,13 +272,9 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                     continue;
                 }
 
-                match link.quarantine.begin(
-                    &**cx.turn.hive,
-                    cx.turn.slot,
-                    (handler.app, handler.number),
-                    message_id,
-                    None,
-                ) {
+                let suspect = Suspect { id: message_id, cell: None };
+                let by = (handler.app, handler.number);
+                match link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
                     // `_begun` keeps the message in the crash marker until the run ends
                     _begun => routed.run_now(index..index + 1, cx),
@@ -295,10 +291,10 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     for index in range {
         let message_id = routed.batch().source().message_id(index, handler.app);
-        let quarantine = handler.link.map(|link| &link.quarantine);
         let by = (handler.app, handler.number);
-        let begun = quarantine
-            .map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, message_id, None));
+        let suspect = Suspect { id: message_id, cell: None };
+        let begun =
+            handler.link.map(|link| link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect));
         if let Some(Begun::SetAside) = begun {
             leave_undone(routed, index, None, cx);
             continue;

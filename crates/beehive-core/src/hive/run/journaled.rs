@@ -9,7 +9,7 @@ use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::{self, Inputs, Unsaid};
 use crate::hive::bee::traffic::Peer;
-use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, Visited, Work};
+use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, Suspect, Visited, Work};
 use crate::hive::consensus::log_client::Appended;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext, flush};
@@ -152,6 +152,14 @@ fn run_all(
         return delivery.batch.committed(0);
     }
 
+    let message_id =
+        |index: Option<&u32>| batch.source().message_id(index.copied().unwrap_or(first), handler.app);
+    let (one, other) = (message_id(new.first()), message_id(new.last()));
+    let link = pending.link();
+    // messages that may have crashed the process run under a crash marker, and their effects are released
+    // message by message. The same applies to traced messages
+    let quarantined = (link.quarantine.concerns(one, other) || trace::is_on()).then(|| link.clone());
+
     let transactions = std::cell::RefCell::new(transactions);
     let mut lost = |error: &Error, _: &mut Draft, cx: &mut RouteContext| {
         transactions.borrow_mut().end_with(first, error, cx)
@@ -163,15 +171,6 @@ fn run_all(
         note_old(std::mem::take(&mut old), cx);
         let new = std::mem::take(&mut new);
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
-        let message_id =
-            |index: Option<&u32>| batch.source().message_id(index.copied().unwrap_or(first), handler.app);
-        let (one, other) = (message_id(new.first()), message_id(new.last()));
-
-        let quarantine = handler.link.map(|link| &link.quarantine);
-        // messages that may have crashed the process run under a crash marker, and their effects are
-        // released message by message. The same applies to traced messages
-        let quarantine = quarantine.filter(|quarantine| quarantine.concerns(one, other) || trace::is_on());
-
         let mut transactions = transactions.borrow_mut();
 
         for index in new {
@@ -180,9 +179,10 @@ fn run_all(
             }
 
             let by = (handler.app, handler.number);
-            let message_id = message_id(Some(&index));
-            let begun = quarantine
-                .map(|quarantine| quarantine.begin(&**cx.turn.hive, cx.turn.slot, by, message_id, None));
+            let suspect = Suspect { id: batch.source().message_id(index, handler.app), cell: None };
+            let begun = quarantined
+                .as_ref()
+                .map(|link| link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect));
 
             if let Some(Begun::SetAside) = begun {
                 transactions.end_with(index, &set_aside(), cx);
@@ -190,14 +190,14 @@ fn run_all(
             }
 
             transactions.execute(index..index + 1, state, &mut draft.redo, run, cx);
-            if quarantine.is_some() {
+            if quarantined.is_some() {
                 // this also runs the stateless handlers that get the message's outputs. A crash of one of
                 // them is attributed to this message
                 transactions.release(run, cx)
             }
         }
 
-        if quarantine.is_none() {
+        if quarantined.is_none() {
             transactions.release(run, cx)
         }
     };

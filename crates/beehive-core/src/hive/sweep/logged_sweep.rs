@@ -20,7 +20,7 @@ use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
-    AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Sweep, Visited, sweep_order,
+    AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Suspect, Sweep, Visited, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::RouteContext;
@@ -490,6 +490,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     // if the visits are numbered, the record contains them as inputs instead
     let logged = visited.as_ref().filter(|_| !is_numbered);
 
+    let quarantined = pending.link().quarantine.is_any().then(|| pending.link().clone());
     let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
         // the cells still count as visited
         draft.visits.extend(logged.cloned());
@@ -522,11 +523,10 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 
             let one = index..index + 1;
             if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
-                let (quarantine, handler) =
-                    (app.link.as_ref().map(|link| &link.quarantine), (app.index, A::HANDLER));
-                let cell = mapper.cells().first().copied();
-                let begun = quarantine.zip(visited.as_ref()).map(|(quarantine, visited)| {
-                    quarantine.begin(&**cx.turn.hive, cx.turn.slot, handler, visited.sweep, cell)
+                let (cell, by) = (mapper.cells().first().copied(), (app.index, A::HANDLER));
+                let begun = quarantined.as_ref().zip(sweep).map(|(link, sweep)| {
+                    let suspect = Suspect { id: sweep, cell };
+                    link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect)
                 });
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();
