@@ -1,12 +1,15 @@
 //! A bee's cells in encoded form: images of cells, and the copy kept by a follower.
 
 use crate::Op;
-use crate::few_map::FewMap;
+use crate::few_map::FEW;
+use crate::packed_rows::{PackedRows, Row};
 use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
+use std::ops::Bound;
 
 /// One cell of one dictionary, encoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,109 +23,194 @@ pub struct CellImage {
 }
 
 /// The committed cells of one bee, encoded. A follower keeps them up to date by applying redo operations.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct EncodedCells {
-    /// Keys and values in exactly sized blocks.
-    rows: FewMap<Key, Box<[u8]>>,
+    rows: Rows,
 }
 
+/// The rows of all cells.
+#[derive(Clone)]
+enum Rows {
+    /// At most [`FEW`] rows in at most [`PACKED_BYTES_MAX`] bytes.
+    Few(PackedRows),
+    #[allow(clippy::box_collection)] // two words in each bee instead of three
+    Many(Box<BTreeMap<Key, Box<[u8]>>>),
+}
+
+/// Maximum length of a buffer with few rows. A row with a new length rewrites the whole buffer.
+const PACKED_BYTES_MAX: usize = 4096;
+
 /// The key of a row: dictionary and length of the cell's key, four bytes each, then the cell's key, then the row's key.
-/// The rows of a cell are therefore next to each other in the order of the bytes.
+/// The order of the bytes is the order of [`Row::place`], so the rows of a cell are next to each other.
 type Key = Box<[u8]>;
 
 /// A key that is looked up.
 type Wanted = SmallVec<[u8; 96]>;
 
-/// Returns what the keys of all rows of a cell begin with.
-fn cell(dict: u32, key: &[u8]) -> Wanted {
+/// Returns the key of a row in a tree.
+fn wanted(row: &Row) -> Wanted {
     let mut wanted = Wanted::new();
-    wanted.extend_from_slice(&dict.to_be_bytes());
-    wanted.extend_from_slice(&u32::try_from(key.len()).unwrap_or(u32::MAX).to_be_bytes());
-    wanted.extend_from_slice(key);
+    wanted.extend_from_slice(&row.dict.to_be_bytes());
+    wanted.extend_from_slice(&u32::try_from(row.key.len()).unwrap_or(u32::MAX).to_be_bytes());
+    wanted.extend_from_slice(row.key);
+    wanted.extend_from_slice(row.row);
     wanted
 }
 
-/// Splits the key of a row into the dictionary, the cell's key and the row's key.
-fn split(key: &[u8]) -> Option<(u32, &[u8], &[u8])> {
+/// Returns the row with this key in a tree.
+fn row_of<'a>(key: &'a [u8], value: &'a [u8]) -> Option<Row<'a>> {
     let (dict, rest) = key.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
     let (key, row) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    Some((u32::from_be_bytes(*dict), key, row))
+    Some(Row { dict: u32::from_be_bytes(*dict), key, row, value })
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Rows::Few(PackedRows::default())
+    }
+}
+
+impl Rows {
+    /// Returns the rows in ascending order of their places.
+    fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        let (few, many) = match self {
+            Rows::Few(rows) => (Some(rows.iter()), None),
+            Rows::Many(rows) => (None, Some(rows.iter())),
+        };
+        let many = many.into_iter().flatten().filter_map(|(key, value)| row_of(key, value));
+        few.into_iter().flatten().chain(many)
+    }
+
+    /// Returns the rows of a cell.
+    fn of_cell<'a>(&'a self, dict: u32, key: &'a [u8]) -> impl Iterator<Item = Row<'a>> {
+        let first = wanted(&Row { dict, key, row: &[], value: &[] });
+        let (few, many) = match self {
+            Rows::Few(rows) => (Some(rows.iter()), None),
+            Rows::Many(rows) => {
+                (None, Some(rows.range::<[u8], _>((Bound::Included(&*first), Bound::Unbounded))))
+            }
+        };
+        let few = few.into_iter().flatten().skip_while(move |row| (row.dict, row.key) != (dict, key));
+        let many = many.into_iter().flatten().filter_map(|(key, value)| row_of(key, value));
+        few.chain(many).take_while(move |row| (row.dict, row.key) == (dict, key))
+    }
+
+    fn set(&mut self, row: Row) {
+        match self {
+            Rows::Few(rows) => {
+                let is_new = rows.set(row);
+                if rows.byte_count() > PACKED_BYTES_MAX || (is_new && rows.iter().count() > FEW) {
+                    let rows = rows.iter().map(|row| (wanted(&row).as_slice().into(), row.value.into()));
+                    *self = Rows::Many(Box::new(rows.collect()))
+                }
+            }
+            Rows::Many(rows) => {
+                let wanted = wanted(&row);
+                match rows.get_mut(&*wanted) {
+                    // most changes keep the length of the value, so they need no allocation
+                    Some(known) if known.len() == row.value.len() => known.copy_from_slice(row.value),
+                    Some(known) => *known = row.value.into(),
+                    None => {
+                        rows.insert(wanted.as_slice().into(), row.value.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Removes the row at the place of `row`, whose value does not matter.
+    fn remove(&mut self, row: &Row) {
+        match self {
+            Rows::Few(rows) => rows.remove(row),
+            Rows::Many(rows) => {
+                // half of the limit, so that cells at the limit do not change between the two with each row
+                if rows.remove(&*wanted(row)).is_some() && rows.len() <= FEW / 2 {
+                    let bytes = |(key, value): (&Key, &Box<[u8]>)| key.len() + value.len();
+                    if rows.iter().map(bytes).sum::<usize>() <= PACKED_BYTES_MAX / 2 {
+                        let mut few = PackedRows::default();
+                        rows.iter().filter_map(|(key, value)| row_of(key, value)).for_each(|row| {
+                            few.set(row);
+                        });
+                        *self = Rows::Few(few)
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl EncodedCells {
     /// Applies one change.
     pub fn apply(&mut self, op: Op) {
-        let mut wanted = cell(op.dict, op.key);
-        wanted.extend_from_slice(op.row.unwrap_or_default());
-        match (op.value, self.rows.get_mut(&*wanted)) {
-            // most changes keep the length of the value, so they need no allocation
-            (Some(value), Some(known)) if known.len() == value.len() => known.copy_from_slice(value),
-            (Some(value), Some(known)) => *known = value.into(),
-            (Some(value), None) => self.rows.insert(wanted.as_slice().into(), value.into()),
-            (None, Some(_)) => self.rows.remove(&*wanted),
-            (None, None) => {}
+        let Op { dict, key, row, value } = op;
+        let place = Row { dict, key, row: row.unwrap_or_default(), value: value.unwrap_or_default() };
+        match value {
+            Some(_) => self.rows.set(place),
+            None => self.rows.remove(&place),
         }
     }
 
     /// Returns the number of rows. The value of a `Dict` is one row.
     pub fn row_count(&self) -> usize {
-        self.rows.len()
+        match &self.rows {
+            Rows::Few(rows) => rows.iter().count(),
+            Rows::Many(rows) => rows.len(),
+        }
     }
 
     /// Returns the number of cells.
     pub fn cell_count(&self) -> usize {
         let mut last = None;
-        let cells = self.rows.iter().filter_map(|(key, _)| split(key)).map(|(dict, key, _)| (dict, key));
+        let cells = self.rows.iter().map(|row| (row.dict, row.key));
         cells.filter(|cell| last.replace(*cell) != Some(*cell)).count()
     }
 
     /// Returns the dictionary of each row, in ascending order. A dictionary with several rows appears several times.
     pub fn dictionaries(&self) -> impl Iterator<Item = u32> {
-        self.rows.iter().filter_map(|(key, _)| split(key)).map(|(dict, _, _)| dict)
+        self.rows.iter().map(|row| row.dict)
     }
 
     /// Adds the cells of a bee that merged into this one.
     pub fn absorb(&mut self, other: EncodedCells) {
-        other.rows.into_iter().for_each(|(key, value)| self.rows.insert(key, value))
+        other.rows.iter().for_each(|row| self.rows.set(row))
     }
 
     /// Returns all cells, ordered by dictionary, length of the encoded key, and encoded key.
     pub fn images(&self) -> impl Iterator<Item = CellImage> {
         let mut rows = self.rows.iter().peekable();
         std::iter::from_fn(move || {
-            let (key, value) = rows.next()?;
-            let (dict, key, row) = split(key)?;
+            let Row { dict, key, row, value } = rows.next()?;
             let mut image = CellImage { dict, key: key.to_vec(), rows: vec![(row.to_vec(), value.to_vec())] };
-            while let Some((next, value)) = rows.next_if(|(next, _)| {
-                split(next).is_some_and(|(next_dict, next_key, _)| (next_dict, next_key) == (dict, key))
-            }) {
-                let (_, _, row) = split(next)?;
-                image.rows.push((row.to_vec(), value.to_vec()))
+            while let Some(next) = rows.next_if(|next| (next.dict, next.key) == (dict, key)) {
+                image.rows.push((next.row.to_vec(), next.value.to_vec()))
             }
             Some(image)
         })
     }
 
     /// Adds rows to a cell.
-    pub fn add_rows(&mut self, image: CellImage) {
-        let prefix = cell(image.dict, &image.key);
-        for (row, value) in image.rows {
-            let mut wanted = prefix.clone();
-            wanted.extend_from_slice(&row);
-            self.rows.insert(wanted.as_slice().into(), value.into())
-        }
+    pub fn add_rows(&mut self, CellImage { dict, key, rows }: CellImage) {
+        rows.iter().for_each(|(row, value)| self.rows.set(Row { dict, key: &key, row, value }))
     }
 
     /// Replaces a cell.
     pub fn insert(&mut self, image: CellImage) {
-        let prefix = cell(image.dict, &image.key);
-        let rows = self.rows.from(&*prefix).map(|(key, _)| key);
-        let old: Vec<Key> = rows.take_while(|key| key.starts_with(&prefix)).cloned().collect();
-        old.iter().for_each(|key| self.rows.remove(key));
+        let (dict, key) = (image.dict, &*image.key);
+        let old: Vec<Vec<u8>> = self.rows.of_cell(dict, key).map(|row| row.row.to_vec()).collect();
+        old.iter().for_each(|row| self.rows.remove(&Row { dict, key, row, value: &[] }));
         self.add_rows(image)
     }
 }
+
+impl PartialEq for EncodedCells {
+    fn eq(&self, other: &Self) -> bool {
+        // the same rows may be packed or in a tree
+        self.rows.iter().eq(other.rows.iter())
+    }
+}
+
+impl Eq for EncodedCells {}
 
 impl Debug for EncodedCells {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
@@ -215,6 +303,21 @@ mod tests {
         let mut cells = EncodedCells::default();
         images.into_iter().for_each(|image| cells.add_rows(image));
         cells
+    }
+
+    /// Large values are in a tree, and few small rows in a buffer again after that.
+    #[test]
+    fn a_bee_takes_two_words_and_one_block() {
+        assert_eq!(size_of::<EncodedCells>(), 2 * size_of::<usize>());
+        let mut cells = EncodedCells::default();
+        let op = |value| Op { dict: 0, key: b"key", row: None, value };
+        let is_packed = |cells: &EncodedCells| matches!(cells.rows, Rows::Few(_));
+        cells.apply(op(Some(&[0; 100])));
+        assert!(is_packed(&cells));
+        cells.apply(op(Some(&[0; PACKED_BYTES_MAX])));
+        assert!(!is_packed(&cells));
+        cells.apply(op(None));
+        assert!(is_packed(&cells) && cells.row_count() == 0);
     }
 
     proptest! {

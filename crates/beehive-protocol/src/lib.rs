@@ -62,6 +62,7 @@ mod lane;
 pub mod limits;
 mod log_state;
 mod moves;
+mod packed_rows;
 mod record;
 mod redo;
 mod registry;
