@@ -395,7 +395,7 @@ impl Builder {
         let misread = |why: String| StartError::Log { why };
         logs.iter().try_for_each(|(_, state)| shapes.read(state)).map_err(misread)?;
 
-        let mut queues = SenderQueues::default();
+        let mut queues = SenderQueues::new(&logs);
         for (at, restore) in restore {
             for log in at {
                 let (Some((_, state)), Some(link)) = (logs.get_mut(log), hive.log_clients().get(log)) else {

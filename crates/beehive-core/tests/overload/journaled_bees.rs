@@ -59,6 +59,10 @@ impl Journal for Follower {
 #[derive(Message)]
 struct Count(u64);
 
+#[derive(Message)]
+#[message(reply = u64)]
+struct Total(u64);
+
 /// Looks at each of its cells once a second.
 #[derive(App)]
 struct Counters {
@@ -70,6 +74,10 @@ impl Counters {
     fn count(&mut self, msg: &Count) {
         *self.counts.entry(msg.0).or_default() += 1
     }
+    #[rcv(sharded)]
+    fn total(&mut self, msg: &Total) -> u64 {
+        self.counts.get(&msg.0).copied().unwrap_or(0)
+    }
     #[every("1s", each = counts)]
     fn look(&mut self, key: &u64) {
         assert!(self.counts.get(key).is_some())
@@ -80,7 +88,10 @@ impl Counters {
 /// were measured, because the allocator retains some of what messages took on their way.
 const LEADER_BYTES_MAX: u64 = 1536;
 /// Maximum for such a bee in a follower, in bytes.
-const FOLLOWER_BYTES_MAX: u64 = 480;
+const FOLLOWER_BYTES_MAX: u64 = 340;
+/// Maximum for such a bee after a restart, before it runs, in bytes.
+const ASLEEP_BYTES_MAX: u64 = 640;
+const SEED: u64 = 7;
 
 async fn count_all(hive: &Hive, first: u64, count: u64) {
     let mut io = hive.io();
@@ -135,36 +146,15 @@ fn idle_seconds() -> u64 {
     if std::env::var_os("BEEHIVE_LONG").is_some() { 60 } else { 4 }
 }
 
-#[test]
-fn a_bee_takes_little_memory_in_a_follower() {
-    if let Some(path) = std::env::var_os(OWN_PROCESS) {
-        let mut log = BufReader::new(File::open(path).unwrap());
-        let (mut state, mut entry) = (LogState::default(), Vec::new());
-        // the first entries allocate what all later ones reuse
-        let mut before = resident();
-        while let Some(length) = next_length(&mut log) {
-            entry.resize(length, 0);
-            log.read_exact(&mut entry).unwrap();
-            let was_empty = state.bees.is_empty();
-            assert!(state.apply(&Entry::decode(&entry).unwrap()));
-            if was_empty {
-                before = resident()
-            }
-        }
-
-        let each = resident().saturating_sub(before) / bees();
-        println!("{each} bytes a bee in a follower");
-        assert_eq!(state.bees.len() as u64, bees());
-        assert!(each <= FOLLOWER_BYTES_MAX, "{each} bytes a bee");
-        return;
-    }
-
+/// Runs `test` in a process of its own, with the path of a log in which each bee has handled one message.
+fn with_a_log(test: &str) {
     alone(|| {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("log_of_journaled_bees");
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("log_of_{test}"));
         on_workers(2, async {
             let journal = Follower::start(true);
             let hive = Hive::builder()
                 .app::<Counters>()
+                .seed(SEED)
                 .journal(journal.clone(), LogState::default())
                 .start()
                 .unwrap();
@@ -177,8 +167,66 @@ fn a_bee_takes_little_memory_in_a_follower() {
                 file.write_all(entry).unwrap()
             }
         });
-        in_own_process("a_bee_takes_little_memory_in_a_follower", &path);
+        in_own_process(test, &path);
         std::fs::remove_file(path).unwrap()
+    })
+}
+
+/// Applies a log. Also returns the memory of the process before the first bee was in it.
+fn follow(path: &Path) -> (LogState, u64) {
+    let mut log = BufReader::new(File::open(path).unwrap());
+    let (mut state, mut entry) = (LogState::default(), Vec::new());
+    // the first entries allocate what all later ones reuse
+    let mut before = resident();
+    while let Some(length) = next_length(&mut log) {
+        entry.resize(length, 0);
+        log.read_exact(&mut entry).unwrap();
+        let was_empty = state.bees.is_empty();
+        assert!(state.apply(&Entry::decode(&entry).unwrap()));
+        if was_empty {
+            before = resident()
+        }
+    }
+    assert_eq!(state.bees.len() as u64, bees());
+    (state, before)
+}
+
+#[test]
+fn a_bee_takes_little_memory_in_a_follower() {
+    let Some(path) = std::env::var_os(OWN_PROCESS) else {
+        return with_a_log("a_bee_takes_little_memory_in_a_follower");
+    };
+    let (state, before) = follow(Path::new(&path));
+    let each = resident().saturating_sub(before) / bees();
+    println!("{each} bytes a bee in a follower");
+    assert_eq!(state.bees.len() as u64, bees());
+    assert!(each <= FOLLOWER_BYTES_MAX, "{each} bytes a bee");
+}
+
+/// After a restart, a bee has no body until it runs. Its first message finds what it had before.
+#[test]
+fn a_bee_takes_little_memory_after_a_restart_until_it_runs() {
+    let Some(path) = std::env::var_os(OWN_PROCESS) else {
+        return with_a_log("a_bee_takes_little_memory_after_a_restart_until_it_runs");
+    };
+    on_workers(2, async {
+        let (state, before) = follow(Path::new(&path));
+        let journal = Follower::start(false);
+        journal.last.store(state.last.0, Ordering::Relaxed);
+        let began = std::time::Instant::now();
+        let hive = Hive::builder().app::<Counters>().seed(SEED).journal(journal, state).start().unwrap();
+        let took = began.elapsed();
+        let asleep = resident().saturating_sub(before) / bees();
+
+        count_all(&hive, 0, bees()).await;
+        let awake = resident().saturating_sub(before) / bees();
+        let bees = bees();
+        println!("{bees} bees restart in {took:?}; {asleep} bytes a bee, and {awake} when all have run");
+        for key in [0, bees / 2, bees - 1] {
+            assert_eq!(hive.request(Total(key)).await.unwrap(), 2);
+        }
+        assert!(asleep <= ASLEEP_BYTES_MAX, "{asleep} bytes a bee");
+        hive.stop(Duration::ZERO).await;
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::app::{AppOptions, Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
+use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
@@ -22,7 +23,6 @@ use crate::state::image::DecodeError;
 use crate::time::Time;
 use crate::view::Views;
 use parking_lot::Mutex;
-use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -207,53 +207,15 @@ impl AppRuntime {
             .with(|prototype, version| (self.make_body)(prototype, version, log.map(PendingRuns::new)))
     }
 
-    /// Restores a bee from its image in a log.
+    /// Restores a bee from its image in a log. The bee is asleep.
     pub(crate) fn restore(
         self: &Arc<Self>,
         id: BeeId,
         (image, log): (Box<BeeImage>, &Arc<Link>),
         queue: SenderQueue,
     ) -> Result<(), DecodeError> {
-        let cells = image.cells;
-        let mut body = self.body(Some(log));
-        for cell in image.state.images() {
-            body.app.import(self.seed, &cell)?;
-        }
-
-        let elsewhere = self.dicts.iter().any(|dict| {
-            let (whole, mut elsewhere) = (self.whole_cell(dict.index), false);
-            let mut look = |cell, _: &dyn Any| elsewhere |= !cells.contains(&whole.unwrap_or(cell));
-            body.app.cells_of(dict.index, &mut look);
-            elsewhere
-        });
-
-        if elsewhere {
-            let why =
-                "it has cells that the log does not assign to it: was the log written with another `seed`?"
-                    .into();
-            return Err(DecodeError { what: "a bee", why });
-        }
-
-        if let Some(pending) = &mut body.pending {
-            pending.base = image.state;
-            pending.seen = image.seen;
-            pending.cells_logged = cells.len();
-            pending.is_logged = true;
-            pending.forget_unknown();
-            pending.next_seq = image.next_seq;
-            pending.heir_of = image.heir_of;
-            pending.epoch = image.epoch;
-        }
-
-        if let Some(views) = &self.views {
-            body.app.publish_restored(views, image.now)
-        }
-
-        body.now = image.now;
-        body.queue = queue;
-        let cells: Vec<CellId> = cells.iter().copied().collect();
-
-        let bee = Bee::new(self, id, &cells, body);
+        let cells: Vec<CellId> = image.cells.iter().copied().collect();
+        let bee = Bee::new(self, id, &cells, Asleep::new(self, *image, log, queue)?);
         for cell in &cells {
             self.routes.set(*cell, &bee)
         }

@@ -8,8 +8,8 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
-use crate::hive::bee::mailbox::{Mailbox, Mode, Queue, Rare};
-use crate::hive::consensus::journal::{AppId, LaneId, Seq};
+use crate::hive::bee::mailbox::{AtRest, Mailbox, Mode, Queue, Rare};
+use crate::hive::consensus::journal::{AppId, BeeImage, LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Link, Runnable, Turn};
 use crate::mutant::Mutant;
 use crate::panics;
@@ -50,7 +50,12 @@ pub(crate) struct Bee {
 
 impl Bee {
     /// Creates an idle bee.
-    pub(crate) fn new(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId], body: Box<Body>) -> Arc<Bee> {
+    pub(crate) fn new(
+        app: &Arc<AppRuntime>,
+        id: BeeId,
+        cells: &[CellId],
+        at_rest: impl Into<AtRest>,
+    ) -> Arc<Bee> {
         let first_cell = cells.first().copied().unwrap_or(CellId(0));
         let more = cells.get(1..).filter(|more| !more.is_empty());
         Arc::new(Bee {
@@ -62,7 +67,7 @@ impl Bee {
                 scheduled: false,
                 waits_at: 0,
                 idle_noted: false,
-                body: Some(body),
+                at_rest: Some(at_rest.into()),
                 queue: Queue::default(),
                 rare: more
                     .map(|more| Box::new(Rare { more_cells: more.to_vec(), freezers: VecDeque::new() })),
@@ -91,7 +96,7 @@ impl Bee {
                 // bees run on this worker, the turn does not wait for that thread but schedules the bee here
                 // as well. Whichever thread comes second finds no body and does nothing
                 let stranded =
-                    mailbox.body.is_some() && turn.follows() && mailbox.waits_at != turn.slot as u16;
+                    mailbox.at_rest.is_some() && turn.follows() && mailbox.waits_at != turn.slot as u16;
                 if first || stranded {
                     mailbox.waits_at = turn.slot as u16;
                     drop(mailbox);
@@ -116,16 +121,21 @@ impl Bee {
             if mailbox.mode == Mode::Gone {
                 return None;
             }
-            match mailbox.body.take() {
+            // the bee is running, or one of its records is not yet committed
+            let is_busy = match &mailbox.at_rest {
+                Some(AtRest::Awake(body)) => !body.is_settled(),
+                Some(AtRest::Asleep(_)) => false,
+                None => true,
+            };
+            match mailbox.at_rest.take_if(|_| !is_busy) {
                 // if the bee is scheduled, the turn that wants to run it will find no body, and `thaw` will
                 // schedule the bee again
-                Some(body) if body.is_settled() => {
+                Some(at_rest) => {
                     mailbox.mode = Mode::Frozen;
-                    return Some(body);
+                    drop(mailbox);
+                    return Some(at_rest.wake(&self.app));
                 }
-                // the bee is running, or one of its records is not yet committed
-                body => {
-                    mailbox.body = body;
+                None => {
                     let (sender, receiver) = oneshot::channel();
                     mailbox.rare.get_or_insert_default().freezers.push_back(sender);
                     receiver
@@ -146,7 +156,7 @@ impl Bee {
 
         let Some(body) = pass_to_freezer(&mut mailbox, body) else { return };
         mailbox.mode = Mode::Active;
-        mailbox.body = Some(body);
+        mailbox.at_rest = Some(body.into());
         mailbox.scheduled = !mailbox.queue.is_empty();
         if mailbox.scheduled {
             drop(mailbox);
@@ -199,7 +209,7 @@ impl Bee {
         let (rare, mut queue) = {
             let mut mailbox = from.mailbox.lock();
             debug_assert!(
-                mailbox.mode == Mode::Frozen && mailbox.body.is_none(),
+                mailbox.mode == Mode::Frozen && mailbox.at_rest.is_none(),
                 "a bee is absorbed only while it is frozen and its body is held by the queen"
             );
             mailbox.mode = Mode::Gone;
@@ -236,7 +246,7 @@ impl Bee {
         }
 
         let mailbox = &mut *mailbox;
-        let Some(body) = mailbox.body.as_mut() else { return Retirement::Busy };
+        let Some(AtRest::Awake(body)) = &mut mailbox.at_rest else { return Retirement::Busy };
         if !body.is_settled() || !body.app.is_empty() {
             return Retirement::Busy;
         }
@@ -279,13 +289,34 @@ impl Bee {
 
         release(&cells, log.map(|log| (log, floors)));
         mailbox.mode = Mode::Gone;
-        mailbox.body = None;
+        mailbox.at_rest = None;
         Retirement::Ended
     }
 
-    /// Calls `look` with the body if the bee is idle.
+    /// Calls `look` with the body if the bee is idle, and not asleep.
     pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut Body) -> R) -> Option<R> {
-        self.mailbox.lock().body.as_mut().map(|body| look(body))
+        match &mut self.mailbox.lock().at_rest {
+            Some(AtRest::Awake(body)) => Some(look(body)),
+            _ => None,
+        }
+    }
+
+    /// Calls `look` with the bee's image if the bee is asleep.
+    pub(crate) fn peek_asleep<R>(&self, look: impl FnOnce(&BeeImage) -> R) -> Option<R> {
+        match &self.mailbox.lock().at_rest {
+            Some(AtRest::Asleep(asleep)) => Some(look(asleep.image())),
+            _ => None,
+        }
+    }
+
+    /// Calls `look` with the body if the bee is idle. If the bee is asleep, wakes it first.
+    #[cfg(feature = "testing")]
+    pub(crate) fn wake_and_peek<R>(&self, look: impl FnOnce(&mut Body) -> R) -> Option<R> {
+        let mut mailbox = self.mailbox.lock();
+        let mut body = mailbox.at_rest.take()?.wake(&self.app);
+        let looked = look(&mut body);
+        mailbox.at_rest = Some(body.into());
+        Some(looked)
     }
 
     /// Returns the number of queued deliveries.
@@ -315,7 +346,7 @@ impl Executing for Bee {
         let mut mailbox = self.mailbox.lock();
         // if there is no body, a thread is running the bee and will check the log again before it puts the
         // body back
-        if mailbox.body.is_some() && !std::mem::replace(&mut mailbox.scheduled, true) {
+        if mailbox.at_rest.is_some() && !std::mem::replace(&mut mailbox.scheduled, true) {
             drop(mailbox);
             turn.schedule(self);
         }
@@ -328,12 +359,13 @@ impl Runnable for Bee {
     }
 
     fn run(self: Arc<Self>, turn: &mut Turn) {
-        let (mut body, mut queue, waited_for) = {
+        let (at_rest, mut queue, waited_for) = {
             let mut mailbox = self.mailbox.lock();
             // if there is no body, the bee was frozen, ended or taken by another thread after being scheduled
-            let Some(body) = mailbox.body.take() else { return };
-            (body, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
+            let Some(at_rest) = mailbox.at_rest.take() else { return };
+            (at_rest, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
+        let mut body = at_rest.wake(&self.app);
 
         turn.local::<Local>(self.app.index).lend(&self.app, &mut body.app);
         body.reconcile(&self, &mut queue, turn);
@@ -362,7 +394,7 @@ impl Bee {
     #[cold]
     fn give_up(&self, body: Box<Body>, queue: Queue) {
         let mut mailbox = self.mailbox.lock();
-        mailbox.body = Some(body);
+        mailbox.at_rest = Some(body.into());
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
         // dropping these requests ends any merge that is waiting for the body
@@ -436,7 +468,7 @@ impl Bee {
                 mailbox.scheduled = false;
                 let note = is_empty && body.is_settled() && !std::mem::replace(&mut mailbox.idle_noted, true);
 
-                mailbox.body = Some(body);
+                mailbox.at_rest = Some(body.into());
                 drop(mailbox);
                 local.keep(spare);
                 local.keep(queue);
@@ -447,7 +479,7 @@ impl Bee {
             }
 
             if turn.is_over() {
-                mailbox.body = Some(body);
+                mailbox.at_rest = Some(body.into());
                 drop(mailbox);
                 turn.schedule(self);
                 return;

@@ -1,6 +1,8 @@
 //! A bee's mailbox: the bee's mode, its queued deliveries, and its body while no thread is running the bee.
 
 use crate::cell::CellId;
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
 use std::collections::VecDeque;
@@ -61,6 +63,36 @@ impl Queue {
 /// A channel that carries the body to a task that has asked to freeze the bee.
 pub(super) type Freezer = oneshot::Sender<Box<Body>>;
 
+/// A bee that no thread is running.
+pub(crate) enum AtRest {
+    /// The bee has a body.
+    Awake(Box<Body>),
+    /// The bee has not run since the hive restarted.
+    Asleep(Box<Asleep>),
+}
+
+impl AtRest {
+    /// Returns the body. Makes it first if the bee is asleep, so the caller should not hold a lock.
+    pub(super) fn wake(self, app: &AppRuntime) -> Box<Body> {
+        match self {
+            AtRest::Awake(body) => body,
+            AtRest::Asleep(asleep) => asleep.wake(app),
+        }
+    }
+}
+
+impl From<Box<Body>> for AtRest {
+    fn from(body: Box<Body>) -> AtRest {
+        AtRest::Awake(body)
+    }
+}
+
+impl From<Box<Asleep>> for AtRest {
+    fn from(asleep: Box<Asleep>) -> AtRest {
+        AtRest::Asleep(asleep)
+    }
+}
+
 /// The contents of a bee's mailbox, behind the bee's mutex.
 pub(super) struct Mailbox {
     pub(super) mode: Mode,
@@ -70,8 +102,8 @@ pub(super) struct Mailbox {
     pub(super) waits_at: u16,
     /// Whether the bee is on the list of candidates for retirement.
     pub(super) idle_noted: bool,
-    /// The body, unless the bee is running or frozen.
-    pub(super) body: Option<Box<Body>>,
+    /// The body, or what it is made from, unless the bee is running or frozen.
+    pub(super) at_rest: Option<AtRest>,
     /// Deliveries not yet taken by any turn.
     pub(super) queue: Queue,
     /// The fields that only a few bees use.

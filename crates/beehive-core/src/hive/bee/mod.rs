@@ -18,6 +18,7 @@
 //! credits. It also drops the pending requests to freeze the bee, so that no merge waits for a body that never arrives.
 
 pub(crate) mod app;
+pub(crate) mod asleep;
 pub(crate) mod bee_table;
 pub(crate) mod body;
 pub(crate) mod delivery;

@@ -27,7 +27,7 @@ impl AppAccess for AppRuntime {
 
     fn look_at_bees(&self, look: &mut dyn FnMut(&mut dyn AnyState)) -> bool {
         let queen = self.queen.lock();
-        queen.bees.values().all(|bee| bee.peek(|body| look(&mut body.app)).is_some())
+        queen.bees.values().all(|bee| bee.wake_and_peek(|body| look(&mut body.app)).is_some())
     }
 
     fn template(&self) -> Template {

@@ -50,8 +50,9 @@ impl AnyApp for AppRuntime {
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus {
         let mut busiest: Vec<BeeStatus> = Vec::new();
         self.routes.for_each_bee(|bee| {
-            let looked =
-                bee.peek(|b| (b.traffic.messages, b.traffic.nanoseconds_per_message(), b.traffic.peers()));
+            let looked = bee
+                .peek(|b| (b.traffic.messages, b.traffic.nanoseconds_per_message(), b.traffic.peers()))
+                .or_else(|| bee.peek_asleep(|_| Default::default()));
             let Some((messages, nanoseconds_per_message, from)) = looked else { return };
             let from = from.into_iter().map(|(peer, messages)| PeerStatus {
                 bee: peer.bee(),
@@ -81,7 +82,10 @@ impl AnyApp for AppRuntime {
         if sizes {
             self.routes.for_each_bee(|bee| {
                 if let Some(status) = busiest.iter_mut().find(|b| b.bee == bee.id) {
-                    status.state_bytes = bee.peek(|body| body.app.export().iter().map(bytes_of).sum())
+                    status.state_bytes =
+                        bee.peek(|body| body.app.export().iter().map(bytes_of).sum()).or_else(|| {
+                            bee.peek_asleep(|image| image.state.images().map(|cell| bytes_of(&cell)).sum())
+                        })
                 }
             });
         }
@@ -155,7 +159,10 @@ impl AnyApp for AppRuntime {
         let mut size = 0;
         if self.link.is_some() {
             self.routes.for_each_bee(|bee| {
-                size += bee.peek(|b| b.pending.as_ref().map_or(0, |pending| pending.seen.size())).unwrap_or(0)
+                size += bee
+                    .peek(|b| b.pending.as_ref().map_or(0, |pending| pending.seen.size()))
+                    .or_else(|| bee.peek_asleep(|image| image.seen.size()))
+                    .unwrap_or(0)
             })
         }
         size

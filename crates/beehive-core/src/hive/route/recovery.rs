@@ -12,24 +12,36 @@ use crate::state::DecodeError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The queues of the restored senders, by lane. A sender's resent and later messages go through the same
-/// queue, so they keep their order.
-#[derive(Default)]
-pub(crate) struct SenderQueues(HashMap<LaneId, SenderQueue>);
+/// The queues of the restored senders that have messages to resend, by lane. A sender's resent and later
+/// messages go through the same queue, so they keep their order.
+pub(crate) struct SenderQueues {
+    queues: HashMap<LaneId, SenderQueue>,
+    /// The lanes with messages to resend.
+    lanes: BTreeSet<LaneId>,
+}
 
 impl SenderQueues {
+    /// Creates no queues yet, for the senders in these logs.
+    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> SenderQueues {
+        let ids = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
+        SenderQueues { queues: HashMap::default(), lanes: ids.map(|id| id.lane).collect() }
+    }
+
     /// Returns a lane's queue, creating it if necessary.
     pub(crate) fn of(&mut self, lane: LaneId) -> SenderQueue {
-        self.0.entry(lane).or_insert_with(SenderQueue::shared).clone()
+        self.queues.entry(lane).or_insert_with(SenderQueue::shared).clone()
     }
 
     /// Returns a bee's queue. From now on, the lanes of bees that merged into this bee (`heir_of`) share the
-    /// queue.
+    /// queue. A bee without messages to resend gets an empty queue.
     pub(crate) fn of_bee(&mut self, lane: LaneId, heir_of: &BTreeSet<LaneId>) -> SenderQueue {
+        if !heir_of.iter().chain([&lane]).any(|lane| self.lanes.contains(lane)) {
+            return SenderQueue::default();
+        }
         let own = self.of(lane);
 
         heir_of.iter().for_each(|other| {
-            self.0.insert(*other, own.clone());
+            self.queues.insert(*other, own.clone());
         });
 
         own
