@@ -32,6 +32,16 @@ pub struct HiveId(pub u32);
 #[serde(transparent)]
 pub struct BeeId(pub u64);
 
+/// A colony: the hives that replicate one log. The registry assigns each id only once, counted from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ColonyId(pub u32);
+
+/// Number of times that a hive has joined the cluster. It distinguishes the processes that have run as this hive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Incarnation(pub u32);
+
 /// Number of times that a bee has moved from one log to another. Of two copies of a bee, the one with the higher
 /// epoch is valid.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -145,6 +155,15 @@ impl Epoch {
     }
 }
 
+impl Incarnation {
+    /// Returns the number of the next incarnation.
+    #[inline]
+    #[must_use]
+    pub const fn next(self) -> Incarnation {
+        Incarnation(self.0.saturating_add(1))
+    }
+}
+
 impl EntryNumber {
     /// Returns the number of the next entry.
     #[inline]
@@ -221,6 +240,12 @@ impl HandlerId {
 impl Display for BeeId {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "bee {}", self.0)
+    }
+}
+
+impl Display for ColonyId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "colony {}", self.0)
     }
 }
 

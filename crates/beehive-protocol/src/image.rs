@@ -126,8 +126,8 @@ impl Rows {
             Rows::Many(rows) => {
                 // half of the limit, so that cells at the limit do not change between the two with each row
                 if rows.remove(&*wanted(row)).is_some() && rows.len() <= FEW / 2 {
-                    let bytes = |(key, value): (&Key, &Box<[u8]>)| key.len() + value.len();
-                    if rows.iter().map(bytes).sum::<usize>() <= PACKED_BYTES_MAX / 2 {
+                    let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+                    if bytes <= PACKED_BYTES_MAX / 2 {
                         let mut few = PackedRows::default();
                         rows.iter().filter_map(|(key, value)| row_of(key, value)).for_each(|row| {
                             few.set(row);

@@ -59,6 +59,17 @@ impl LaneId {
         LaneId((number << 2) | 3)
     }
 
+    /// Returns the number that the registry assigned for the lane of a bee, or of an outside sender whose lane ends with
+    /// its process. Returns `None` for all other lanes, whose numbers the registry does not assign.
+    pub const fn number(self) -> Option<u64> {
+        let number = match (self.is_outside(), self.is_lasting()) {
+            (true, true) => return None,
+            (true, false) => self.0 >> 2,
+            (false, _) => self.0 >> 17,
+        };
+        if number == 0 || number == LaneId::of_app(AppId(0)).0 >> 17 { None } else { Some(number) }
+    }
+
     /// Checks whether the sender is outside the hive, such as a socket or a client.
     #[inline]
     pub const fn is_outside(self) -> bool {

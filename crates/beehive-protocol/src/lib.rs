@@ -7,7 +7,7 @@
 //!   Record  --->  Entry  --->  journal  --->  LogState::apply          Proposal
 //!   (record)      number,      (a file, or    (log_state)                   |
 //!                 after        Raft; not         |                          v
-//!                              in this crate)    |  bees: cells,       Ownership::apply
+//!                              in this crate)    |  bees: cells,       RegistryState::apply
 //!                                                |    DedupTable       (registry)
 //!                                                |  outbox, sweeps          |
 //!                                                |  settings, Shapes        v
@@ -79,8 +79,8 @@ pub use emits::{Emit, Emits, Payload};
 pub use few_set::FewSet;
 pub use hash::CellHasher;
 pub use ids::{
-    AppId, BeeId, CellId, CellSet, EntryNumber, Epoch, HandlerId, HiveId, LaneId, MessageId, MessageTypeId,
-    Part, PlaceId, Seq,
+    AppId, BeeId, CellId, CellSet, ColonyId, EntryNumber, Epoch, HandlerId, HiveId, Incarnation, LaneId,
+    MessageId, MessageTypeId, Part, PlaceId, Seq,
 };
 pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
@@ -90,7 +90,9 @@ pub use record::{
     Acked, Consumed, Entry, Input, InputRuns, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
 };
 pub use redo::{Op, Ops, Redo, RedoEnd};
-pub use registry::{Decision, Ownership, Proposal};
+pub use registry::{
+    Aim, AppEntry, BeeEntry, ColonyEntry, Decision, HiveEntry, Proposal, RegistryState, Restored,
+};
 pub use settings::LoggedSettings;
 pub use shape::Shape;
 pub use shapes::{AppShapes, Shapes};

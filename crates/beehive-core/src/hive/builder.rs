@@ -12,7 +12,7 @@ use crate::hive::consensus::journal::{
 };
 use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::quarantine::Waiting;
-use crate::hive::consensus::registry::{LocalRegistry, Ownership, Registry};
+use crate::hive::consensus::registry::{ColonyId, LocalRegistry, Registry, RegistryState, Restored};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender::queue::SenderQueue;
@@ -493,15 +493,25 @@ impl Installing<'_> {
         let registry = match &self.registry {
             Some(make) => make(A::NAME),
             None => {
-                let mine = self.states_of(index).flat_map(|state| {
-                    state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)))
+                let colonies = (1..).map(ColonyId).zip(self.states_of(index));
+                let mine = colonies.flat_map(|(colony, state)| {
+                    let bees = state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)));
+                    bees.map(move |(key, image)| (colony, key, image))
                 });
-                let owned = mine.map(|((_, bee), image)| (*bee, image.cells.iter().copied().collect()));
+                let bees = mine.map(|(colony, (app, bee), image)| Restored {
+                    bee: *bee,
+                    app: *app,
+                    colony,
+                    epoch: image.epoch,
+                    lanes: image.heir_of.iter().copied().collect(),
+                    cells: image.cells.iter().copied().collect(),
+                });
                 // an id that has never been in the log is free, even if an earlier process assigned it
                 let newest = self.states_of(index).filter_map(|state| state.newest.get(&AppId(index)));
                 let newest = newest.max().map_or(0, |bee| bee.0);
                 let newest = if self.hive.breaks(Mutant::IdReused) { 0 } else { newest };
-                Arc::new(LocalRegistry::restored(Ownership::restored(owned, newest)))
+                let logs = self.states_of(index).count().max(1) as u32;
+                Arc::new(LocalRegistry::restored(RegistryState::alone(logs, bees, newest)))
             }
         };
 

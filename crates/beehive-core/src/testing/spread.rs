@@ -1,7 +1,7 @@
 //! How the cells of a test's apps are distributed over bees.
 
 use crate::cell::CellId;
-use crate::hive::consensus::registry::{Decision, Ownership, Proposal, Registry, Unavailable};
+use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState, Unavailable};
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
 
@@ -35,27 +35,32 @@ impl std::fmt::Display for Spread {
 #[derive(Default)]
 pub(crate) struct OneBee(Mutex<One>);
 
-#[derive(Default)]
 struct One {
-    ownership: Ownership,
+    state: RegistryState,
     /// A cell owned by the bee.
     known: Option<CellId>,
     index: u64,
+}
+
+impl Default for One {
+    fn default() -> Self {
+        One { state: RegistryState::alone(1, [], 0), known: None, index: 0 }
+    }
 }
 
 impl One {
     fn decide(&mut self, proposal: &Proposal) -> Decision {
         self.index += 1;
         match proposal {
-            Proposal::Claim { cells } => {
+            Proposal::Claim { app, cells, colony } => {
                 let mut with_known = cells.clone();
                 with_known.extend(self.known);
                 self.known = self.known.or(cells.first().copied());
-                self.ownership.apply(&Proposal::Claim { cells: with_known })
+                self.state.apply(&Proposal::Claim { app: *app, cells: with_known, colony: *colony })
             }
             other => {
-                let decision = self.ownership.apply(other);
-                if self.ownership.bees() == 0 {
+                let decision = self.state.apply(other);
+                if self.state.bees() == 0 {
                     self.known = None
                 }
                 decision

@@ -39,6 +39,7 @@ mod poison_messages;
 mod postpone;
 mod postponed_answers;
 mod random_seeds;
+mod registry_follows;
 mod relay;
 mod relay_load;
 mod replication;

@@ -2,8 +2,8 @@
 //! thread interleavings a scheduler explores. It follows the hive step by step and lock by lock, and uses the
 //! hive's own state machine for ownership. For each check there is a seeded fault that the check must catch.
 
-use beehive_core::registry::{Decision, Ownership, Proposal};
-use beehive_core::{BeeId, CellId, CellSet};
+use beehive_core::registry::{ColonyId, Decision, Proposal, RegistryState};
+use beehive_core::{AppId, BeeId, CellId, CellSet};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Mutex, MutexGuard};
@@ -80,9 +80,8 @@ struct Bee {
     mailbox: Mutex<Mailbox>,
 }
 
-#[derive(Default)]
 struct Queen {
-    ownership: Ownership,
+    registry: RegistryState,
     bees: HashMap<BeeId, Arc<Bee>>,
 }
 
@@ -121,7 +120,8 @@ impl Hive {
     /// Returns the owner of the cells, or the bees that must be merged first.
     fn claim(&self, cells: &CellSet) -> Result<Arc<Bee>, Option<(BeeId, Vec<BeeId>)>> {
         let mut queen = lock(&self.queen);
-        let decision = queen.ownership.apply(&Proposal::Claim { cells: cells.clone() });
+        let claim = Proposal::Claim { app: AppId(0), cells: cells.clone(), colony: ColonyId(1) };
+        let decision = queen.registry.apply(&claim);
         let Decision::Owner { root, created, merging, .. } = decision else { return Err(None) };
 
         if created {
@@ -342,7 +342,7 @@ impl Hive {
             }
 
             queen.bees.remove(&from);
-            queen.ownership.apply(&Proposal::Fused { from, into });
+            queen.registry.apply(&Proposal::Fused { from, into });
         }
 
         self.thaw(&target, body)
@@ -362,7 +362,7 @@ impl Hive {
             return;
         }
 
-        queen.ownership.apply(&Proposal::Release { bee: bee.id });
+        queen.registry.apply(&Proposal::Release { bee: bee.id });
         for cell in &mailbox.cells {
             let mut routes = lock(&self.routes);
             if routes.get(cell).is_some_and(|owner| Arc::ptr_eq(owner, bee)) {
@@ -445,7 +445,7 @@ const SENT: [&[&[u64]]; 3] =
 fn scenario(fault: Fault) {
     let hive = Arc::new(Hive {
         fault,
-        queen: Mutex::default(),
+        queen: Mutex::new(Queen { registry: RegistryState::alone(1, [], 0), bees: HashMap::new() }),
         routes: Mutex::default(),
         woken: Mutex::default(),
         history: Mutex::default(),

@@ -1,6 +1,6 @@
 //! A registry that behaves like the registry of a cluster: it answers late, or cannot decide.
 
-use beehive_core::registry::{Decision, LocalRegistry, Ownership, Proposal, Registry, Unavailable};
+use beehive_core::registry::{Decision, LocalRegistry, Proposal, Registry, RegistryState, Unavailable};
 use beehive_core::seams::BoxFuture;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ pub(crate) enum Effect {
 
 /// A registry that delays its answers, and refuses one round of proposals in `refuse_one_in`.
 pub(crate) struct LateRegistry {
-    ownership: Arc<Mutex<Ownership>>,
+    state: Arc<Mutex<RegistryState>>,
     effect: Effect,
     refuse_one_in: u64,
     asked: Mutex<u64>,
@@ -63,7 +63,8 @@ impl LateRegistry {
     }
 
     pub(crate) fn counted(effect: Effect, refuse_one_in: u64, counts: Arc<Counts>) -> Self {
-        LateRegistry { ownership: Arc::default(), effect, refuse_one_in, asked: Mutex::new(0), counts }
+        let state = Arc::new(Mutex::new(RegistryState::alone(1, [], 0)));
+        LateRegistry { state, effect, refuse_one_in, asked: Mutex::new(0), counts }
     }
 }
 
@@ -84,10 +85,10 @@ impl Registry for LateRegistry {
             });
         }
 
-        let ownership = self.ownership.clone();
+        let state = self.state.clone();
         let decide = move || {
-            let mut ownership = ownership.lock().unwrap();
-            proposals.iter().map(|proposal| ownership.apply(proposal)).collect::<Vec<_>>()
+            let mut state = state.lock().unwrap();
+            proposals.iter().map(|proposal| state.apply(proposal)).collect::<Vec<_>>()
         };
 
         match self.effect {

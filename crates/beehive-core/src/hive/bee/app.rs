@@ -10,7 +10,7 @@ use crate::hive::bee::pending::PendingRuns;
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
-use crate::hive::consensus::registry::{Registry, Unavailable};
+use crate::hive::consensus::registry::{ColonyId, Registry, Unavailable};
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::types::handler::{Handler, LoggedName, handler_name};
@@ -193,12 +193,23 @@ impl AppRuntime {
         }
     }
 
-    /// Returns the log for a new bee that owns these cells, or `None` if the app is not journaled.
-    pub(crate) fn log_for(&self, cells: &[CellId]) -> Option<&Arc<Link>> {
+    /// Returns the colony, and thus the log, for a new bee that owns these cells.
+    pub(crate) fn colony_for(&self, cells: &[CellId]) -> ColonyId {
         let first = cells.first().map_or(0, |cell| cell.0);
         // cell ids are hashes, so this spreads the bees evenly over the logs
         let at = (u128::from(first) * self.links.len() as u128) >> 64;
-        self.links.get(at as usize)
+        ColonyId(at as u32 + 1)
+    }
+
+    /// Returns the log of a colony, or `None` if the app is not journaled.
+    pub(crate) fn log_of(&self, colony: ColonyId) -> Option<&Arc<Link>> {
+        self.links.get((colony.0 as usize).checked_sub(1)?)
+    }
+
+    /// Returns the colony whose log this is.
+    pub(crate) fn colony_of(&self, log: &Arc<Link>) -> ColonyId {
+        let at = self.links.iter().position(|link| Arc::ptr_eq(link, log));
+        ColonyId(at.map_or(0, |at| at as u32 + 1))
     }
 
     /// Returns the body of a new bee whose records go to `log`.

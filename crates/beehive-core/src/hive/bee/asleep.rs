@@ -82,6 +82,7 @@ impl Asleep {
             pending.next_seq = image.next_seq;
             pending.heir_of = image.heir_of;
             pending.epoch = image.epoch;
+            pending.registry_epoch = image.epoch;
         }
         body.now = image.now;
         body.queue = queue;

@@ -116,6 +116,9 @@ pub(crate) struct PendingRuns {
     pub(crate) heir_of: BTreeSet<LaneId>,
     /// How often the bee has moved from one log to another.
     pub(crate) epoch: Epoch,
+    /// The bee's epoch in the registry. It is higher than `epoch` if the bee has moved before its first record, because
+    /// no log knows of such a move.
+    pub(crate) registry_epoch: Epoch,
     /// Number of logs that the bee has left but that have not dropped it yet. The bee must not end while this
     /// is above zero.
     pub(crate) left: Option<Arc<AtomicUsize>>,
@@ -137,6 +140,7 @@ impl PendingRuns {
             is_logged: false,
             heir_of: BTreeSet::new(),
             epoch: Epoch::default(),
+            registry_epoch: Epoch::default(),
             left: None,
         })
     }

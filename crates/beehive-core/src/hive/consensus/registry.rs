@@ -1,11 +1,15 @@
 //! The registry, which decides which bee owns which cell. Its interface is asynchronous and batched so that
 //! it can be replicated.
 //!
-//! The state machine is plain data with one function, [`Ownership::apply`]. [`LocalRegistry`] applies a
+//! The state machine is plain data with one function, [`RegistryState::apply`]. [`LocalRegistry`] applies a
 //! proposal immediately. A replicated registry applies the proposals that its log commits. Every proposal is
 //! idempotent, so a late or repeated proposal has no effect.
+//!
+//! To the registry, each log of an app is a colony: the app's first log is the colony with id 1, and the others follow.
+//! An app without logs has one colony. Each app has a registry of its own, because the ids of bees in existing logs
+//! are unique in an app only, and the queens of two apps then never wait for each other.
 
-pub use beehive_protocol::{Decision, Ownership, Proposal};
+pub use beehive_protocol::{ColonyId, Decision, Proposal, RegistryState, Restored};
 
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
@@ -32,8 +36,14 @@ pub trait Registry: Send + Sync + 'static {
 }
 
 /// The registry of a hive without a cluster. It decides immediately, without asking anybody.
-#[derive(Default)]
-pub struct LocalRegistry(Mutex<Ownership>);
+pub struct LocalRegistry(Mutex<RegistryState>);
+
+impl Default for LocalRegistry {
+    /// Returns a registry without bees, for an app with at most one log.
+    fn default() -> Self {
+        LocalRegistry::restored(RegistryState::alone(1, [], 0))
+    }
+}
 
 impl std::fmt::Debug for LocalRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -43,22 +53,22 @@ impl std::fmt::Debug for LocalRegistry {
 }
 
 impl LocalRegistry {
-    /// Creates a registry that continues from `ownership`.
-    pub fn restored(ownership: Ownership) -> Self {
-        LocalRegistry(Mutex::new(ownership))
+    /// Creates a registry that continues from `state`.
+    pub fn restored(state: RegistryState) -> Self {
+        LocalRegistry(Mutex::new(state))
     }
 
     /// Returns the number of bees and the number of owned cells.
     pub fn size(&self) -> (usize, usize) {
-        let ownership = self.0.lock();
-        (ownership.bees(), ownership.cells())
+        let state = self.0.lock();
+        (state.bees(), state.cells())
     }
 }
 
 impl Registry for LocalRegistry {
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
-        let mut ownership = self.0.lock();
-        let decisions = proposals.iter().map(|p| ownership.apply(p)).collect();
+        let mut state = self.0.lock();
+        let decisions = proposals.iter().map(|p| state.apply(p)).collect();
         Box::pin(std::future::ready(Ok(decisions)))
     }
 

@@ -7,7 +7,7 @@ use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
-use crate::hive::consensus::journal::{AppId, LoggedSettings};
+use crate::hive::consensus::journal::{AppId, LaneId, LoggedSettings};
 use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
@@ -53,6 +53,8 @@ pub(crate) trait AnyApp: Send + Sync {
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     /// Tries to retire the bees that are idle and empty.
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
+    /// Tells the registry which of these lanes, if they are of this app, have ended.
+    fn lanes_ended(self: Arc<Self>, lanes: &[LaneId], hive: &Arc<HiveInner>);
     /// Drops all bees together with the message runs queued for them. Returns the number of these runs.
     fn clear(&self) -> usize;
     /// Returns the views of the app's dictionaries, if anything reads them.

@@ -11,7 +11,7 @@ use crate::state::{CellImage, ConfigError};
 use crate::time::Time;
 #[cfg(feature = "testing")]
 use crate::view::Views;
-use beehive_protocol::AppId;
+use beehive_protocol::{AppId, LaneId};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -136,6 +136,10 @@ impl AnyApp for AppRuntime {
 
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>) {
         AppRuntime::retire_idle(&self, hive);
+    }
+
+    fn lanes_ended(self: Arc<Self>, lanes: &[LaneId], hive: &Arc<HiveInner>) {
+        AppRuntime::lanes_ended(&self, lanes, hive)
     }
 
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError> {

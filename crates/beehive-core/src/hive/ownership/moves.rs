@@ -13,8 +13,10 @@ use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
     AppId, BeeImage, DedupTable, Emit, Emits, Epoch, LaneId, Record, Seq, StagePart,
 };
+use crate::hive::consensus::registry::Proposal;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
+use crate::hive::ownership::queen::RETRY;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::state::image::{CellImage, EncodedCells};
@@ -41,6 +43,7 @@ impl AppRuntime {
         from.log_consumed();
         if !pending.is_logged {
             pending.moved_to(to, 0);
+            self.said_moved(bee.id, &mut pending.registry_epoch, to, hive).await;
             return true;
         }
 
@@ -116,8 +119,19 @@ impl AppRuntime {
                 left.fetch_sub(1, Ordering::AcqRel);
             }
         }));
+        self.said_moved(id, &mut pending.registry_epoch, to, hive).await;
         tracing::debug!(app = self.name, bee = %id, from = from.position(), to = to.position(), "moved");
         true
+    }
+
+    /// Tells the registry that a bee has moved, and retries until this succeeds. Meanwhile the bee stays frozen, so that
+    /// the registry learns of its moves in their order.
+    async fn said_moved(&self, bee: BeeId, epoch: &mut Epoch, to: &Arc<Link>, hive: &Arc<HiveInner>) {
+        let moved = Proposal::Commit { bee, epoch: *epoch, to: self.colony_of(to) };
+        *epoch = epoch.next();
+        while self.registry.propose(vec![moved.clone()]).await.is_err() && !hive.is_over() {
+            hive.platform.sleep(RETRY).await
+        }
     }
 }
 

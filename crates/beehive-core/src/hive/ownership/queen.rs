@@ -10,7 +10,7 @@ use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::bee::pending::PendingRuns;
-use crate::hive::consensus::journal::{AppId, Record};
+use crate::hive::consensus::journal::{AppId, LaneId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Delay before the queen retries an unavailable registry.
-const RETRY: Duration = Duration::from_millis(50);
+pub(super) const RETRY: Duration = Duration::from_millis(50);
 
 /// The owner of a set of cells, or the fact that there is none yet.
 pub(crate) enum Owner {
@@ -125,7 +125,12 @@ impl AppRuntime {
     }
 
     fn propose(&self, sets: &[CellSet]) -> Proposed {
-        self.registry.propose(sets.iter().map(|cells| Proposal::Claim { cells: cells.clone() }).collect())
+        let claim = |cells: &CellSet| Proposal::Claim {
+            app: AppId(self.index),
+            cells: cells.clone(),
+            colony: self.colony_for(cells),
+        };
+        self.registry.propose(sets.iter().map(claim).collect())
     }
 
     /// Makes one proposal after another until no request is left. Each proposal contains the requests that arrived
@@ -192,9 +197,11 @@ impl AppRuntime {
         cells: &[CellId],
         decision: Decision,
     ) -> (Owner, Option<(BeeId, Vec<BeeId>)>) {
-        let Decision::Owner { root, created, merging, .. } = decision else { return (Owner::NotYet, None) };
+        let Decision::Owner { root, colony, created, merging, .. } = decision else {
+            return (Owner::NotYet, None);
+        };
         if created {
-            let bee = Bee::new(self, root, cells, self.body(self.log_for(cells)));
+            let bee = Bee::new(self, root, cells, self.body(self.log_of(colony)));
             bees.insert(bee.clone());
             self.count_created();
             for cell in cells {
@@ -233,6 +240,7 @@ impl AppRuntime {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
+        let mut said = vec![Proposal::Fused { from, into }];
         let log = body.pending.as_ref().map(|pending| pending.link().clone());
         if !self.into_one_log(&source, &mut gone, log, hive).await {
             return Turn::with(hive, Place::Runners, |turn| {
@@ -257,7 +265,13 @@ impl AppRuntime {
             }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
             link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
+            if !lanes.knows(source.lane()) {
+                // nobody will say later that the lane has ended
+                said.push(Proposal::Retire { lane: source.lane() })
+            }
             lanes.end(source.lane())
+        } else {
+            said.push(Proposal::Retire { lane: source.lane() })
         }
         {
             let mut queen = self.queen.lock();
@@ -283,7 +297,7 @@ impl AppRuntime {
         tracing::debug!(app = self.name, %from, %into, "merged");
 
         // the registry must know about the merge before the merged bee continues
-        while self.registry.propose(vec![Proposal::Fused { from, into }]).await.is_err() && !hive.is_over() {
+        while self.registry.propose(said.clone()).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await
         }
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
@@ -315,13 +329,27 @@ impl AppRuntime {
     /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
     /// that no longer exists, and senders to its cells keep asking.
     fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
-        let mut proposed = self.registry.propose(vec![Proposal::Release { bee }]);
+        self.tell(vec![Proposal::Release { bee }], hive)
+    }
+
+    /// Tells the registry that nothing on these lanes is unhandled. Ignores the lanes of other apps.
+    pub(crate) fn lanes_ended(self: &Arc<Self>, lanes: &[LaneId], hive: &Arc<HiveInner>) {
+        let mine = lanes.iter().filter(|lane| lane.bee().is_some_and(|(app, _)| app.0 == self.index));
+        let ended: Vec<Proposal> = mine.map(|lane| Proposal::Retire { lane: *lane }).collect();
+        if !ended.is_empty() {
+            self.tell(ended, hive)
+        }
+    }
+
+    /// States something to the registry, and retries until this succeeds.
+    fn tell(self: &Arc<Self>, statements: Vec<Proposal>, hive: &Arc<HiveInner>) {
+        let mut proposed = self.registry.propose(statements.clone());
         if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
             return;
         }
         let (app, waiting) = (self.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
-            while !waiting.is_over() && app.registry.propose(vec![Proposal::Release { bee }]).await.is_err() {
+            while !waiting.is_over() && app.registry.propose(statements.clone()).await.is_err() {
                 waiting.platform.sleep(RETRY).await
             }
         }))

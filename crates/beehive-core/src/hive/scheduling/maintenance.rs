@@ -17,12 +17,16 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
         }
 
         let apps: Vec<_> = hive.apps.read().clone();
-        for app in apps {
-            app.retire_idle(&hive);
+        for app in &apps {
+            app.clone().retire_idle(&hive);
         }
         if let Some(logs) = &hive.logs {
             logs.log_consumed();
-            recovery::retire_lanes(&hive, logs.lanes.take_retired())
+            let lanes = logs.lanes.take_retired();
+            for app in apps {
+                app.lanes_ended(&lanes, &hive)
+            }
+            recovery::retire_lanes(&hive, lanes)
         }
     }
 }

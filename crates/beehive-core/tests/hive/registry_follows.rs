@@ -1,0 +1,131 @@
+//! The registry knows in which log each bee is, and forgets the lanes of bees that have merged.
+
+use crate::load::{Chance, eventually, on_workers};
+use crate::log_checks::replay;
+use beehive_core::journal::{Journal, LaneId, LogState};
+use beehive_core::registry::{Decision, Proposal, Registry, RegistryState, Unavailable};
+use beehive_core::seams::BoxFuture;
+use beehive_core::testing::{TestJournal, move_one};
+use beehive_core::{App, AppId, BeeId, Dict, Hive, Message, handlers};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Add(Vec<u64>);
+
+#[derive(App)]
+struct Sums {
+    sums: Dict<u64, u64>,
+}
+
+#[handlers]
+impl Sums {
+    #[rcv(joins)]
+    fn add(&mut self, msg: &Add) -> u64 {
+        for key in &msg.0 {
+            *self.sums.entry(*key).or_default() += 1;
+        }
+        msg.0.len() as u64
+    }
+}
+
+/// A registry that refuses one round of proposals in `refuse_one_in`, and whose state can be read.
+struct Read {
+    state: Mutex<RegistryState>,
+    rounds: Mutex<u64>,
+    refuse_one_in: u64,
+}
+
+impl Registry for Read {
+    fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        let mut rounds = self.rounds.lock().unwrap();
+        *rounds += 1;
+        let decided = match rounds.is_multiple_of(self.refuse_one_in) {
+            true => Err(Unavailable),
+            false => {
+                let mut state = self.state.lock().unwrap();
+                Ok(proposals.iter().map(|proposal| state.apply(proposal)).collect())
+            }
+        };
+        Box::pin(std::future::ready(decided))
+    }
+
+    fn index(&self) -> u64 {
+        self.state.lock().unwrap().index()
+    }
+}
+
+const KEYS: u64 = 60;
+
+/// Lets bees begin, merge and move. Returns the number of moves.
+async fn run(hive: &Hive, seed: u64) -> u64 {
+    let (mut chance, mut moved) = (Chance(seed), 0);
+    for _ in 0..400 {
+        let (key, other) = (chance.below(KEYS), chance.below(KEYS));
+        let keys = if chance.below(10) == 0 { vec![key, other] } else { vec![key] };
+        let count = keys.len() as u64;
+        assert_eq!(hive.request(Add(keys)).await.unwrap(), count);
+        moved += u64::from(move_one(hive, chance.below(1 << 30)).await)
+    }
+    moved
+}
+
+fn follows(logs: u32, refuse_one_in: u64) {
+    on_workers(2, async {
+        let journals: Vec<Arc<TestJournal>> =
+            (0..u64::from(logs)).map(|log| TestJournal::start(9 + log, 50, 0)).collect();
+        let registry = Arc::new(Read {
+            state: Mutex::new(RegistryState::alone(logs, [], 0)),
+            rounds: Mutex::new(0),
+            refuse_one_in,
+        });
+        let made = registry.clone();
+        let with = journals.iter().map(|journal| (journal.clone() as Arc<dyn Journal>, LogState::default()));
+        let builder = Hive::builder().app::<Sums>().journals(with);
+        let hive = builder.registry(move |_| made.clone()).start().unwrap();
+        let moved = run(&hive, 3).await;
+        assert!(logs == 1 || moved > 50, "{moved} moves");
+        hive.idle().await;
+
+        // each bee is where the registry says
+        let differs = || {
+            let state = registry.state.lock().unwrap();
+            assert_eq!(state.check(), Ok(()));
+            let mut bees = 0;
+            for ((colony, _), journal) in state.colonies().zip(&journals) {
+                for ((_, bee), image) in &replay(&journal.log()).bees {
+                    if image.is_frozen || state.bee(*bee).is_none_or(|known| known.colony != colony) {
+                        return true;
+                    }
+                    bees += 1
+                }
+            }
+            bees != state.bees()
+        };
+        eventually("registry and logs agree", Duration::from_secs(20), || !differs()).await;
+
+        // the lanes of merged bees end, those of the others do not
+        let left = || {
+            let state = registry.state.lock().unwrap();
+            let merged = (1..=KEYS).map(BeeId).filter(|bee| state.bee(*bee).is_none());
+            let lanes = merged.map(|bee| LaneId::of_bee(AppId(0), bee));
+            lanes.filter(|lane| state.bee_of_lane(*lane).is_some()).count()
+        };
+        eventually("the lanes of merged bees end", Duration::from_secs(20), || left() == 0).await;
+
+        hive.stop(Duration::from_secs(5)).await;
+        journals.iter().for_each(|journal| journal.stop())
+    })
+}
+
+#[test]
+fn the_registry_knows_in_which_log_each_bee_is() {
+    follows(1, u64::MAX);
+    follows(3, u64::MAX)
+}
+
+#[test]
+fn the_registry_knows_it_even_if_it_refuses_some_proposals() {
+    follows(3, 7)
+}
