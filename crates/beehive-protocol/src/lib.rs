@@ -63,6 +63,7 @@ pub mod limits;
 mod log_state;
 mod moves;
 mod packed_rows;
+mod reconcile;
 mod record;
 mod redo;
 mod registry;
@@ -86,6 +87,7 @@ pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
+pub use reconcile::{Hosted, Hosting, HostingRecord, StageFrame, Step, Untold, stage, steps};
 pub use record::{
     Acked, Consumed, Entry, Input, InputRuns, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
 };
