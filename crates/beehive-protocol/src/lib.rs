@@ -59,6 +59,7 @@ mod hash;
 mod ids;
 mod image;
 mod lane;
+mod lane_set;
 pub mod limits;
 mod log_state;
 mod moves;
@@ -85,6 +86,7 @@ pub use ids::{
 };
 pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
+pub use lane_set::LaneSet;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
 pub use reconcile::{Hosted, Hosting, HostingRecord, StageFrame, Step, Untold, stage, steps};

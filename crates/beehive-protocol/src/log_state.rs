@@ -3,7 +3,7 @@
 use crate::codec::DecodeError;
 use crate::{
     AppId, BeeId, CellId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch,
-    FewSet, Input, LaneId, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
+    FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub struct BeeImage {
     /// The latest time seen by its handlers.
     pub now: Time,
     /// Lanes of bees that merged into this one and had unhandled messages at the last merge or move.
-    pub heir_of: BTreeSet<LaneId>,
+    pub heir_of: LaneSet,
     /// Number of times that the bee has moved from one log to another.
     pub epoch: Epoch,
     /// Whether the bee is about to move to another log. If so, it handles no messages, and its outbox does not change.
@@ -376,7 +376,7 @@ mod tests {
 
         let fuse = |from, into| Record::Fuse { app: APP, from: BeeId(from), into: BeeId(into) };
         let heirs = |state: &LogState, bee| state.bees[&(APP, BeeId(bee))].heir_of.clone();
-        let lanes = |bees: &[u64]| bees.iter().map(|bee| lane(*bee)).collect::<BTreeSet<_>>();
+        let lanes = |bees: &[u64]| bees.iter().map(|bee| lane(*bee)).collect::<LaneSet>();
         assert_eq!(heirs(&apply(fuse(1, 2)), 2), lanes(&[1]));
         assert_eq!(heirs(&apply(fuse(3, 4)), 4), lanes(&[]), "no message is unhandled on that lane");
         assert_eq!(heirs(&apply(fuse(2, 4)), 4), lanes(&[1, 2]));

@@ -164,7 +164,7 @@ fn state() -> LogState {
     let mut bee = Box::new(BeeImage { cells, seen: seen.clone(), ..BeeImage::default() });
     bee.state.apply(op(Some(&[1])));
     (bee.next_seq, bee.now) = (Seq(6), Time::from_nanoseconds(13));
-    bee.heir_of = BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]);
+    bee.heir_of = BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]).into();
     bee.epoch = Epoch(2);
 
     let waiting = Waiting { order: 1, emit: emit() };
@@ -446,7 +446,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
 fn any_stage_part() -> impl Strategy<Value = StagePart> {
     let bee = (any_cells(), any::<u64>(), any::<bool>()).prop_map(|(cells, lane, is_frozen)| BeeImage {
         cells: cells.into_iter().collect(),
-        heir_of: BTreeSet::from([LaneId(lane)]),
+        heir_of: BTreeSet::from([LaneId(lane)]).into(),
         is_frozen,
         ..BeeImage::default()
     });

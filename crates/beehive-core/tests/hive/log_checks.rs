@@ -136,7 +136,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
             if let Record::Freeze { app, bee, lanes } = &entry.record
                 && entry.after == state.last
             {
-                let heirs = state.bees.get(&(*app, *bee)).map(|image| &image.heir_of).into_iter().flatten();
+                let heirs = state.bees.get(&(*app, *bee)).into_iter().flat_map(|image| image.heir_of.iter());
                 let waits = |lane: &&LaneId| state.outbox.range(MessageId::all_of(**lane)).next().is_some();
                 if let Some(lane) = heirs.filter(waits).find(|lane| !lanes.contains(lane)) {
                     return wrong(format!("{bee} leaves the outbox of {lane:?} behind"));

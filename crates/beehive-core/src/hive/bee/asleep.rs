@@ -80,7 +80,7 @@ impl Asleep {
             pending.is_logged = true;
             pending.forget_unknown();
             pending.next_seq = image.next_seq;
-            pending.heir_of = image.heir_of;
+            pending.heir_of = image.heir_of.into_iter().collect();
             pending.epoch = image.epoch;
             pending.registry_epoch = image.epoch;
         }

@@ -67,7 +67,7 @@ impl AppRuntime {
             seen: if breaks(Mutant::DedupNotMoved) { DedupTable::default() } else { pending.seen.clone() },
             next_seq: if breaks(Mutant::LaneNotMoved) { Seq::ZERO } else { pending.next_seq },
             now: body.now,
-            heir_of: pending.heir_of.clone(),
+            heir_of: pending.heir_of.clone().into(),
             epoch,
             is_frozen: false,
         };
