@@ -14,7 +14,7 @@ use crate::pass::macros::arguments::Arguments;
 use crate::pass::order::hashes::Hidden;
 use crate::syntax::find_name;
 use crate::value::{Site, Sources, Taint, Variables};
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,8 +72,8 @@ impl Facts {
 /// for all rounds.
 #[derive(Default)]
 pub(crate) struct Once {
-    /// Every name in the function, as often as it is mentioned.
-    pub mentioned: OnceCell<Vec<String>>,
+    /// Every name in the function, with how often it is mentioned.
+    pub mentioned: OnceCell<BTreeMap<String, usize>>,
     /// Attributes in the body that decide whether part of it is compiled.
     pub conditional: OnceCell<Vec<Span>>,
     /// Where it may have hash maps and hash sets that no local shows.
@@ -124,6 +124,8 @@ pub(crate) struct Unit<'a> {
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
+    /// The tokens of the functions, where they are known.
+    tokens: BTreeMap<Site, &'a TokenStream>,
     boxes: OnceCell<bool>,
     known: RefCell<BTreeMap<Pattern, Rc<FunctionMap>>>,
     under_way: RefCell<Vec<String>>,
@@ -144,10 +146,20 @@ impl<'a> Unit<'a> {
             trusted,
             faults,
             arena: Arena::default(),
+            tokens: BTreeMap::new(),
             boxes: OnceCell::new(),
             known: RefCell::default(),
             under_way: RefCell::default(),
         }
+    }
+
+    /// Adds the tokens of a function. To print them again takes much longer.
+    pub(crate) fn add_tokens(&mut self, of: &'a ImplItemFn, tokens: &'a TokenStream) {
+        self.tokens.insert(Site::of(of), tokens);
+    }
+
+    pub(crate) fn tokens(&self, of: &ImplItemFn) -> TokenStream {
+        self.tokens.get(&Site::of(of)).map_or_else(|| of.to_token_stream(), |tokens| (*tokens).clone())
     }
 
     /// Returns the first version of a function.

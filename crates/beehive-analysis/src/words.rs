@@ -37,9 +37,12 @@ pub(crate) fn plain_words(tokens: TokenStream) -> String {
 }
 
 fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut String) {
+    // what is in front of a group is not in front of its content
+    let start = out.len();
+    let last = |out: &String| out.get(start..).unwrap_or_default().chars().next_back();
     let mut after_dot = false;
     for token in tokens {
-        let glued = out.chars().last().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ',');
+        let glued = last(out).is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ',');
         match token {
             TokenTree::Ident(i) => {
                 if glued {
@@ -65,7 +68,7 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
                 let c = p.as_char();
                 let tight = matches!(c, '.' | ',' | '&' | ':' | '?' | '!' | ';' | '\'' | '#');
                 let opened = matches!(
-                    out.chars().last(),
+                    last(out),
                     None | Some(' ' | '(' | '&' | '[' | '=' | '<' | '>' | '|' | '-' | '*')
                 );
 
@@ -88,15 +91,14 @@ fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut 
                     Delimiter::None => ("", ""),
                 };
 
-                if matches!(g.delimiter(), Delimiter::Parenthesis | Delimiter::Bracket) && out.ends_with(',')
+                if matches!(g.delimiter(), Delimiter::Parenthesis | Delimiter::Bracket)
+                    && last(out) == Some(',')
                 {
                     out.push(' ');
                 }
 
                 out.push_str(open);
-                let mut inner = String::new();
-                print(g.stream(), names, &mut inner);
-                out.push_str(&inner);
+                print(g.stream(), names, out);
                 out.push_str(close);
                 after_dot = false;
             }

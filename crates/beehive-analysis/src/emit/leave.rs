@@ -12,7 +12,7 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, Item, Pat, Stmt, Token};
+use syn::{Block, Expr, GenericArgument, Item, Pat, Stmt, Token};
 
 /// A condition on state that encloses a point of a function.
 #[derive(Clone, Debug, Default)]
@@ -114,11 +114,16 @@ pub(crate) fn moved(
     locals: &Locals<'_>,
     faults: Faults,
 ) -> TokenStream {
-    if stands(e) && !(used != Use::Read && matches!(peel(e), Expr::Path(_) | Expr::Field(_))) {
+    let mut moving = Moving { control, locals, faults, bound: vec![] };
+    let is_free = match used {
+        Use::Read => true,
+        Use::Matched => moving.is_free_matched(e),
+        Use::Taken => moving.is_free(e),
+    };
+    if is_free && moving.stands(e) {
         return e.to_token_stream();
     }
 
-    let mut moving = Moving { control, locals, faults, bound: vec![] };
     let mut e = e.clone();
     moving.visit_expr_mut(&mut e);
     match used {
@@ -127,21 +132,6 @@ pub(crate) fn moved(
         Use::Taken => moving.keep(&mut e),
     }
     e.into_token_stream()
-}
-
-/// Checks that an expression neither leaves the function nor moves a local, which is true of most keys. Such an
-/// expression is printed unchanged, which is much cheaper than changing a copy of it.
-fn stands(e: &Expr) -> bool {
-    match e {
-        Expr::Path(_) | Expr::Lit(_) => true,
-        Expr::Field(f) => stands(&f.base),
-        Expr::Reference(r) => stands(&r.expr),
-        Expr::Paren(p) => stands(&p.expr),
-        Expr::Unary(u) => stands(&u.expr),
-        Expr::Binary(b) => stands(&b.left) && stands(&b.right) && !appends(b),
-        Expr::Index(i) => stands(&i.expr) && stands(&i.index),
-        _ => false,
-    }
 }
 
 /// Checks for `text + &more`, which moves its left side.
@@ -183,6 +173,59 @@ struct Moving<'c> {
 }
 
 impl Moving<'_> {
+    /// Checks that an expression neither leaves the function nor moves a local that the map keeps, which is true of most.
+    /// Such an expression is printed unchanged, which is much cheaper than changing a copy of it.
+    fn stands(&self, e: &Expr) -> bool {
+        let all = |es: &Punctuated<Expr, Token![,]>| es.iter().all(|e| self.is_free(e) && self.stands(e));
+        match e {
+            Expr::Path(_) | Expr::Lit(_) => true,
+            Expr::Field(f) => self.stands(&f.base),
+            Expr::Reference(r) => self.stands(&r.expr),
+            Expr::Paren(p) => self.stands(&p.expr),
+            Expr::Unary(u) => self.stands(&u.expr),
+            Expr::Cast(c) => self.stands(&c.expr),
+            Expr::Binary(b) => {
+                self.stands(&b.left) && self.stands(&b.right) && (!appends(b) || self.is_free(&b.left))
+            }
+            Expr::Index(i) => self.stands(&i.expr) && self.stands(&i.index),
+            Expr::Range(r) => r.start.iter().chain(&r.end).all(|e| self.stands(e)),
+            Expr::Tuple(t) => all(&t.elems),
+            Expr::Array(t) => all(&t.elems),
+            Expr::Call(c) => self.stands(&c.func) && all(&c.args),
+            Expr::MethodCall(c) => {
+                c.turbofish.iter().flat_map(|t| &t.args).all(|a| !matches!(a, GenericArgument::Const(_)))
+                    && self.stands(&c.receiver)
+                    && (!takes_itself(&c.method.to_string()) || self.is_free(&c.receiver))
+                    && all(&c.args)
+            }
+            // its body is printed unchanged in any case
+            Expr::Closure(c) => c.capture.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Checks that the map does not have to keep what it would move where it takes the value of an expression, like
+    /// [`Self::keep`].
+    fn is_free(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Paren(p) => self.is_free(&p.expr),
+            Expr::Group(p) => self.is_free(&p.expr),
+            Expr::Path(p) => matches!(self.keeping(&p.path), Keeping::Moved | Keeping::Impossible),
+            Expr::Field(f) => !self.keeps_part(f, false),
+            Expr::Block(_) | Expr::Unsafe(_) | Expr::If(_) | Expr::Match(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Like [`Self::is_free`], for an expression taken apart by a pattern, like [`Self::keep_matched`].
+    fn is_free_matched(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Paren(p) => self.is_free_matched(&p.expr),
+            Expr::Field(f) => !self.keeps_part(f, true) || self.is_free(e),
+            e => self.is_free(e),
+        }
+    }
+
     fn leave(&self, quiet: bool) -> TokenStream {
         leave(quiet, self.control, self.faults)
     }

@@ -6,6 +6,7 @@ mod options;
 mod output;
 mod outside;
 mod signature;
+mod written;
 
 use crate::emit::{effects, needed, print, typed};
 use crate::errors::diagnostics::Diagnostics;
@@ -29,6 +30,7 @@ use signature::Signature;
 use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Error, ImplItem, ImplItemFn, ItemImpl};
+use written::Written;
 
 /// The result for one handler.
 #[derive(Clone, Debug)]
@@ -110,7 +112,7 @@ impl Handler<'_> {
 
 /// Expands `#[handlers]`.
 pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    let block = match syn::parse2::<ItemImpl>(item.clone()) {
+    let block = match Written::of(item.clone()) {
         Ok(block) => block,
         Err(e) => {
             return unread(item, &e);
@@ -121,7 +123,7 @@ pub fn expand_handlers(attribute: TokenStream, item: TokenStream) -> TokenStream
 
 /// Derives the maps of a block given its tokens and the tokens of its attribute, for tests and tools.
 pub fn derivation(attribute: TokenStream, item: TokenStream) -> syn::Result<Derivation> {
-    Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, Faults::default()))
+    Ok(run(Ok(syn::parse2(attribute)?), &Written::of(item)?, Faults::default()))
 }
 
 /// Like [`derivation`], but with a fault seeded into the analysis.
@@ -132,7 +134,7 @@ pub fn faulty_derivation(
     item: TokenStream,
     faults: Faults,
 ) -> syn::Result<Derivation> {
-    Ok(run(Ok(syn::parse2(attribute)?), &syn::parse2(item)?, faults))
+    Ok(run(Ok(syn::parse2(attribute)?), &Written::of(item)?, faults))
 }
 
 /// Handles a block that does not parse. The item is kept, so that an editor still sees it. Usually the
@@ -206,7 +208,8 @@ fn is_handler_attribute(a: &syn::Attribute) -> bool {
     a.path().is_ident("rcv") || a.path().is_ident("every")
 }
 
-fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> Derivation {
+fn run(options: syn::Result<BlockOptions>, written: &Written, faults: Faults) -> Derivation {
+    let block = &written.block;
     let mut diagnostics = Diagnostics::default();
     let (options, misread) = match options {
         Ok(options) => (options, None),
@@ -230,7 +233,8 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         ))
     }
 
-    let labeled = attempts::analyzed(block, &mut diagnostics);
+    let any_attempts = written.mentions.attempts;
+    let labeled = any_attempts.then(|| attempts::analyzed(block, &mut diagnostics)).flatten();
     let analyzed = labeled.as_ref().unwrap_or(block);
     let mut functions = Functions::new();
     for item in &analyzed.items {
@@ -241,7 +245,10 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
 
     let handlers = collect_handlers(analyzed, &mut diagnostics);
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
-    let unit = Unit::new(functions, options.pure, faults);
+    let mut unit = Unit::new(functions, options.pure, faults);
+    if labeled.is_none() {
+        written.methods().for_each(|(f, tokens)| unit.add_tokens(f, tokens));
+    }
     let generic = unit.generic();
     let mut derived: Vec<(TokenStream, Summary)> = vec![];
     let (mut plain, mut missing): (Vec<Ident>, Vec<Missing>) = (vec![], vec![]);
@@ -327,6 +334,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
     }
 
     let output = output::Output {
+        written,
         block,
         assumptions: &assumptions,
         handlers: &handlers,
@@ -340,7 +348,7 @@ fn run(options: syn::Result<BlockOptions>, block: &ItemImpl, faults: Faults) -> 
         warnings: &warnings,
         diagnostics: &diagnostics,
     };
-    let block = output.block().into_token_stream();
+    let block = output.block();
     let tokens = output.tokens(&block);
 
     Derivation { block, tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }

@@ -1,17 +1,17 @@
 //! Prints the code that replaces a `#[handlers]` block: the block itself, the map functions, the
 //! implementations for the runtime, and the errors and warnings.
 
+use super::written::{Written, with_attributes};
 use super::{Assumptions, Handler, HandlerDerivation, Warning, declared_at, is_handler_attribute, signature};
 use crate::emit::{allowances, field_constant, mapper};
 use crate::errors::diagnostics::Diagnostics;
 use crate::errors::missing::{Missing, refused};
 use crate::rewrite::{attempts, rebinding};
 use crate::syntax::names;
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use std::collections::BTreeMap;
 use syn::spanned::Spanned;
-use syn::{ImplItem, ItemImpl, ReturnType};
+use syn::{Attribute, ImplItem, ImplItemFn, ItemImpl, ReturnType};
 
 /// Returns the name of the message in a map function whose parameter is not the user's own pattern.
 pub(crate) fn message_name() -> Ident {
@@ -20,6 +20,7 @@ pub(crate) fn message_name() -> Ident {
 
 /// Everything that is printed for a block.
 pub(crate) struct Output<'a> {
+    pub written: &'a Written,
     pub block: &'a ItemImpl,
     pub assumptions: &'a Assumptions,
     pub handlers: &'a [Handler<'a>],
@@ -59,7 +60,7 @@ impl Output<'_> {
 
         let of = &self.block.self_ty;
         let (generics, _, bounds) = self.block.generics.split_for_impl();
-        let undeclared = self.undeclared(block);
+        let undeclared = self.undeclared();
         let macros = super::macros::checks(self.macros);
         quote! {
             #block
@@ -106,14 +107,13 @@ impl Output<'_> {
     /// Prints fallbacks for field constants, used if no derive declares the app. Inherent constants take
     /// precedence over them. A field named only in an attribute gets no fallback, because the missing
     /// constant is the only error for a field that does not exist.
-    fn undeclared(&self, block: &TokenStream) -> TokenStream {
+    fn undeclared(&self) -> TokenStream {
         if !self.block.generics.params.is_empty() {
             return TokenStream::new();
         }
 
-        let mut named = BTreeMap::new();
-        fields_named(block.clone(), &mut named);
-        let constants = named.values().map(|f| {
+        // an unused constant for a method does no harm
+        let constants = self.written.mentions.of_self.values().map(|f| {
             let constant = field_constant(f);
             quote! {
                 const #constant: &'static ::beehive::__private::Undeclared = ::beehive::__private::Undeclared::IT;
@@ -129,35 +129,49 @@ impl Output<'_> {
 
     /// Returns the block as written, without the macro's attributes, with a doc line about each handler's map, and with
     /// checks of what the maps assume about macros.
-    pub(crate) fn block(&self) -> ItemImpl {
-        let mut block = self.block.clone();
-        // for an `impl` token with the user's span, the compiler proposes `impl<T>` for an unknown type in a handler;
-        // a handler handles one type, so that would only lead to the next error
-        block.impl_token.span = Span::call_site();
-        for (index, item) in block.items.iter_mut().enumerate() {
-            let ImplItem::Fn(f) = item else { continue };
+    pub(crate) fn block(&self) -> TokenStream {
+        self.written.with_items(|index, item, tokens| match (item, tokens) {
+            (ImplItem::Fn(f), _) => self.method(index, f, tokens),
+            (_, Some(tokens)) => tokens.clone(),
+            (item, None) => item.to_token_stream(),
+        })
+    }
 
-            attempts::executed(f);
-            if let Some(assumed) = self.assumptions.get(&Some(index)).filter(|_| self.diagnostics.is_empty())
-            {
-                rebinding::checked(f, assumed)
-            }
-            if !f.attrs.iter().any(is_handler_attribute) {
-                continue;
-            }
-
-            f.attrs.retain(|a| !is_handler_attribute(a));
-            let Some(found) = self.found.iter().find(|d| f.sig.ident == d.name) else { continue };
-
-            let line = documentation(found);
-            if f.attrs.iter().any(|a| a.path().is_ident("doc")) {
-                f.attrs.push(syn::parse_quote!(#[doc = ""]));
-            }
-
-            f.attrs.push(syn::parse_quote!(#[doc = #line]));
+    /// Returns a method of the block. `tokens` are those that were written, where they are known.
+    fn method(&self, index: usize, f: &ImplItemFn, tokens: Option<&TokenStream>) -> TokenStream {
+        let assumed = self.assumptions.get(&Some(index));
+        let assumed = assumed.filter(|a| !a.is_empty() && self.diagnostics.is_empty());
+        let more = self.documentation(f);
+        let keep = |a: &Attribute| !is_handler_attribute(a);
+        if assumed.is_none()
+            && !self.written.mentions.attempts
+            && let Some(tokens) = tokens
+            && let Some(method) = with_attributes(tokens, f, keep, quote!(#(#more)*))
+        {
+            return method;
         }
 
-        block
+        let mut f = f.clone();
+        attempts::executed(&mut f);
+        if let Some(assumed) = assumed {
+            rebinding::checked(&mut f, assumed)
+        }
+        f.attrs.retain(keep);
+        f.attrs.extend(more);
+        f.into_token_stream()
+    }
+
+    /// Returns the attributes that document the map of a method, if it is a handler.
+    fn documentation(&self, f: &ImplItemFn) -> Vec<Attribute> {
+        let is_handler = f.attrs.iter().any(is_handler_attribute);
+        let Some(found) = self.found.iter().find(|d| is_handler && f.sig.ident == d.name) else {
+            return vec![];
+        };
+
+        let line = documentation(found);
+        let has_text = f.attrs.iter().any(|a| a.path().is_ident("doc"));
+        let empty: Option<Attribute> = has_text.then(|| syn::parse_quote!(#[doc = ""]));
+        empty.into_iter().chain([syn::parse_quote!(#[doc = #line])]).collect()
     }
 
     fn handles(&self, h: &Handler, found: &HandlerDerivation, failed: bool) -> TokenStream {
@@ -254,25 +268,6 @@ impl Output<'_> {
                 fn map(#pattern: &#ty, #mapper: &mut ::beehive::__private::Mapper) { #body }
                 #handle
             }
-        }
-    }
-}
-
-/// Collects the names that follow `self.` in tokens. They are fields and methods; an unused constant for a
-/// method does no harm.
-fn fields_named(tokens: TokenStream, found: &mut BTreeMap<String, Ident>) {
-    let mut before = [false; 2];
-    for t in tokens {
-        let [of_self, dot] = before;
-        before = [
-            matches!(&t, TokenTree::Ident(i) if i == "self"),
-            of_self && matches!(&t, TokenTree::Punct(p) if p.as_char() == '.'),
-        ];
-
-        match t {
-            TokenTree::Ident(i) if dot => drop(found.insert(i.to_string(), i)),
-            TokenTree::Group(g) => fields_named(g.stream(), found),
-            _ => {}
         }
     }
 }

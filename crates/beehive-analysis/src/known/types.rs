@@ -3,6 +3,7 @@
 
 use crate::known::methods::{builds_any_type, returns_mutable_view};
 use crate::known::{is_primitive, is_upper};
+use crate::syntax::names;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, Type};
 
@@ -134,36 +135,91 @@ pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     })
 }
 
-/// Checks whether tokens may build a value of a type unknown to the analysis: `Name::function`, or a conversion.
-pub(crate) fn builds_unknown_types(tokens: TokenStream) -> bool {
-    let (mut of, mut colons) = (None::<String>, 0);
-    for t in tokens {
-        match t {
-            TokenTree::Ident(i) => {
-                let name = i.to_string();
-                if builds_any_type(&name) {
-                    return true;
-                }
+/// What the tokens of a branch, a block or a closure show about the views that its value may hold.
+#[derive(Default)]
+pub(crate) struct Read {
+    /// All identifiers, including those captured by format strings.
+    pub names: Vec<String>,
+    /// Whether the value may hold a `&mut` made inside; see [`mentions_mutable_views`].
+    pub mutable: bool,
+    /// Whether a value of an unknown type may be built inside; see [`builds_unknown_types`].
+    pub unknown: bool,
+}
 
-                let unknown = |of: &String| is_upper(of) && of != "Self" && !is_frozen_name(of);
-                if colons == 2 && !is_upper(&name) && of.as_ref().is_some_and(unknown) {
-                    return true;
-                }
-
-                (of, colons) = (Some(name), 0);
-            }
-            TokenTree::Punct(p) if p.as_char() == ':' => colons += 1,
-            TokenTree::Group(g) => {
-                if builds_unknown_types(g.stream()) {
-                    return true;
-                }
-                (of, colons) = (None, 0);
-            }
-            // `Name::<T>::function`: the parameters stand between the name and the function
-            TokenTree::Punct(p) if matches!(p.as_char(), '<' | '>') && of.is_some() => colons = 0,
-            _ => (of, colons) = (None, 0),
-        }
+impl Read {
+    pub(crate) fn of(tokens: TokenStream) -> Read {
+        let mut read = Read::default();
+        read.add(tokens);
+        read
     }
 
-    false
+    fn add(&mut self, tokens: TokenStream) {
+        let mut last = Last::default();
+        for t in tokens {
+            if let TokenTree::Group(g) = t {
+                self.add(g.stream());
+                last = Last::default();
+                continue;
+            }
+            if let TokenTree::Ident(i) = &t {
+                let name = i.to_string();
+                self.mutable |= name == "mut" || returns_mutable_view(&name);
+                self.unknown |= last.builds(&name);
+                self.names.push(name.clone());
+                last = Last { of: Some(name), colons: 0 };
+                continue;
+            }
+            last.pass(&t);
+            if let TokenTree::Literal(_) = t {
+                names(t.into(), &mut self.names)
+            }
+        }
+    }
+}
+
+/// The last name before a point among tokens.
+#[derive(Default)]
+struct Last {
+    of: Option<String>,
+    /// Number of colons after it.
+    colons: usize,
+}
+
+impl Last {
+    /// Checks whether a name after this one may make a value of an unknown type.
+    fn builds(&self, name: &str) -> bool {
+        let unknown = |of: &String| is_upper(of) && of != "Self" && !is_frozen_name(of);
+        builds_any_type(name) || self.colons == 2 && !is_upper(name) && self.of.as_ref().is_some_and(unknown)
+    }
+
+    /// Goes on after a token that is neither a name nor a group.
+    fn pass(&mut self, t: &TokenTree) {
+        match t {
+            TokenTree::Punct(p) if p.as_char() == ':' => self.colons += 1,
+            // `Name::<T>::function`: the parameters stand between the name and the function
+            TokenTree::Punct(p) if matches!(p.as_char(), '<' | '>') && self.of.is_some() => self.colons = 0,
+            _ => *self = Last::default(),
+        }
+    }
+}
+
+/// Checks whether tokens may build a value of a type unknown to the analysis: `Name::function`, or a conversion.
+pub(crate) fn builds_unknown_types(tokens: TokenStream) -> bool {
+    let mut last = Last::default();
+    tokens.into_iter().any(|t| match t {
+        TokenTree::Ident(i) => {
+            let name = i.to_string();
+            let builds = last.builds(&name);
+            last = Last { of: Some(name), colons: 0 };
+            builds
+        }
+        TokenTree::Group(g) => {
+            last = Last::default();
+            builds_unknown_types(g.stream())
+        }
+        t => {
+            last.pass(&t);
+            false
+        }
+    })
 }

@@ -1,7 +1,7 @@
 //! Analyzes dictionary accesses and reports keys that are not functions of the message.
 
 use super::Pass;
-use super::locals::scope::Kind;
+use super::locals::scope::{Alias, Kind};
 use crate::errors::diagnostics::extent;
 use crate::known::{has_another_name, is_foreign_macro, keyed_by_reference, needs_all_cells};
 use crate::node::{Access, Node};
@@ -104,7 +104,8 @@ impl Pass<'_, '_> {
         }
 
         let varies = self.varies(&value);
-        let (words, identity) = (format!("{f}[{}]", self.words(key)), self.identity(key));
+        let Alias { words, identity } = self.in_words(key);
+        let words = format!("{f}[{words}]");
         let key = match peel(key) {
             // does not clone a field only to hash it
             Expr::MethodCall(c)

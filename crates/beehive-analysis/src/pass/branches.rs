@@ -50,7 +50,7 @@ impl Pass<'_, '_> {
             accumulate(&nodes, &mut value);
         } else {
             out.extend(nodes);
-            value.taint.get_or_insert(Self::together(e));
+            value.taint.get_or_insert_with(|| Self::together(e));
         }
 
         value
@@ -319,7 +319,7 @@ impl Pass<'_, '_> {
         let (body, mut value) = self.block(&b.block, statement);
         value.and(self.leave());
         if undecided {
-            value.taint.get_or_insert(Self::together(b));
+            value.taint.get_or_insert_with(|| Self::together(b));
         }
         if attempt {
             let yielded = crate::value::Why::Other("it is the result of an attempt");

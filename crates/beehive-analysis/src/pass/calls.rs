@@ -1,7 +1,7 @@
 //! Analyzes calls: methods of values, methods of the app (*helpers*, which the analysis follows), and
 //! functions.
 
-use super::locals::scope::Kind;
+use super::locals::scope::{Alias, Kind};
 use super::locals::views::GLOBAL;
 use super::{Pass, typed_parameters};
 use crate::errors::missing::Missing;
@@ -165,7 +165,7 @@ impl Pass<'_, '_> {
 
             if clean {
                 let varies = self.varies(&value);
-                let (words, identity) = (self.words(a), self.identity(a));
+                let Alias { words, identity } = self.in_words(a);
                 arguments.push(Argument { tokens: self.printed_owned(a), words, identity, value, varies });
             } else {
                 out.extend(nodes);

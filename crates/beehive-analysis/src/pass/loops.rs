@@ -435,7 +435,7 @@ impl Pass<'_, '_> {
 
         if undecided {
             self.control.pop();
-            value.taint.get_or_insert(Self::together(l));
+            value.taint.get_or_insert_with(|| Self::together(l));
             out.push(Node::Either(depth + 1, vec![body]));
         } else {
             out.push(Node::Loop { label: l.label.as_ref().map(|l| l.to_token_stream()), body });

@@ -28,6 +28,7 @@ use locals::views::{Views, of_parameter};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
@@ -223,7 +224,12 @@ impl<'u, 'a> Pass<'u, 'a> {
     /// Refuses `#[cfg]` inside a body. An attribute macro sees the body before `#[cfg]` is applied, and a
     /// `let` that is later removed would shadow another.
     fn refuse_conditional_compilation(&mut self, item: &ImplItemFn) {
-        let conditional = self.once.conditional.get_or_init(|| conditional_parts(item));
+        let mentions = |name: &str| self.mentions().contains_key(name);
+        let conditional =
+            self.once.conditional.get_or_init(|| match mentions("cfg") || mentions("cfg_attr") {
+                true => conditional_parts(item),
+                false => vec![],
+            });
         self.blind |= !conditional.is_empty();
 
         for span in conditional {
@@ -269,11 +275,12 @@ impl<'u, 'a> Pass<'u, 'a> {
         moved(e, used, &self.control, &locals, self.unit.faults)
     }
 
-    fn mentions(&self) -> &[String] {
+    fn mentions(&self) -> &BTreeMap<String, usize> {
         self.once.mentioned.get_or_init(|| {
-            let mut mentioned = vec![];
-            names(self.item.to_token_stream(), &mut mentioned);
-            mentioned
+            let (mut mentioned, mut counted) = (vec![], BTreeMap::new());
+            names(self.unit.tokens(self.item), &mut mentioned);
+            mentioned.into_iter().for_each(|name| *counted.entry(name).or_default() += 1);
+            counted
         })
     }
 

@@ -29,7 +29,10 @@ impl Pass<'_, '_> {
     /// that may move the local, the map runs all of these branches, so it must keep the local. A local used only once
     /// is moved, because its type need not be `Clone`.
     pub(in crate::pass) fn keeping(&self, name: &Ident) -> Keeping {
-        let again = || self.mentions().iter().filter(|n| *name == **n).count() > 2;
+        if self.control.is_empty() {
+            return Keeping::Moved;
+        }
+        let again = || self.mentions().get(&name.to_string()).is_some_and(|times| *times > 2);
         match self.find(name).filter(|_| self.is_outside(name)) {
             Some(id) if again() || self.is_in_loop_of(id) => self.kept(id),
             _ => Keeping::Moved,
@@ -58,7 +61,7 @@ impl Pass<'_, '_> {
     fn is_used_again(&self, name: &Ident, member: &syn::Member) -> bool {
         let member = member.to_token_stream().to_string();
         // the declaration of the local is one of the mentions
-        mentions_of(self.item.to_token_stream(), name, &member) > 2
+        mentions_of(self.unit.tokens(self.item), name, &member) > 2
     }
 
     /// Returns how the map can keep a local that it also uses by value.

@@ -21,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned;
 use syn::{Expr, Pat};
 
+/// Maximum length of the text that stands for a local in reports.
+const ALIAS_MAX: usize = 60;
+
 /// The expression that an immutable local stands for in reports.
 #[derive(Clone, Debug)]
 pub(in crate::pass) struct Alias {
@@ -476,37 +479,71 @@ impl Pass<'_, '_> {
     /// and with immutable locals replaced by what they stand for.
     pub(in crate::pass) fn words(&self, e: &Expr) -> String {
         let e = peel_copies(e);
-        self.words_of(e.to_token_stream(), &bound_inside(e))
+        match self.field_in_words(e) {
+            Some(known) => known.words,
+            None => self.words_of(e.to_token_stream(), &bound_inside(e)),
+        }
     }
 
-    fn words_of(&self, tokens: TokenStream, bound: &[String]) -> String {
-        let outer = |n: &str| self.find_name(n).filter(|_| bound.iter().all(|b| b != n));
-        words(tokens, &|n| match outer(n).map(|id| &self.variable(id).kind) {
-            Some(Kind::Known(Known { alias: Some(a), .. })) => Some(a.words.clone()),
-            _ => None,
+    /// Returns an expression in words, like [`Self::words`], and a text that two expressions share only if they have the
+    /// same value. Locals are identified by their declaration and their number of changes; references, copies and
+    /// aliases of a value count as that value.
+    pub(in crate::pass) fn in_words(&self, e: &Expr) -> Alias {
+        let e = peel_copies(e);
+        self.field_in_words(e).unwrap_or_else(|| {
+            let (tokens, bound) = (e.to_token_stream(), bound_inside(e));
+            Alias { words: self.words_of(tokens.clone(), &bound), identity: self.identity_of(tokens, &bound) }
         })
     }
 
-    /// Returns a text that two expressions share only if they have the same value. Locals are identified by
-    /// their declaration and their number of changes; references, copies and aliases of a value count as that
-    /// value.
-    pub(in crate::pass) fn identity(&self, e: &Expr) -> String {
-        let e = peel_copies(e);
-        self.identity_of(e.to_token_stream(), &bound_inside(e))
+    /// Returns what [`Self::in_words`] does, for the name of a local or a field of one, as most keys are. It takes much
+    /// less time to print these than to turn them into tokens.
+    fn field_in_words(&self, e: &Expr) -> Option<Alias> {
+        match e {
+            Expr::Path(p) if p.attrs.is_empty() && p.qself.is_none() => {
+                let name = p.path.get_ident()?.to_string();
+                let words = self.word(&name, &[]).unwrap_or_else(|| name.clone());
+                Some(Alias { words, identity: self.identified(&name, &[]).unwrap_or(name) })
+            }
+            Expr::Field(f) if f.attrs.is_empty() => {
+                let syn::Member::Named(member) = &f.member else { return None };
+                let mut known = self.field_in_words(&f.base)?;
+                for text in [&mut known.words, &mut known.identity] {
+                    text.push('.');
+                    text.push_str(&member.to_string());
+                }
+                Some(known)
+            }
+            _ => None,
+        }
+    }
+
+    fn words_of(&self, tokens: TokenStream, bound: &[String]) -> String {
+        words(tokens, &|n| self.word(n, bound))
+    }
+
+    /// Returns what a name stands for in an expression that binds the names `bound` itself.
+    fn word(&self, n: &str, bound: &[String]) -> Option<String> {
+        let id = self.find_name(n).filter(|_| bound.iter().all(|b| b != n))?;
+        match &self.variable(id).kind {
+            Kind::Known(Known { alias: Some(a), .. }) => Some(a.words.clone()),
+            _ => None,
+        }
     }
 
     fn identity_of(&self, tokens: TokenStream, bound: &[String]) -> String {
-        words(tokens, &|n| {
-            let id = self.find_name(n)?;
-            let v = self.variable(id);
-            Some(match &v.kind {
-                // if a name is also bound inside the expression, it may denote the local in one place and not
-                // in another
-                Kind::Known(Known { alias: Some(a), .. }) if bound.iter().all(|b| b != n) => {
-                    a.identity.clone()
-                }
-                _ => format!("{n}#{id}.{}", v.version),
-            })
+        words(tokens, &|n| self.identified(n, bound))
+    }
+
+    /// Returns the identity of a local in an expression that binds the names `bound` itself.
+    fn identified(&self, n: &str, bound: &[String]) -> Option<String> {
+        let id = self.find_name(n)?;
+        let v = self.variable(id);
+        Some(match &v.kind {
+            // if a name is also bound inside the expression, it may denote the local in one place and not
+            // in another
+            Kind::Known(Known { alias: Some(a), .. }) if bound.iter().all(|b| b != n) => a.identity.clone(),
+            _ => format!("{n}#{id}.{}", v.version),
         })
     }
 
@@ -523,9 +560,12 @@ impl Pass<'_, '_> {
         }
 
         let e = peel_copies(e);
+        if let Some(known) = self.field_in_words(e) {
+            return (known.words.len() <= ALIAS_MAX).then_some(known);
+        }
         let (tokens, bound) = (e.to_token_stream(), bound_inside(e));
         let words = self.words_of(tokens.clone(), &bound);
-        (words.len() <= 60).then(|| Alias { words, identity: self.identity_of(tokens, &bound) })
+        (words.len() <= ALIAS_MAX).then(|| Alias { words, identity: self.identity_of(tokens, &bound) })
     }
 }
 

@@ -13,13 +13,13 @@ use crate::faults::Fault;
 use crate::known::methods::{
     builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
 };
-use crate::known::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
+use crate::known::types::{Read, builds_unknown_types, is_frozen, mentions_mutable_views};
 use crate::known::{
     MacroKind, call_only_reads, is_primitive, is_upper, macro_kind, only_reads, owns_its_result,
 };
 use crate::pass::Pass;
 use crate::pass::closures::yields_values;
-use crate::syntax::{last_name, names, peel};
+use crate::syntax::{last_name, peel};
 use crate::value::{Taint, VariableId, Variables, Why};
 use quote::ToTokens;
 use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
@@ -179,17 +179,15 @@ impl Pass<'_, '_> {
             // them
             other => {
                 let borrowed = borrowed_mutably(other);
-                let tokens = other.to_token_stream();
-                if mentions_mutable_views(tokens.clone()) {
+                let read = Read::of(other.to_token_stream());
+                if read.mutable {
                     out.insert(EXCLUSIVE);
                 }
-                if builds_unknown_types(tokens.clone()) {
+                if read.unknown {
                     out.insert(INTERIOR);
                 }
 
-                let mut mentioned = vec![];
-                names(tokens, &mut mentioned);
-                for name in &mentioned {
+                for name in &read.names {
                     let Some(id) = self.find_name(name) else { continue };
                     let changes = self.variable(id).mutable && borrowed.contains(name);
                     if changes || !self.variable_is_plain(id) {
@@ -213,7 +211,7 @@ impl Pass<'_, '_> {
 
     /// Checks whether the function, or the result of a function it may call, mentions a `Box`.
     fn may_hold_boxes(&self) -> bool {
-        self.mentions().iter().any(|name| name == "Box") || self.unit.returns_boxes()
+        self.mentions().contains_key("Box") || self.unit.returns_boxes()
     }
 
     /// Returns the views that a copy of a place still holds, given the views of the place. A `&mut` cannot be

@@ -44,6 +44,9 @@ pub(crate) struct Hidden {
 impl Pass<'_, '_> {
     fn hidden(&self) -> Hidden {
         *self.once.hidden.get_or_init(|| {
+            if !self.mentions().keys().any(|name| is_set(name) || is_map(name)) {
+                return Hidden::default();
+            }
             let mut found = Found::default();
             found.visit_block(&self.item.block);
             let inside = found.nested || found.maps > 0 && (found.sets > 0 || found.maps > 1);

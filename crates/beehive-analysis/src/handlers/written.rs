@@ -1,0 +1,188 @@
+//! The block as the macro gets it: its syntax, and the tokens of each item. An item that the macro does not change is
+//! passed on as these tokens, because to print syntax costs as much as to parse it.
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use std::collections::BTreeMap;
+use syn::parse::{Parse, ParseStream};
+use syn::{AttrStyle, Attribute, ImplItem, ImplItemFn, ItemImpl};
+
+/// An impl block with its tokens.
+pub(crate) struct Written {
+    pub block: ItemImpl,
+    /// The parts of the block's tokens; `None` if they cannot be told apart, because a `macro_rules!` macro passed
+    /// several of them on as one.
+    parts: Option<Parts>,
+    pub mentions: Mentions,
+}
+
+/// The tokens of a block.
+struct Parts {
+    /// Everything in front of the braces.
+    header: Vec<TokenTree>,
+    braces: Group,
+    body: Body,
+}
+
+/// What is between the braces.
+struct Body {
+    attributes: Vec<Attribute>,
+    attribute_tokens: TokenStream,
+    items: Vec<ImplItem>,
+    /// The tokens of each item.
+    tokens: Vec<TokenStream>,
+}
+
+/// Names in a block that decide what the macro has to do.
+#[derive(Default)]
+pub(crate) struct Mentions {
+    /// The names that follow `self.`, which are fields and methods.
+    pub of_self: BTreeMap<String, Ident>,
+    /// Whether there may be an `attempt!`.
+    pub attempts: bool,
+}
+
+impl Written {
+    pub(crate) fn of(item: TokenStream) -> syn::Result<Written> {
+        let mut mentions = Mentions::default();
+        mentions.read(item.clone());
+        if let Some((block, parts)) = apart(item.clone()) {
+            return Ok(Written { block, parts: Some(parts), mentions });
+        }
+        Ok(Written { block: syn::parse2(item)?, parts: None, mentions })
+    }
+
+    /// Returns the methods with their tokens, where these are known.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = (&ImplItemFn, &TokenStream)> {
+        let tokens = self.parts.iter().flat_map(|parts| &parts.body.tokens);
+        self.block.items.iter().zip(tokens).filter_map(|(item, tokens)| match item {
+            ImplItem::Fn(f) => Some((f, tokens)),
+            _ => None,
+        })
+    }
+
+    /// Returns the tokens of the block with items that `item` returns, given the number, the syntax and, where they are
+    /// known, the tokens of each.
+    pub(crate) fn with_items(
+        &self,
+        item: impl Fn(usize, &ImplItem, Option<&TokenStream>) -> TokenStream,
+    ) -> TokenStream {
+        // for an `impl` token with the user's span, the compiler proposes `impl<T>` for an unknown type in a handler;
+        // a handler handles one type, so that would only lead to the next error
+        let here = Span::call_site();
+        let all = self.block.items.iter().enumerate();
+        let Some(Parts { header, braces, body }) = &self.parts else {
+            let mut block = self.block.clone();
+            block.impl_token.span = here;
+            block.items = all.map(|(number, i)| ImplItem::Verbatim(item(number, i, None))).collect();
+            return block.into_token_stream();
+        };
+
+        let mut inside = body.attribute_tokens.clone();
+        inside.extend(all.zip(&body.tokens).map(|((number, i), tokens)| item(number, i, Some(tokens))));
+        let mut block = Group::new(Delimiter::Brace, inside);
+        block.set_span(braces.span());
+
+        let mut out: Vec<TokenTree> = header.clone();
+        let keyword = out.iter_mut().find(|t| matches!(t, TokenTree::Ident(i) if i == "impl"));
+        keyword.into_iter().for_each(|t| t.set_span(here));
+        out.push(block.into());
+        out.into_iter().collect()
+    }
+}
+
+/// Parses a block and takes its tokens apart.
+fn apart(item: TokenStream) -> Option<(ItemImpl, Parts)> {
+    let mut header: Vec<TokenTree> = item.into_iter().collect();
+    let Some(TokenTree::Group(braces)) = header.pop() else { return None };
+    if braces.delimiter() != Delimiter::Brace {
+        return None;
+    }
+
+    let mut empty = Group::new(Delimiter::Brace, TokenStream::new());
+    empty.set_span(braces.span());
+    let tokens = header.iter().cloned().chain([TokenTree::Group(empty)]).collect();
+    let mut block: ItemImpl = syn::parse2(tokens).ok()?;
+    let mut body: Body = syn::parse2(braces.stream()).ok()?;
+    block.attrs.append(&mut body.attributes);
+    block.items = std::mem::take(&mut body.items);
+    Some((block, Parts { header, braces, body }))
+}
+
+impl Parse for Body {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Body> {
+        let begin = input.cursor();
+        let attributes = Attribute::parse_inner(input)?;
+        let mut body =
+            Body { attributes, attribute_tokens: since(begin, input)?, items: vec![], tokens: vec![] };
+        while !input.is_empty() {
+            let begin = input.cursor();
+            body.items.push(input.parse()?);
+            body.tokens.push(since(begin, input)?);
+        }
+        Ok(body)
+    }
+}
+
+/// Returns the tokens parsed since `begin`.
+fn since(begin: syn::buffer::Cursor<'_>, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let (mut tokens, mut at) = (vec![], begin);
+    while at != input.cursor() {
+        // a group without delimiters may extend beyond the current point
+        let (token, next) = at.token_tree().ok_or_else(|| input.error("part of a group"))?;
+        tokens.push(token);
+        at = next;
+    }
+    Ok(tokens.into_iter().collect())
+}
+
+/// Returns the tokens of a method with only those of its attributes that `keep` accepts, followed by `more`.
+pub(crate) fn with_attributes(
+    tokens: &TokenStream,
+    method: &ImplItemFn,
+    keep: impl Fn(&Attribute) -> bool,
+    more: TokenStream,
+) -> Option<TokenStream> {
+    let mut rest = tokens.clone().into_iter();
+    let mut out: Vec<TokenTree> = vec![];
+    for attribute in method.attrs.iter().filter(|a| matches!(a.style, AttrStyle::Outer)) {
+        let (sign, group) = (rest.next()?, rest.next()?);
+        let is_attribute = matches!(&sign, TokenTree::Punct(p) if p.as_char() == '#')
+            && matches!(&group, TokenTree::Group(g) if g.delimiter() == Delimiter::Bracket);
+        if !is_attribute {
+            return None;
+        }
+        if keep(attribute) {
+            out.extend([sign, group])
+        }
+    }
+    Some(out.into_iter().chain(more).chain(rest).collect())
+}
+
+impl Mentions {
+    fn read(&mut self, tokens: TokenStream) {
+        // the last two tokens, if they are a name, or a name and a dot; a name is compared only where that may matter
+        let (mut name, mut dotted): (Option<Ident>, Option<Ident>) = (None, None);
+        for t in tokens {
+            let (before, of) = (name.take(), dotted.take());
+            match t {
+                TokenTree::Punct(p) if p.as_char() == '.' => dotted = before,
+                TokenTree::Punct(p) => self.attempts |= p.as_char() == '!' && is_attempt(before.as_ref()),
+                TokenTree::Ident(i) => {
+                    if of.is_some_and(|of| of == "self") {
+                        self.of_self.insert(i.to_string(), i.clone());
+                    }
+                    name = Some(i)
+                }
+                TokenTree::Group(g) => self.read(g.stream()),
+                TokenTree::Literal(_) => {}
+            }
+        }
+        // the path of a macro may be in a group of its own
+        self.attempts |= is_attempt(name.as_ref());
+    }
+}
+
+fn is_attempt(name: Option<&Ident>) -> bool {
+    name.is_some_and(|name| name == "attempt")
+}
