@@ -10,16 +10,17 @@
 use crate::faults::{Fault, Faults};
 use crate::node::FunctionMap;
 use crate::pass::Pass;
+use crate::pass::locals::read::Read;
 use crate::pass::macros::arguments::Arguments;
 use crate::pass::order::hashes::Hidden;
-use crate::syntax::find_name;
+use crate::syntax::{find_name, names};
 use crate::value::{Site, Sources, Taint, Variables};
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use syn::{Block, ExprClosure, ImplItemFn, Macro};
+use syn::{Block, Expr, ExprClosure, ImplItemFn, Macro};
 
 /// Facts about the syntax nodes of one function, regardless of the path that reaches them.
 #[derive(Default, Debug, Clone)]
@@ -72,8 +73,8 @@ impl Facts {
 /// for all rounds.
 #[derive(Default)]
 pub(crate) struct Once {
-    /// Every name in the function, with how often it is mentioned.
-    pub mentioned: OnceCell<BTreeMap<String, usize>>,
+    /// Every name in the function, as often as it is mentioned.
+    pub mentioned: OnceCell<Vec<String>>,
     /// Attributes in the body that decide whether part of it is compiled.
     pub conditional: OnceCell<Vec<Span>>,
     /// Where it may have hash maps and hash sets that no local shows.
@@ -103,7 +104,7 @@ impl Arena {
     pub(crate) fn body(&self, of: &ExprClosure) -> Rc<Block> {
         let mut known = self.bodies.borrow_mut();
         let block = || match &*of.body {
-            syn::Expr::Block(b) => b.block.clone(),
+            Expr::Block(b) => b.block.clone(),
             e => Block { brace_token: Default::default(), stmts: vec![syn::Stmt::Expr(e.clone(), None)] },
         };
         known.entry(Site::of(of)).or_insert_with(|| Rc::new(block())).clone()
@@ -124,8 +125,10 @@ pub(crate) struct Unit<'a> {
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
-    /// The tokens of the functions, where they are known.
-    tokens: BTreeMap<Site, &'a TokenStream>,
+    /// The functions whose tokens are known, with these and the names in them.
+    written: BTreeMap<Site, (&'a TokenStream, &'a [String])>,
+    /// What is known about the views that branches, blocks and closures may yield.
+    reads: RefCell<BTreeMap<Site, Rc<Read>>>,
     boxes: OnceCell<bool>,
     known: RefCell<BTreeMap<Pattern, Rc<FunctionMap>>>,
     under_way: RefCell<Vec<String>>,
@@ -146,20 +149,41 @@ impl<'a> Unit<'a> {
             trusted,
             faults,
             arena: Arena::default(),
-            tokens: BTreeMap::new(),
+            written: BTreeMap::new(),
+            reads: RefCell::default(),
             boxes: OnceCell::new(),
             known: RefCell::default(),
             under_way: RefCell::default(),
         }
     }
 
-    /// Adds the tokens of a function. To print them again takes much longer.
-    pub(crate) fn add_tokens(&mut self, of: &'a ImplItemFn, tokens: &'a TokenStream) {
-        self.tokens.insert(Site::of(of), tokens);
+    /// Adds the tokens of a function and the names in them. To print the function takes much longer.
+    pub(crate) fn add_tokens(&mut self, of: &'a ImplItemFn, tokens: &'a TokenStream, names: &'a [String]) {
+        self.written.insert(Site::of(of), (tokens, names));
     }
 
+    /// Returns the tokens of a function.
     pub(crate) fn tokens(&self, of: &ImplItemFn) -> TokenStream {
-        self.tokens.get(&Site::of(of)).map_or_else(|| of.to_token_stream(), |tokens| (*tokens).clone())
+        self.written.get(&Site::of(of)).map_or_else(|| of.to_token_stream(), |written| written.0.clone())
+    }
+
+    /// Returns every name in a function, as often as it is mentioned.
+    pub(crate) fn names<'o>(&'o self, of: &ImplItemFn, once: &'o Once) -> &'o [String] {
+        match self.written.get(&Site::of(of)) {
+            Some(written) => written.1,
+            None => once.mentioned.get_or_init(|| {
+                let mut mentioned = vec![];
+                names(of.to_token_stream(), &mut mentioned);
+                mentioned
+            }),
+        }
+    }
+
+    /// Returns what the tokens of an expression show about the views that it may yield. It is part of a function under
+    /// analysis or of the arena.
+    pub(crate) fn read(&self, e: &Expr) -> Rc<Read> {
+        let mut known = self.reads.borrow_mut();
+        known.entry(Site::of(e)).or_insert_with(|| Rc::new(Read::of(e))).clone()
     }
 
     /// Returns the first version of a function.
@@ -224,18 +248,28 @@ impl<'a> Unit<'a> {
     fn fixpoint(&self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
         self.under_way.borrow_mut().push(item.sig.ident.to_string());
         let (mut facts, once) = (Facts::default(), Once::default());
+        let ignores = self.faults.has(Fault::LateFactsIgnored);
+        let mut only_learns = !ignores && changes_in_loops(self.names(item, &once));
         let map = loop {
-            let mut pass = Pass::new(self, item, &once, &facts);
+            let mut pass = Pass::new(self, item, &once, &facts, only_learns);
             let map = pass.function(mask, handler);
             let learned = pass.into_learned();
-            if learned.is_empty() || self.faults.has(Fault::LateFactsIgnored) {
+            if (learned.is_empty() || ignores) && !only_learns {
                 break map;
             }
 
             facts.absorb(learned);
+            only_learns = false;
         };
 
         self.under_way.borrow_mut().pop();
         map
     }
+}
+
+/// Guesses from the names in a function whether its first round will learn facts, so that a second one is needed: it has a
+/// loop after the declaration of a local that can change.
+fn changes_in_loops(names: &[String]) -> bool {
+    let mut after = names.windows(2).skip_while(|pair| pair[0] != "let" || pair[1] != "mut");
+    after.any(|pair| matches!(pair[1].as_str(), "for" | "loop" | "while"))
 }

@@ -247,7 +247,7 @@ fn run(options: syn::Result<BlockOptions>, written: &Written, faults: Faults) ->
     refuse_stateful_maps(&handlers, &functions, &mut diagnostics);
     let mut unit = Unit::new(functions, options.pure, faults);
     if labeled.is_none() {
-        written.methods().for_each(|(f, tokens)| unit.add_tokens(f, tokens));
+        written.methods().for_each(|(f, tokens, names)| unit.add_tokens(f, tokens, names));
     }
     let generic = unit.generic();
     let mut derived: Vec<(TokenStream, Summary)> = vec![];

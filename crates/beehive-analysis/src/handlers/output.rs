@@ -10,6 +10,7 @@ use crate::rewrite::{attempts, rebinding};
 use crate::syntax::names;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Attribute, ImplItem, ImplItemFn, ItemImpl, ReturnType};
 
@@ -146,7 +147,7 @@ impl Output<'_> {
         if assumed.is_none()
             && !self.written.mentions.attempts
             && let Some(tokens) = tokens
-            && let Some(method) = with_attributes(tokens, f, keep, quote!(#(#more)*))
+            && let Some(method) = with_attributes(tokens, f, keep, more.clone())
         {
             return method;
         }
@@ -157,21 +158,20 @@ impl Output<'_> {
             rebinding::checked(&mut f, assumed)
         }
         f.attrs.retain(keep);
-        f.attrs.extend(more);
+        f.attrs.extend(Attribute::parse_outer.parse2(more).unwrap_or_default());
         f.into_token_stream()
     }
 
     /// Returns the attributes that document the map of a method, if it is a handler.
-    fn documentation(&self, f: &ImplItemFn) -> Vec<Attribute> {
+    fn documentation(&self, f: &ImplItemFn) -> TokenStream {
         let is_handler = f.attrs.iter().any(is_handler_attribute);
         let Some(found) = self.found.iter().find(|d| is_handler && f.sig.ident == d.name) else {
-            return vec![];
+            return TokenStream::new();
         };
 
         let line = documentation(found);
-        let has_text = f.attrs.iter().any(|a| a.path().is_ident("doc"));
-        let empty: Option<Attribute> = has_text.then(|| syn::parse_quote!(#[doc = ""]));
-        empty.into_iter().chain([syn::parse_quote!(#[doc = #line])]).collect()
+        let empty = f.attrs.iter().any(|a| a.path().is_ident("doc")).then(|| quote!(#[doc = ""]));
+        quote!(#empty #[doc = #line])
     }
 
     fn handles(&self, h: &Handler, found: &HandlerDerivation, failed: bool) -> TokenStream {

@@ -1,6 +1,7 @@
 //! The block as the macro gets it: its syntax, and the tokens of each item. An item that the macro does not change is
 //! passed on as these tokens, because to print syntax costs as much as to parse it.
 
+use crate::syntax::names;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeMap;
@@ -33,30 +34,33 @@ struct Body {
     tokens: Vec<TokenStream>,
 }
 
-/// Names in a block that decide what the macro has to do.
+/// The names in a block.
 #[derive(Default)]
 pub(crate) struct Mentions {
     /// The names that follow `self.`, which are fields and methods.
     pub of_self: BTreeMap<String, Ident>,
     /// Whether there may be an `attempt!`.
     pub attempts: bool,
+    /// All names in each item whose tokens are known, as often as they are mentioned.
+    names: Vec<Vec<String>>,
 }
 
 impl Written {
     pub(crate) fn of(item: TokenStream) -> syn::Result<Written> {
         let mut mentions = Mentions::default();
-        mentions.read(item.clone());
         if let Some((block, parts)) = apart(item.clone()) {
+            mentions.names = parts.body.tokens.iter().map(|tokens| mentions.read(tokens.clone())).collect();
             return Ok(Written { block, parts: Some(parts), mentions });
         }
+        mentions.read(item.clone());
         Ok(Written { block: syn::parse2(item)?, parts: None, mentions })
     }
 
-    /// Returns the methods with their tokens, where these are known.
-    pub(crate) fn methods(&self) -> impl Iterator<Item = (&ImplItemFn, &TokenStream)> {
-        let tokens = self.parts.iter().flat_map(|parts| &parts.body.tokens);
-        self.block.items.iter().zip(tokens).filter_map(|(item, tokens)| match item {
-            ImplItem::Fn(f) => Some((f, tokens)),
+    /// Returns the methods with their tokens and the names in them, where these are known.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = (&ImplItemFn, &TokenStream, &[String])> {
+        let tokens = self.parts.iter().flat_map(|parts| &parts.body.tokens).zip(&self.mentions.names);
+        self.block.items.iter().zip(tokens).filter_map(|(item, (tokens, names))| match item {
+            ImplItem::Fn(f) => Some((f, tokens, names.as_slice())),
             _ => None,
         })
     }
@@ -160,29 +164,32 @@ pub(crate) fn with_attributes(
 }
 
 impl Mentions {
-    fn read(&mut self, tokens: TokenStream) {
-        // the last two tokens, if they are a name, or a name and a dot; a name is compared only where that may matter
-        let (mut name, mut dotted): (Option<Ident>, Option<Ident>) = (None, None);
+    /// Reads tokens. Returns all names in them.
+    fn read(&mut self, tokens: TokenStream) -> Vec<String> {
+        let mut all = vec![];
+        self.add(tokens, &mut all);
+        self.attempts |= all.iter().any(|name| name == "attempt");
+        all
+    }
+
+    fn add(&mut self, tokens: TokenStream, all: &mut Vec<String>) {
+        // whether the tokens before are `self`, and `self` and a dot
+        let (mut of_self, mut dotted) = (false, false);
         for t in tokens {
-            let (before, of) = (name.take(), dotted.take());
+            let (before, after_dot) = (std::mem::take(&mut of_self), std::mem::take(&mut dotted));
             match t {
-                TokenTree::Punct(p) if p.as_char() == '.' => dotted = before,
-                TokenTree::Punct(p) => self.attempts |= p.as_char() == '!' && is_attempt(before.as_ref()),
                 TokenTree::Ident(i) => {
-                    if of.is_some_and(|of| of == "self") {
-                        self.of_self.insert(i.to_string(), i.clone());
+                    let name = i.to_string();
+                    of_self = name == "self";
+                    if after_dot {
+                        self.of_self.insert(name.clone(), i);
                     }
-                    name = Some(i)
+                    all.push(name)
                 }
-                TokenTree::Group(g) => self.read(g.stream()),
-                TokenTree::Literal(_) => {}
+                TokenTree::Punct(p) => dotted = before && p.as_char() == '.',
+                TokenTree::Group(g) => self.add(g.stream(), all),
+                TokenTree::Literal(_) => names(t.into(), all),
             }
         }
-        // the path of a macro may be in a group of its own
-        self.attempts |= is_attempt(name.as_ref());
     }
-}
-
-fn is_attempt(name: Option<&Ident>) -> bool {
-    name.is_some_and(|name| name == "attempt")
 }

@@ -3,7 +3,6 @@
 
 use crate::known::methods::{builds_any_type, returns_mutable_view};
 use crate::known::{is_primitive, is_upper};
-use crate::syntax::names;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, Type};
 
@@ -135,65 +134,28 @@ pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     })
 }
 
-/// What the tokens of a branch, a block or a closure show about the views that its value may hold.
-#[derive(Default)]
-pub(crate) struct Read {
-    /// All identifiers, including those captured by format strings.
-    pub names: Vec<String>,
-    /// Whether the value may hold a `&mut` made inside; see [`mentions_mutable_views`].
-    pub mutable: bool,
-    /// Whether a value of an unknown type may be built inside; see [`builds_unknown_types`].
-    pub unknown: bool,
-}
-
-impl Read {
-    pub(crate) fn of(tokens: TokenStream) -> Read {
-        let mut read = Read::default();
-        read.add(tokens);
-        read
-    }
-
-    fn add(&mut self, tokens: TokenStream) {
-        let mut last = Last::default();
-        for t in tokens {
-            if let TokenTree::Group(g) = t {
-                self.add(g.stream());
-                last = Last::default();
-                continue;
-            }
-            if let TokenTree::Ident(i) = &t {
-                let name = i.to_string();
-                self.mutable |= name == "mut" || returns_mutable_view(&name);
-                self.unknown |= last.builds(&name);
-                self.names.push(name.clone());
-                last = Last { of: Some(name), colons: 0 };
-                continue;
-            }
-            last.pass(&t);
-            if let TokenTree::Literal(_) = t {
-                names(t.into(), &mut self.names)
-            }
-        }
-    }
-}
-
 /// The last name before a point among tokens.
 #[derive(Default)]
-struct Last {
+pub(crate) struct Last {
     of: Option<String>,
     /// Number of colons after it.
     colons: usize,
 }
 
 impl Last {
+    /// Starts with a name.
+    pub(crate) fn name(name: String) -> Last {
+        Last { of: Some(name), colons: 0 }
+    }
+
     /// Checks whether a name after this one may make a value of an unknown type.
-    fn builds(&self, name: &str) -> bool {
+    pub(crate) fn builds(&self, name: &str) -> bool {
         let unknown = |of: &String| is_upper(of) && of != "Self" && !is_frozen_name(of);
         builds_any_type(name) || self.colons == 2 && !is_upper(name) && self.of.as_ref().is_some_and(unknown)
     }
 
     /// Goes on after a token that is neither a name nor a group.
-    fn pass(&mut self, t: &TokenTree) {
+    pub(crate) fn pass(&mut self, t: &TokenTree) {
         match t {
             TokenTree::Punct(p) if p.as_char() == ':' => self.colons += 1,
             // `Name::<T>::function`: the parameters stand between the name and the function
@@ -210,7 +172,7 @@ pub(crate) fn builds_unknown_types(tokens: TokenStream) -> bool {
         TokenTree::Ident(i) => {
             let name = i.to_string();
             let builds = last.builds(&name);
-            last = Last { of: Some(name), colons: 0 };
+            last = Last::name(name);
             builds
         }
         TokenTree::Group(g) => {

@@ -7,7 +7,7 @@ mod branches;
 mod calls;
 mod closures;
 mod expressions;
-mod locals;
+pub(crate) mod locals;
 mod loops;
 pub(crate) mod macros;
 mod matches;
@@ -17,7 +17,7 @@ mod statements;
 use crate::emit::leave::{Control, Keeping, Locals, Use, moved};
 use crate::errors::missing::Missing;
 use crate::node::{Assumption, FunctionMap, Node};
-use crate::syntax::{is_context, names};
+use crate::syntax::is_context;
 use crate::unit::{Facts, Once, Unit};
 use crate::value::{Site, Sources, Taint, Value, Variables, Why};
 use crate::words::placeholder;
@@ -28,7 +28,6 @@ use locals::views::{Views, of_parameter};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
@@ -54,6 +53,8 @@ pub(crate) struct Pass<'u, 'a> {
     unit: &'u Unit<'a>,
     facts: &'u Facts,
     learned: Facts,
+    /// Whether this round only looks for facts. Its nodes have no texts, because the next round makes them anew.
+    only_learns: bool,
     scopes: Scopes,
     /// The conditions on state around the current point, outermost first.
     control: Vec<Control>,
@@ -116,11 +117,18 @@ pub(crate) struct Pass<'u, 'a> {
 }
 
 impl<'u, 'a> Pass<'u, 'a> {
-    pub(crate) fn new(unit: &'u Unit<'a>, item: &'u ImplItemFn, once: &'u Once, facts: &'u Facts) -> Self {
+    pub(crate) fn new(
+        unit: &'u Unit<'a>,
+        item: &'u ImplItemFn,
+        once: &'u Once,
+        facts: &'u Facts,
+        only_learns: bool,
+    ) -> Self {
         Pass {
             unit,
             facts,
             learned: Facts::default(),
+            only_learns,
             scopes: Scopes::default(),
             control: vec![],
             enclosing: vec![],
@@ -224,12 +232,10 @@ impl<'u, 'a> Pass<'u, 'a> {
     /// Refuses `#[cfg]` inside a body. An attribute macro sees the body before `#[cfg]` is applied, and a
     /// `let` that is later removed would shadow another.
     fn refuse_conditional_compilation(&mut self, item: &ImplItemFn) {
-        let mentions = |name: &str| self.mentions().contains_key(name);
-        let conditional =
-            self.once.conditional.get_or_init(|| match mentions("cfg") || mentions("cfg_attr") {
-                true => conditional_parts(item),
-                false => vec![],
-            });
+        let conditional = self.once.conditional.get_or_init(|| {
+            let mentioned = self.mentions().iter().any(|name| name == "cfg" || name == "cfg_attr");
+            if mentioned { conditional_parts(item) } else { vec![] }
+        });
         self.blind |= !conditional.is_empty();
 
         for span in conditional {
@@ -270,18 +276,17 @@ impl<'u, 'a> Pass<'u, 'a> {
     }
 
     fn printed_keeping(&self, e: &Expr, used: Use, keeping: &dyn Fn(&Ident) -> Keeping) -> TokenStream {
+        if self.only_learns {
+            return TokenStream::new();
+        }
         let parts = |name: &Ident, member: &syn::Member, matched| self.keeps_part(name, member, matched);
         let locals = Locals { keeping, parts: &parts, context: &|name| self.is_envelope(name) };
         moved(e, used, &self.control, &locals, self.unit.faults)
     }
 
-    fn mentions(&self) -> &BTreeMap<String, usize> {
-        self.once.mentioned.get_or_init(|| {
-            let (mut mentioned, mut counted) = (vec![], BTreeMap::new());
-            names(self.unit.tokens(self.item), &mut mentioned);
-            mentioned.into_iter().for_each(|name| *counted.entry(name).or_default() += 1);
-            counted
-        })
+    /// Returns every name in the function, as often as it is mentioned.
+    fn mentions(&self) -> &'u [String] {
+        self.unit.names(self.item, self.once)
     }
 
     /// Enters a condition on state.

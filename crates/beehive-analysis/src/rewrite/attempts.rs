@@ -9,7 +9,6 @@ use crate::pass::typed_parameters;
 use crate::syntax::{is_context, last_name, pattern_name};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
-use std::collections::BTreeMap;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -27,8 +26,8 @@ pub(crate) fn is_label(label: Option<&syn::Label>) -> bool {
 }
 
 /// Checks for an attempt among the names that the analysis finds in a function.
-pub(crate) fn has_label(mentioned: &BTreeMap<String, usize>) -> bool {
-    mentioned.contains_key("__attempt")
+pub(crate) fn is_labeled(mentioned: &[String]) -> bool {
+    mentioned.iter().any(|name| name == "__attempt")
 }
 
 fn is_attempt(m: &Macro) -> bool {

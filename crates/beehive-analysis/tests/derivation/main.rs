@@ -17,6 +17,7 @@ mod macros;
 mod mistakes;
 mod moves;
 mod panics;
+mod passed_on;
 mod refused;
 mod seeded;
 mod side_effects;

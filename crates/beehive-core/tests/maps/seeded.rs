@@ -324,7 +324,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
 # [doc = "**Map:** sharded, `d[k] for k in v`. **Joins:** `d[k] for k in v`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let mut v = vec ! [] ; let mut add = | k : u64 | v . push (k) ; add (m . a) ; add (m . b) ; for k in v { self . d . put (k , 1) ; }
 }
-# [doc = "**Map:** sharded, `d[next()]`."] fn h2 (& mut self , m : & M < 2 >) { let mut n = m . a ; let mut next = | | { n += 1 ; n }
+# [doc = "**Map:** sharded, `d[next()]`."] fn h2 (& mut self , m : & M < 2 >) { let mut n = m . a ; let mut next = || { n += 1 ; n }
 ; next () ; self . d . put (next () , 1) ; }
 }
 const _ : () = { # [deprecated (note = "a message ties d[k] for k in v together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
@@ -503,7 +503,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
 # [doc = "**Map:** sharded, `d[k] for k in m.items.iter().copied().collect().into_iter().take(1)`. **Joins:** `d[k] for k in m.items.iter().copied().collect().into_iter().take(1)`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { let s : std :: collections :: HashSet < u64 > = m . items . iter () . copied () . collect () ; for k in s . into_iter () . take (1) { self . d . put (k , 1) ; }
 }
-# [doc = "**Map:** sharded, `d[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = m . items . iter () . copied () . collect :: < std :: collections :: HashSet < u64 > > () . into_iter () . collect :: < Vec < u64 > > () ; if let Some (k) = v . pop () { self . d . put (k , 1) ; }
+# [doc = "**Map:** sharded, `d[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut v = m . items . iter () . copied () . collect ::< std :: collections :: HashSet < u64 >> () . into_iter () . collect ::< Vec < u64 >> () ; if let Some (k) = v . pop () { self . d . put (k , 1) ; }
 }
 }
 const _ : () = { # [deprecated (note = "a message ties d[k] for k in m.items.iter().copied().collect().into_iter().take(1) together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }
@@ -704,7 +704,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 let own = Own { all : m . items . iter () . copied () . collect () }
 ; if let Some (k) = own . all . iter () . next () { self . d . put (* k , 1) ; }
 }
-# [doc = "**Map:** sharded, `d[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut all : std :: collections :: HashMap < u64 , std :: collections :: HashSet < u64 > > = Default :: default () ; all . insert (m . a , m . items . iter () . copied () . collect ()) ; if let Some (k) = all . get (& m . a) . and_then (| s | s . iter () . next ()) { self . d . put (* k , 1) ; }
+# [doc = "**Map:** sharded, `d[k]`."] fn h2 (& mut self , m : & M < 2 >) { let mut all : std :: collections :: HashMap < u64 , std :: collections :: HashSet < u64 >> = Default :: default () ; all . insert (m . a , m . items . iter () . copied () . collect ()) ; if let Some (k) = all . get (& m . a) . and_then (| s | s . iter () . next ()) { self . d . put (* k , 1) ; }
 }
 }
 const _ : () = { # [allow (non_upper_case_globals , dead_code)] trait __Undeclared { const __bh_d : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; const __bh_e : & 'static :: beehive :: __private :: Undeclared = :: beehive :: __private :: Undeclared :: IT ; }
@@ -853,7 +853,7 @@ for (k , v) in & m . e { self . e . put (* k , * v) ; }
 }
 # [doc = "**Map:** sharded, `d[m.a], e[m.opt.unwrap()], e[m.b]`. **Joins:** `d[m.a] with e[m.opt.unwrap()]; d[m.a] with e[m.b]; e[m.opt.unwrap()] with e[m.b]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h1 (& mut self , m : & M < 1 >) { if self . d . contains (& m . a) { self . e . put (m . opt . unwrap () , 1) ; }
 self . e . put (m . b , 1) ; }
-# [doc = "**Map:** sharded, `d[m.a], e[m.name.parse:: < u64 > ().expect(\"a number\")], d[m.b]`. **Joins:** `d[m.a] with e[m.name.parse:: < u64 > ().expect(\"a number\")]; d[m.a] with d[m.b]; e[m.name.parse:: < u64 > ().expect(\"a number\")] with d[m.b]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h2 (& mut self , m : & M < 2 >) { if self . d . contains (& m . a) { self . e . put (m . name . parse :: < u64 > () . expect ("a number") , 1) ; }
+# [doc = "**Map:** sharded, `d[m.a], e[m.name.parse:: < u64 > ().expect(\"a number\")], d[m.b]`. **Joins:** `d[m.a] with e[m.name.parse:: < u64 > ().expect(\"a number\")]; d[m.a] with d[m.b]; e[m.name.parse:: < u64 > ().expect(\"a number\")] with d[m.b]`. **Note:** one handler, one key: carry the other key in a message of its own, or write `#[rcv(joins)]`."] fn h2 (& mut self , m : & M < 2 >) { if self . d . contains (& m . a) { self . e . put (m . name . parse ::< u64 > () . expect ("a number") , 1) ; }
 self . d . put (m . b , 1) ; }
 }
 const _ : () = { # [deprecated (note = "a message ties d[m.a] with e[m.opt.unwrap()]; d[m.a] with e[m.b]; e[m.opt.unwrap()] with e[m.b] together for good, so that in the end one bee may own them all; send a message for the other key instead, or, if that is intended, write #[rcv(joins)] (more: beehive::guide::errors::joins)")] # [allow (non_upper_case_globals)] const h1_joins_cells : () = () ; let () = h1_joins_cells ; }

@@ -32,7 +32,10 @@ impl Pass<'_, '_> {
         if self.control.is_empty() {
             return Keeping::Moved;
         }
-        let again = || self.mentions().get(&name.to_string()).is_some_and(|times| *times > 2);
+        let again = || {
+            let name = name.to_string();
+            self.mentions().iter().filter(|n| **n == name).nth(2).is_some()
+        };
         match self.find(name).filter(|_| self.is_outside(name)) {
             Some(id) if again() || self.is_in_loop_of(id) => self.kept(id),
             _ => Keeping::Moved,

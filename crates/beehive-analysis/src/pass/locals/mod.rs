@@ -9,6 +9,7 @@
 mod borrows;
 pub(super) mod keeping;
 pub(super) mod owners;
+pub(crate) mod read;
 mod rebinding;
 pub(super) mod scope;
 pub(super) mod views;

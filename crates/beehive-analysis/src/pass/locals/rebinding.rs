@@ -5,7 +5,7 @@ use super::scope::{Alias, Kind, Known};
 use super::views::Views;
 use crate::node::{Assumption, Node};
 use crate::pass::Pass;
-use crate::rewrite::attempts::has_label;
+use crate::rewrite::attempts::is_labeled;
 use crate::rewrite::rebinding::{macro_statements, only_reads_fields};
 use crate::value::{Site, Taint, Value, VariableId, Variables};
 use syn::Macro;
@@ -48,7 +48,8 @@ impl Pass<'_, '_> {
     fn assumed(&self, id: VariableId, m: &Macro) -> Option<(usize, Known, proc_macro2::Ident)> {
         let v = self.variable(id);
         let Kind::Known(known) = &v.kind else { return None };
-        if !self.borrowed.contains(&id) || self.closures > 0 || self.trust > 0 || has_label(self.mentions()) {
+        if !self.borrowed.contains(&id) || self.closures > 0 || self.trust > 0 || is_labeled(self.mentions())
+        {
             return None;
         }
 

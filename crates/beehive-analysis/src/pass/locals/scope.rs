@@ -17,7 +17,7 @@ use crate::words::words;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use syn::spanned::Spanned;
 use syn::{Expr, Pat};
 
@@ -25,7 +25,7 @@ use syn::{Expr, Pat};
 const ALIAS_MAX: usize = 60;
 
 /// The expression that an immutable local stands for in reports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::pass) struct Alias {
     pub words: String,
     pub identity: String,
@@ -118,7 +118,10 @@ pub(in crate::pass) struct Variable {
 #[derive(Debug)]
 pub(in crate::pass) struct Scopes {
     pub variables: Vec<Variable>,
-    pub names: Vec<BTreeMap<String, VariableId>>,
+    /// The names in scope, innermost last.
+    names: Vec<(String, VariableId)>,
+    /// For each scope around the current point, the number of names before it.
+    starts: Vec<usize>,
     /// Locals that the bindings being declared may borrow mutably.
     pub views: Views,
     /// What is known about the type of the binding being declared.
@@ -131,7 +134,8 @@ impl Default for Scopes {
     fn default() -> Self {
         Scopes {
             variables: pseudo_variables(),
-            names: vec![BTreeMap::new()],
+            names: vec![],
+            starts: vec![0],
             views: Views::new(),
             owner: Owner::Unknown,
             ordered: false,
@@ -146,12 +150,12 @@ impl Pass<'_, '_> {
 
     pub(in crate::pass) fn find_name(&self, name: &str) -> Option<VariableId> {
         let name = unraw(name);
-        self.scopes.names.iter().rev().find_map(|s| s.get(name).copied())
+        self.scopes.names.iter().rfind(|(known, _)| known == name).map(|(_, id)| *id)
     }
 
     /// Returns the variable probably meant by an unknown name.
     pub(in crate::pass) fn similar(&self, name: &Ident) -> Option<String> {
-        let known = self.scopes.names.iter().flat_map(|s| s.keys().map(String::as_str));
+        let known = self.scopes.names.iter().map(|(known, _)| known.as_str());
         similar(&name.to_string(), known).map(str::to_string)
     }
 
@@ -160,11 +164,17 @@ impl Pass<'_, '_> {
     }
 
     pub(in crate::pass) fn open_scope(&mut self) {
-        self.scopes.names.push(BTreeMap::new())
+        self.scopes.starts.push(self.scopes.names.len())
+    }
+
+    /// Returns the number of scopes around the current point.
+    pub(in crate::pass) fn scope(&self) -> usize {
+        self.scopes.starts.len()
     }
 
     pub(in crate::pass) fn close_scope(&mut self) {
-        self.scopes.names.pop();
+        let start = self.scopes.starts.pop();
+        self.scopes.names.truncate(start.unwrap_or_default())
     }
 
     /// Returns the value of reading a local, or `None` for the context and for an alias of a field.
@@ -222,7 +232,7 @@ impl Pass<'_, '_> {
             depth: self.depth(),
             nesting: self.enclosing.len(),
             conditions: self.conditions.len(),
-            scope: self.scopes.names.len(),
+            scope: self.scope(),
             site,
             version: 0,
             views: self.scopes.views.clone(),
@@ -234,9 +244,7 @@ impl Pass<'_, '_> {
         });
 
         self.add_stored(id, site);
-        if let Some(scope) = self.scopes.names.last_mut() {
-            scope.insert(unraw(name).to_string(), id);
-        }
+        self.scopes.names.push((unraw(name).to_string(), id));
 
         defines.insert(id);
     }
@@ -478,6 +486,9 @@ impl Pass<'_, '_> {
     /// Returns an expression as a person would write it: without copies of and references to the whole value,
     /// and with immutable locals replaced by what they stand for.
     pub(in crate::pass) fn words(&self, e: &Expr) -> String {
+        if self.only_learns {
+            return String::new();
+        }
         let e = peel_copies(e);
         match self.field_in_words(e) {
             Some(known) => known.words,
@@ -489,6 +500,9 @@ impl Pass<'_, '_> {
     /// same value. Locals are identified by their declaration and their number of changes; references, copies and
     /// aliases of a value count as that value.
     pub(in crate::pass) fn in_words(&self, e: &Expr) -> Alias {
+        if self.only_learns {
+            return Alias::default();
+        }
         let e = peel_copies(e);
         self.field_in_words(e).unwrap_or_else(|| {
             let (tokens, bound) = (e.to_token_stream(), bound_inside(e));
@@ -555,7 +569,7 @@ impl Pass<'_, '_> {
             let never_touched = !self.facts.touched.contains(&v.site);
             !v.mutable && v.views.iter().all(|view| *view == GLOBAL || *view == INTERIOR && never_touched)
         });
-        if !stable || !value.changes.is_empty() {
+        if !stable || !value.changes.is_empty() || self.only_learns {
             return None;
         }
 

@@ -7,13 +7,13 @@
 //! view of a static. A local with any view counts as changed by every method that is not known to only read,
 //! whether its name is declared `mut` or not.
 
-use super::borrows::{borrowed_mutably, takes_mutable_references};
+use super::borrows::takes_mutable_references;
 use super::scope::{Kind, Variable};
 use crate::faults::Fault;
 use crate::known::methods::{
     builds_any_type, keeps_sharing, reads_by_convention, reads_constant, returns_mutable_view,
 };
-use crate::known::types::{Read, builds_unknown_types, is_frozen, mentions_mutable_views};
+use crate::known::types::{builds_unknown_types, is_frozen, mentions_mutable_views};
 use crate::known::{
     MacroKind, call_only_reads, is_primitive, is_upper, macro_kind, only_reads, owns_its_result,
 };
@@ -178,8 +178,7 @@ impl Pass<'_, '_> {
             // branches, blocks, closures and other macros may hold a view into any local that may change inside
             // them
             other => {
-                let borrowed = borrowed_mutably(other);
-                let read = Read::of(other.to_token_stream());
+                let read = self.unit.read(other);
                 if read.mutable {
                     out.insert(EXCLUSIVE);
                 }
@@ -189,7 +188,7 @@ impl Pass<'_, '_> {
 
                 for name in &read.names {
                     let Some(id) = self.find_name(name) else { continue };
-                    let changes = self.variable(id).mutable && borrowed.contains(name);
+                    let changes = self.variable(id).mutable && read.borrowed.contains(name);
                     if changes || !self.variable_is_plain(id) {
                         out.insert(id);
                     }
@@ -211,7 +210,7 @@ impl Pass<'_, '_> {
 
     /// Checks whether the function, or the result of a function it may call, mentions a `Box`.
     fn may_hold_boxes(&self) -> bool {
-        self.mentions().contains_key("Box") || self.unit.returns_boxes()
+        self.mentions().iter().any(|name| name == "Box") || self.unit.returns_boxes()
     }
 
     /// Returns the views that a copy of a place still holds, given the views of the place. A `&mut` cannot be

@@ -44,7 +44,7 @@ pub(crate) struct Hidden {
 impl Pass<'_, '_> {
     fn hidden(&self) -> Hidden {
         *self.once.hidden.get_or_init(|| {
-            if !self.mentions().keys().any(|name| is_set(name) || is_map(name)) {
+            if !self.mentions().iter().any(|name| is_set(name) || is_map(name)) {
                 return Hidden::default();
             }
             let mut found = Found::default();

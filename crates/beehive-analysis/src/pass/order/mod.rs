@@ -98,7 +98,7 @@ impl Pass<'_, '_> {
 
         // only a slice can be sorted
         self.ordered.insert(id);
-        let here = self.scopes.names.len();
+        let here = self.scope();
         let v = &mut self.scopes.variables[id];
         if v.scope == here
             && let Kind::Known(Known { unordered, .. }) = &mut v.kind
