@@ -71,6 +71,7 @@ impl Hive {
         if !expired {
             // until the log has removed the crash marker, the end of the process would count as a crash
             tokio::select! {
+                biased;
                 () = unmarked => {}
                 () = expires => {}
             }
