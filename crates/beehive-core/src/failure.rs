@@ -29,7 +29,7 @@ pub enum RequestError<E = Error> {
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed twice while handling the message. The message is not run again but kept as a dead letter.
+    /// The process crashed three times while handling the message. The message is not run again but kept as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`, or it moved a
     /// dictionary out of its field.
@@ -122,7 +122,7 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
             RequestError::Aborted => {
                 write!(
                     f,
-                    "quarantined: the process crashed twice while handling this message, and will not handle \
+                    "quarantined: the process crashed three times while handling this message, and will not handle \
                      it again"
                 )
             }

@@ -260,7 +260,7 @@ pub enum ErrorKind {
     Handler,
     /// The handler panicked. Its transaction was rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed twice while handling the message. The message is quarantined: it is not run again but kept
+    /// The process crashed three times while handling the message. The message is quarantined: it is not run again but kept
     /// as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`. Or it moved a

@@ -19,6 +19,9 @@ pub struct CrashMarker {
     /// The message that is being handled. Set only while a hive that started after a crash is handling messages left
     /// unfinished by the crash.
     pub running: Option<Suspect>,
+    /// Messages that a marker named when a process ended, and that no hive has finished since. The process may have been
+    /// killed from outside, so each gets one more chance.
+    pub accused: Vec<Suspect>,
     /// Quarantined poison messages. Each of them has crashed the process and is not handled again.
     pub set_aside: Vec<Suspect>,
 }

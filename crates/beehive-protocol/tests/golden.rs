@@ -291,7 +291,11 @@ fn addresses() -> [(&'static str, Address); 3] {
 
 fn marker() -> CrashMarker {
     let suspect = |cell| Suspect { id: id(5), cell };
-    CrashMarker { running: Some(suspect(None)), set_aside: vec![suspect(Some(CellId(1)))] }
+    CrashMarker {
+        running: Some(suspect(None)),
+        accused: vec![suspect(Some(CellId(2)))],
+        set_aside: vec![suspect(Some(CellId(1)))],
+    }
 }
 
 /// Adds a line with the name and the encoded bytes of a value. Checks that the bytes decode to the value.

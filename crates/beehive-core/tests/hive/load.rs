@@ -239,15 +239,15 @@ impl Platform for Ahead {
 }
 
 /// Returns the state in which a process that was killed from outside has left its log. The crash marker in it accuses no
-/// message: if it named the one that ran at that moment, the next hive would set that message aside.
+/// message for the second time: the next hive would set that message aside.
 pub(crate) fn killed(log: &[Vec<u8>]) -> LogState {
     spared(LogState::replay(log.iter().map(Vec::as_slice)).unwrap())
 }
 
-/// Returns the state with a crash marker that accuses no message.
+/// Returns the state with a crash marker that accuses no message for the second time.
 pub(crate) fn spared(mut state: LogState) -> LogState {
     if let Some(marker) = &mut state.marker {
-        marker.running = None
+        marker.running.take_if(|running| marker.accused.contains(running));
     }
     state
 }

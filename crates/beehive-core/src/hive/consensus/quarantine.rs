@@ -99,6 +99,9 @@ struct State {
     sweeps: HashSet<MessageId>,
     /// Resumed lanes, each with a number below which messages may have been sent before the crash.
     lanes: HashMap<LaneId, Seq>,
+    /// Messages that a marker named when a process ended, and that have not been run since, each with the position of the
+    /// log whose marker lists it.
+    accused: BTreeMap<Suspect, usize>,
     /// Messages that must not be run again, each with the position of the log whose marker lists it.
     set_aside: BTreeMap<Suspect, usize>,
 }
@@ -108,6 +111,7 @@ impl State {
         self.message_ids.is_empty()
             && self.sweeps.is_empty()
             && self.lanes.is_empty()
+            && self.accused.is_empty()
             && self.set_aside.is_empty()
     }
 
@@ -206,15 +210,17 @@ impl Quarantine {
             let set_aside =
                 markers().flat_map(|(at, marker)| marker.set_aside.iter().map(move |one| (*one, at)));
             state.set_aside = set_aside.filter(is_unfinished).collect();
+            let accused = markers().flat_map(|(at, marker)| marker.accused.iter().map(move |one| (*one, at)));
+            state.accused = accused.filter(is_unfinished).collect();
             let last = markers().filter_map(|(at, marker)| Some((marker.running?, at)));
-            let last: BTreeMap<Suspect, usize> = last.filter(is_unfinished).collect();
+            let (again, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                last.filter(is_unfinished).partition(|(suspect, _)| state.accused.contains_key(suspect));
 
-            while state.set_aside.len() + last.len() > limits::SET_ASIDE_MAX && !state.set_aside.is_empty() {
-                state.set_aside.pop_first();
-            }
             // always adds the message that crashed the previous process, even if that evicts another one,
             // because it would crash this process too
-            state.set_aside.extend(last);
+            state.accused.retain(|suspect, _| !again.contains_key(suspect));
+            add(first, &mut state.accused);
+            add(again, &mut state.set_aside);
 
             tracing::warn!(
                 unfinished = state.message_ids.len() + state.sweeps.len(),
@@ -401,17 +407,29 @@ impl Quarantine {
     /// Returns a marker for a log. It names the running message, if there is one.
     fn marker(&self, log: usize, running: Option<Suspect>) -> CrashMarker {
         let state = self.state.lock();
-        let set_aside = state.set_aside.iter().filter(|(_, at)| **at == log).map(|(suspect, _)| *suspect);
+        let listed_here = |all: &BTreeMap<Suspect, usize>| {
+            all.iter().filter(|(_, at)| **at == log).map(|(suspect, _)| *suspect).collect()
+        };
         let running = running.filter(|_| !self.mutation.breaks(Mutant::PoisonUnmarked));
-        CrashMarker { running, set_aside: set_aside.collect() }
+        let (accused, set_aside) = (listed_here(&state.accused), listed_here(&state.set_aside));
+        CrashMarker { running, accused, set_aside }
     }
 
     /// Removes a message from the quarantine after it has been run.
     fn is_run(&self, suspect: &Suspect) {
         let mut state = self.state.lock();
         state.message_ids.remove(&suspect.id);
+        state.accused.remove(suspect);
         self.any.store(!state.is_empty(), Ordering::Release)
     }
+}
+
+/// Adds messages to a list, and removes others from it if there would be too many.
+fn add(more: BTreeMap<Suspect, usize>, to: &mut BTreeMap<Suspect, usize>) {
+    while to.len() + more.len() > limits::SET_ASIDE_MAX && !to.is_empty() {
+        to.pop_first();
+    }
+    to.extend(more)
 }
 
 /// As long as this exists, threads wait for crash markers.
@@ -436,8 +454,7 @@ fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id
 
 /// Returns the error that ends a message set aside by the quarantine.
 pub(crate) fn set_aside() -> Error {
-    let text =
-        "quarantined: the process crashed twice while handling this message, and will not handle it again";
+    let text = "quarantined: the process crashed three times while handling this message, and will not handle it again";
     Error::of(ErrorKind::Aborted, text)
 }
 
@@ -482,12 +499,30 @@ mod tests {
     fn of_very_many_the_one_that_ended_the_last_life_is_set_aside() {
         let journal = TestJournal::start(1, 0, 0);
         let set_aside = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
-        let marker = Some(CrashMarker { running: Some(suspect(0)), set_aside });
+        let marker = Some(CrashMarker { running: Some(suspect(0)), accused: vec![suspect(0)], set_aside });
         let state = LogState { marker, ..LogState::default() };
         let quarantine = Quarantine::new(&[(journal.clone(), state)], Mutation::default());
         journal.stop();
         let state = quarantine.state.lock();
         assert_eq!(state.set_aside.len(), limits::SET_ASIDE_MAX);
-        assert!(state.set_aside.contains_key(&suspect(0)));
+        assert!(state.set_aside.contains_key(&suspect(0)) && state.accused.is_empty());
+    }
+
+    /// A process that is killed from outside may accuse a harmless message.
+    #[test]
+    fn a_message_that_is_accused_once_is_run_again() {
+        let journal = TestJournal::start(1, 0, 0);
+        let accused = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
+        let marker = Some(CrashMarker { running: Some(suspect(0)), accused, set_aside: vec![] });
+        let state = LogState { marker, ..LogState::default() };
+        let quarantine = Quarantine::new(&[(journal.clone(), state)], Mutation::default());
+        journal.stop();
+
+        let marker = quarantine.marker(0, None);
+        assert!(marker.set_aside.is_empty());
+        assert_eq!(marker.accused.len(), limits::SET_ASIDE_MAX);
+        assert!(marker.accused.contains(&suspect(0)), "until it has run");
+        quarantine.is_run(&suspect(0));
+        assert!(!quarantine.marker(0, None).accused.contains(&suspect(0)));
     }
 }
