@@ -65,7 +65,7 @@ impl RegistryState {
 
     pub(super) fn relane(&mut self, bee: BeeId, number: BeeId) -> Option<()> {
         self.owners.get(bee)?;
-        self.reserved.remove(&number);
+        self.reserved.remove(&number)?;
         self.lanes.take(bee, number.0);
         Some(())
     }
