@@ -127,7 +127,7 @@ pub(crate) struct Unit<'a> {
     pub arena: Arena,
     /// The functions whose tokens are known, with these and the names in them.
     written: BTreeMap<Site, (&'a TokenStream, &'a [String])>,
-    /// What is known about the views that branches, blocks and closures may yield.
+    /// The findings about the views that branches, blocks and closures may yield.
     reads: RefCell<BTreeMap<Site, Rc<Read>>>,
     boxes: OnceCell<bool>,
     known: RefCell<BTreeMap<Pattern, Rc<FunctionMap>>>,

@@ -83,7 +83,7 @@ fn split<'a>(rest: &mut &'a [u8]) -> Option<Row<'a>> {
     Some(Row { dict, key: part(lengths[0])?, row: part(lengths[1])?, value: part(lengths[2])? })
 }
 
-/// Where a row is, or where it would be inserted.
+/// The position of a row, or the position at which it would be inserted.
 struct Found {
     /// The bytes of the row; empty if there is none.
     all: Range<usize>,

@@ -25,7 +25,7 @@ struct Parts {
     body: Body,
 }
 
-/// What is between the braces.
+/// The items of a block, with its inner attributes.
 struct Body {
     attributes: Vec<Attribute>,
     attribute_tokens: TokenStream,

@@ -1,10 +1,10 @@
-//! Where bees have to go: to another colony, or into another bee.
+//! The aims of bees: the colonies to which they have to move, and the bees into which they have to merge.
 
 use crate::{BeeId, ColonyId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a bee has to go.
+/// The destination of a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Aim {
     /// It has to move to this colony.

@@ -1,4 +1,4 @@
-//! What happens to bees after they are created: they move, merge, split, change their lanes, and end.
+//! The changes of bees that exist already: they move, merge, split, change their lanes, and end.
 
 use super::{Aim, RegistryState};
 use crate::{BeeId, CellId, ColonyId, Epoch, LaneId};

@@ -67,7 +67,7 @@ pub struct BeeEntry {
     pub colony: ColonyId,
     /// Number of its moves. Of two copies of the bee, the one with this epoch is valid.
     pub epoch: Epoch,
-    /// Where it has to go.
+    /// The colony or the bee to which it has to move, if any.
     pub aim: Option<Aim>,
     /// Number of its cells.
     pub cells: usize,

@@ -101,7 +101,7 @@ pub(crate) struct World {
     registry: Vec<RegistryState>,
     colonies: Vec<Colony>,
     net: Vec<Packet>,
-    /// What each cell has handled, whoever had it.
+    /// The number of messages that each cell has handled, on all colonies together.
     handled: BTreeMap<CellId, u64>,
     /// I8: a bee becomes active once in each epoch.
     activated: BTreeSet<(BeeId, Epoch)>,

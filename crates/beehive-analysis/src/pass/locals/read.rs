@@ -1,5 +1,5 @@
-//! What the text of a branch, a block or a closure shows about the views that its value may hold, read once for all
-//! questions and all rounds.
+//! Reads the text of a branch, a block or a closure once, and finds the views that its value may hold. The findings
+//! answer all questions in all rounds.
 
 use super::borrows::borrowed_mutably;
 use crate::known::methods::returns_mutable_view;

@@ -8,7 +8,9 @@
 //! finds a marker of the previous incarnation, it quarantines the messages that were unfinished at the crash:
 //! no two of them run at the same time, and before one runs, a marker that names it is committed to the log of
 //! the bee that handles it. If this message crashes the process again, the next incarnation finds its name in
-//! the marker and does not run it a third time.
+//! the marker, accuses it, and runs it once more. A message that two markers have named is set aside: it becomes a
+//! dead letter instead of being run again. One naming is not enough, because a process that is killed from outside
+//! accuses the message that happens to be running.
 //!
 //! If the previous incarnation stopped cleanly, unfinished messages only wait until a marker of this incarnation
 //! is committed. Otherwise a message could crash one incarnation after the other before any of
@@ -107,11 +109,12 @@ struct State {
 }
 
 impl State {
+    /// Checks whether every message may run as usual. An accused message is also in one of the other sets, as long as
+    /// it may still arrive.
     fn is_empty(&self) -> bool {
         self.message_ids.is_empty()
             && self.sweeps.is_empty()
             && self.lanes.is_empty()
-            && self.accused.is_empty()
             && self.set_aside.is_empty()
     }
 
@@ -151,7 +154,7 @@ impl State {
     }
 }
 
-/// What is committed of this incarnation's crash markers.
+/// The committed crash markers of this incarnation.
 struct Markers {
     /// For each log, the message named by the last committed marker (`Some(None)` if it names none). `None` if no
     /// marker of this incarnation is committed.
