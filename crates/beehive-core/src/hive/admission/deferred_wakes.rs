@@ -51,6 +51,13 @@ impl Later {
 /// wake-ups.
 pub(crate) struct Collecting(Arc<Later>);
 
+impl Collecting {
+    /// Returns the number of wake-ups collected so far.
+    pub(crate) fn len(&self) -> usize {
+        self.0.0.lock().len()
+    }
+}
+
 impl Drop for Collecting {
     fn drop(&mut self) {
         LATER.set(None);

@@ -21,7 +21,7 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ use std::time::Duration;
 const SLOTS: usize = 512;
 /// How long bees may run on a worker before the worker polls sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
+/// Maximum number of wake-ups, each a system call, that a runner sends before it runs bees that were left to it.
+const WAKES_BEFORE_BEES: usize = 4;
 /// The slots of threads that have ended.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// Number of threads that found `FREE` empty. This number modulo `SLOTS` is the slot of the next such
@@ -140,6 +142,9 @@ pub(crate) struct Workers {
     queue: Mutex<Bees>,
     /// Number of active runners.
     runners: AtomicUsize,
+    /// Whether a runner that is waking tasks will look at the queue afterwards. Whoever clears this has left bees in the
+    /// queue for that runner.
+    is_runner_coming: CachePadded<AtomicBool>,
     /// Maximum number of active runners: the number of workers, at least one.
     runners_max: usize,
     /// Buffers of runners and pool threads that have ended.
@@ -169,6 +174,7 @@ impl Workers {
             slots: (0..SLOTS).map(|_| CachePadded::default()).collect(),
             queue: Mutex::default(),
             runners: AtomicUsize::new(0),
+            is_runner_coming: CachePadded::default(),
             runners_max: workers.max(1),
             kept: Mutex::default(),
             turns: AtomicUsize::new(0),
@@ -340,9 +346,12 @@ impl HiveInner {
         self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
     }
 
-    /// Starts a runner, unless the maximum number of runners is active.
+    /// Leaves the queued bees to a runner that will look at the queue. If there is none, starts a runner, unless the maximum
+    /// number of runners is active.
     fn start_runner(self: &Arc<Self>) {
-        if self.count_runner() {
+        let is_left = &self.workers.is_runner_coming;
+        let is_left = is_left.load(Ordering::Relaxed) && is_left.swap(false, Ordering::AcqRel);
+        if !is_left && self.count_runner() {
             let hive = self.clone();
             // use a blocking thread, not a worker: a handler may block, and tasks woken by a blocked worker
             // would be stuck behind it
@@ -389,8 +398,16 @@ fn run(hive: &Arc<HiveInner>) {
             // watchdog sends the collected wake-ups
             let collecting = hive.workers.slots[slot].later.collect();
             Turn::run_slot(hive, slot, None);
-            drop(collecting);
             hive.give_back(slot);
+
+            // A woken task may send its next message before `drop` returns, because the kernel may run it in place of this
+            // thread. It need not wake another thread for that message: if it clears the flag, its bee is already in the
+            // queue when this runner looks. It should not wait for many other wake-ups, however
+            if collecting.len() <= WAKES_BEFORE_BEES {
+                hive.workers.is_runner_coming.store(true, Ordering::Release);
+            }
+            drop(collecting);
+            hive.workers.is_runner_coming.swap(false, Ordering::AcqRel);
         }
 
         if let Some(app) = post.end() {
