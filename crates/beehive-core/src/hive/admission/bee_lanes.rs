@@ -56,7 +56,7 @@ impl BeeLane {
         reserved.map_or(open, |reserved| open.min(*reserved))
     }
 
-    /// Returns the lowest floor of any app.
+    /// Returns the lowest of all apps' floors.
     fn floor_of_all(&self) -> Seq {
         let open = self.open.keys().map(|(_, seq, _)| *seq);
         open.chain(self.reserved.first().copied()).fold(self.next, Seq::min)
@@ -88,7 +88,7 @@ pub(crate) struct BeeLanes {
 }
 
 impl BeeLanes {
-    /// Creates an empty table. It adds the ended lanes that the logs have to forget to `retiring`.
+    /// Creates an empty table. The table adds lanes that have ended to `retiring`, so that the logs forget them.
     pub(crate) fn new(
         keeps_messages: bool,
         retiring: Arc<Mutex<Vec<LaneId>>>,
@@ -104,7 +104,7 @@ impl BeeLanes {
         &self.shards[spread % SHARDS]
     }
 
-    /// Adds a lane recovered from the log at position `log`, or raises its next number.
+    /// Adds a lane recovered from the log at position `log`. If the table has the lane already, raises its next number.
     pub(crate) fn restore(&self, id: LaneId, next: Seq, log: usize) {
         let mut shard = self.shard(id).lock();
         let lane = shard.entry(id).or_default();
@@ -371,7 +371,7 @@ pub(crate) mod tests {
         assert_eq!(lanes.floor(lane, AppId(1)), Some(newer.seq.next()));
     }
 
-    /// A receiver that knows this floor would take the message with the reserved number for one that it has handled.
+    /// A receiver that knows this floor would mistake the message with the reserved number for a duplicate.
     #[cfg(feature = "testing")]
     #[test]
     fn the_floor_of_a_mutant_passes_a_reserved_number() {

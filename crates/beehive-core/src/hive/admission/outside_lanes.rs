@@ -175,14 +175,14 @@ impl Drop for Routing {
     }
 }
 
-/// How new batches are admitted on a lane.
+/// The lane, if any, on which new batches are admitted.
 #[derive(Clone, Copy)]
 pub(crate) enum Admission<'a> {
-    /// On no lane, because the messages do not come from outside or are never resent.
+    /// No lane: the messages do not come from outside, or are never resent.
     Inside,
-    /// Each batch is admitted on this lane.
+    /// The lane on which each batch is admitted.
     Lane(&'a Arc<OutsideLane>),
-    /// All batches are parts of this batch, which has already been admitted.
+    /// The admitted batch of which all batches are parts.
     Part(&'a Arc<Admitted>),
 }
 
