@@ -47,7 +47,7 @@ pub(crate) struct AppRuntime {
     /// Bit set of the dictionaries that form a single cell each, closed under fusion.
     pub(crate) whole: u64,
     pub(crate) settings: Settings,
-    /// Makes the body of a new bee. It knows the app's type.
+    /// Makes the body of a new bee. The function knows the app's type.
     make_body: MakeBody,
     /// The published copies of the dictionaries; `None` if nothing reads them.
     pub(crate) views: Option<Arc<Views>>,
@@ -206,7 +206,7 @@ impl AppRuntime {
         self.links.get((colony.0 as usize).checked_sub(1)?)
     }
 
-    /// Returns the colony whose log this is.
+    /// Returns the colony of a log.
     pub(crate) fn colony_of(&self, log: &Arc<Link>) -> ColonyId {
         let at = self.links.iter().position(|link| Arc::ptr_eq(link, log));
         ColonyId(at.map_or(0, |at| at as u32 + 1))
@@ -240,7 +240,7 @@ impl AppRuntime {
         self.idle.lock().noted.push(bee.clone())
     }
 
-    /// Takes the bees that the caller should now try to retire.
+    /// Takes the bees whose retirement the caller should now attempt.
     pub(crate) fn take_idle(&self) -> Vec<Arc<Bee>> {
         let mut idle = self.idle.lock();
         let mut taken = std::mem::take(&mut idle.noted);

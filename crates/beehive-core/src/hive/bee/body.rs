@@ -28,7 +28,7 @@ pub(crate) struct Body<S: ?Sized = dyn AnyState> {
     pub(crate) now: Time,
     /// Version of the settings that `app` contains.
     pub(crate) settings: u32,
-    /// Message counts by sender, and how long messages take.
+    /// Message counts by sender, and message durations.
     pub(crate) traffic: Traffic,
     /// The dictionaries, and the settings.
     pub(crate) app: S,

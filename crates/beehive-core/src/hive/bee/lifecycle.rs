@@ -264,9 +264,9 @@ impl Bee {
 
         let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
         let floors = match &body.pending {
-            // until its messages are acknowledged, and those of the bees that merged into it, the bee's log is the place
-            // from which they are resent. The next owner of the cells may be in another log, and after a crash nothing
-            // would order its messages after these
+            // the bee's log resends unacknowledged messages of the bee, and of the bees that merged into it. The next
+            // owner of the cells may be in another log, and after a crash nothing would order its messages after
+            // these
             Some(pending) if pending.has_unacknowledged(self.lane()) && !self.breaks(Mutant::ReleaseBusy) => {
                 None
             }

@@ -102,7 +102,7 @@ pub(super) struct Mailbox {
     pub(super) waits_at: u16,
     /// Whether the bee is on the list of candidates for retirement.
     pub(super) idle_noted: bool,
-    /// The body, or what it is made from, unless the bee is running or frozen.
+    /// The body, or the image from which it is made; `None` while the bee is running or frozen.
     pub(super) at_rest: Option<AtRest>,
     /// Deliveries not yet taken by any turn.
     pub(super) queue: Queue,

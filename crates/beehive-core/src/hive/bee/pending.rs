@@ -52,10 +52,10 @@ pub(crate) struct Executed {
 
 /// The messages that a run was the first to consume.
 pub(crate) enum Inputs {
-    /// This number of inputs at the front of the run's entry. The entry's other inputs belong to earlier
+    /// The number of the run's inputs, which come first in the run's entry. The entry's other inputs belong to earlier
     /// runs.
     OfEntry(usize),
-    /// These inputs. The run has no entry.
+    /// The inputs of a run without an entry.
     Own(InputRuns),
 }
 
@@ -81,7 +81,7 @@ impl Executed {
 
 /// Whether an entry records the messages handled by a run that has no entry of its own.
 pub(crate) enum Unsaid {
-    /// No entry needs to, because the messages never arrive again.
+    /// No entry needs to record the messages, because they never arrive again.
     Nothing,
     /// No entry records them yet. Holds the visits that the run handled.
     Open(Vec<Visited>),
@@ -155,8 +155,8 @@ impl PendingRuns {
         self.left.as_ref().map_or(0, |left| left.load(Ordering::Acquire))
     }
 
-    /// Checks whether a message is not acknowledged that the bee, whose lane is `own`, or a bee that merged into it has
-    /// sent.
+    /// Checks whether any message sent by the bee (on its lane `own`) or by a bee that merged into it is
+    /// unacknowledged.
     pub(crate) fn has_unacknowledged(&self, own: LaneId) -> bool {
         let lanes = &self.link.lanes.bees;
         lanes.is_open(own) || self.heir_of.iter().any(|lane| lanes.is_open(*lane))
@@ -184,7 +184,7 @@ impl PendingRuns {
         self.entries.iter().rev().find_map(Executed::number)
     }
 
-    /// Releases the effects of committed runs in order. If an entry is dead, rolls back that run and all
+    /// Releases the effects of committed runs in order. If an entry is dead, rolls back its run and all
     /// later ones, which were executed on top of it. Returns whether any run was rolled back.
     pub(crate) fn reconcile(&mut self, bee: &Bee, state: &mut dyn AnyState, cx: &mut RouteContext) -> bool {
         if !self.is_behind() {
@@ -227,7 +227,7 @@ impl PendingRuns {
     ) {
         let number = done.number();
         if let Some((_, work)) = done.entry.take() {
-            // does this before releasing the effects, because the receiving bees look up the lane's floor
+            // record the sent messages before releasing the effects: the receiving bees look up the lane's floor
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
             self.link.lanes.bees.sent(self.link.position(), tracked);
             if let Some(views) = &bee.app.views {
@@ -335,8 +335,8 @@ impl PendingRuns {
         restore(app, state, &executed)
     }
 
-    /// Marks the messages in `range` as executed. Returns those not previously marked, and the same messages
-    /// as inputs of a record.
+    /// Marks the messages in `range` as executed. Returns the newly marked messages twice: as positions in the batch, and
+    /// as the inputs for the bee's record.
     pub(crate) fn take_note(
         &mut self,
         batch: &dyn Messages,
@@ -406,8 +406,8 @@ impl PendingRuns {
     }
 
     /// Marks visits of a sweep as executed, as [`PendingRuns::take_note`] does for messages. It is called
-    /// only if bees move between logs, because a visit may then arrive twice. Returns the cells that were not
-    /// marked before, and the visits as inputs of a record.
+    /// only if bees move between logs, because a visit may then arrive twice. Returns the newly marked visits twice: as
+    /// cells, and as the inputs for the bee's record.
     pub(crate) fn take_note_of_visits(&mut self, sweep: MessageId, cells: &[CellId]) -> (CellSet, InputRuns) {
         let MessageId { lane, seq, app, .. } = sweep;
         let floor = self.link.lanes.bees.floor(lane, app).unwrap_or_default();

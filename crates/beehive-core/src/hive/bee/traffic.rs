@@ -1,4 +1,4 @@
-//! A bee's counters: its messages by sender, and how long they take.
+//! A bee's counters: message counts by sender, and message durations.
 //!
 //! Most bees have only one sender and are never timed, so all other counters are allocated on demand.
 
@@ -7,7 +7,7 @@ use crate::hive::consensus::journal::AppId;
 use crate::hive::message::batch::{Address, Source};
 use crate::limits;
 
-/// Message counts by sender, and how long messages take.
+/// Message counts by sender, and message durations.
 #[derive(Default, Clone, Debug)]
 pub(crate) struct Traffic {
     /// Number of messages.
