@@ -135,8 +135,8 @@ impl<W: ?Sized> LogClient<W> {
         self.journal.attach(events)
     }
 
-    /// Records that all entries up to and including `upto` are committed. Returns the bees whose entries this
-    /// decides.
+    /// Records that all entries up to and including `upto` are committed. Returns the bees whose entries are thereby
+    /// decided.
     pub(crate) fn released(&self, upto: EntryNumber) -> Vec<Arc<W>> {
         self.decide(Fate::Committed, |state| {
             debug_assert!(
@@ -150,8 +150,8 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
-    /// Records that all entries numbered so far after `last` are dead. Returns the bees whose entries this
-    /// decides.
+    /// Records that all entries after `last`, up to the newest one, are dead. Returns the bees whose entries are thereby
+    /// decided.
     pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
         self.decide(Fate::Dead, |state| {
             if last < state.next {
@@ -175,7 +175,7 @@ impl<W: ?Sized> LogClient<W> {
         let mut bees = Vec::new();
         let mut state = self.state.lock();
         let decided = take(&mut state);
-        // this must happen while the lock is held. A thread whose `append` fails because of this decision
+        // change the version while the lock is held. A thread whose `append` fails because of this decision
         // takes the lock later, so it sees the new version and reconciles its bee. If this thread changed the
         // version only after the unlock, the other thread could still see the old version and find nothing to
         // reconcile

@@ -1,5 +1,5 @@
-//! Quarantine: after a crash, unfinished messages run one at a time under a crash marker, and a message that
-//! crashes the process again is set aside.
+//! Quarantine: after a crash, unfinished messages run one at a time under a crash marker. A message that was running
+//! when two processes ended is set aside.
 //!
 //! A handler that panics does not affect other messages. A handler that aborts the process (through a stack
 //! overflow, exhausted memory, or a library that calls `abort`) also ends the handling of all other messages,
@@ -39,7 +39,7 @@ pub(crate) trait Threads {
     fn begin_run(&self, slot: usize, app: u16, handler: usize);
     /// Notes that the thread of `slot` is no longer busy.
     fn end_run(&self, slot: usize);
-    /// Runs `work` on a thread that runs no tasks. If this thread runs none, that may be this thread.
+    /// Runs `work` on a thread that runs no tasks, which may be the calling thread.
     ///
     /// Tokio reserves the task that a worker woke last for that worker. If a worker appended a marker and then
     /// waited for it, the journal's task would wait for the worker.
@@ -50,7 +50,7 @@ pub(crate) trait Threads {
 trait MarkedLog: Send + Sync {
     /// Returns the log's position among the hive's logs.
     fn position(&self) -> usize;
-    /// Appends a marker. The returned receiver completes when it is committed.
+    /// Appends a marker. The returned receiver completes when the marker is committed.
     fn append(&self, marker: Option<CrashMarker>) -> oneshot::Receiver<()>;
 }
 
@@ -64,17 +64,17 @@ impl<W: Send + Sync + ?Sized> MarkedLog for LogClient<W> {
     }
 }
 
-/// How a handler runs a message.
+/// The quarantine's decision about a message that a handler is about to run.
 pub(crate) enum Begun<'a> {
-    /// Normally: the message is not quarantined.
+    /// The handler runs normally: the message is not quarantined.
     Plainly,
-    /// Under a crash marker. No other quarantined message runs until this is dropped.
+    /// The handler runs under a crash marker. No other quarantined message runs until this value is dropped.
     Marked(#[allow(dead_code)] Noted<'a>),
     /// The handler does not run: the message is set aside.
     SetAside,
 }
 
-/// A quarantined message that is running. The crash marker names it until this is dropped.
+/// A quarantined message that is running. The crash marker names it until this value is dropped.
 pub(crate) struct Noted<'a> {
     quarantine: &'a Quarantine,
     suspect: Suspect,
@@ -219,8 +219,8 @@ impl Quarantine {
             let (again, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 last.filter(is_unfinished).partition(|(suspect, _)| state.accused.contains_key(suspect));
 
-            // always adds the message that crashed the previous process, even if that evicts another one,
-            // because it would crash this process too
+            // always adds the message that was running when the previous process ended, even if that evicts another
+            // one, because it would probably end this process too
             state.accused.retain(|suspect, _| !again.contains_key(suspect));
             add(first, &mut state.accused);
             add(again, &mut state.set_aside);
@@ -326,9 +326,9 @@ impl Quarantine {
         concerns
     }
 
-    /// Decides how a handler runs a message. If the message is quarantined, waits until no other quarantined
-    /// message is running, and then names this one in the crash marker of `log`, the log that will contain the
-    /// result.
+    /// Decides whether and how a handler runs a message. If the message is quarantined, waits until no other
+    /// quarantined message is running, and then names this one in the crash marker of `log`, the log that will
+    /// contain the result.
     #[inline]
     pub(crate) fn begin<W: Send + Sync + ?Sized + 'static>(
         &self,
@@ -396,12 +396,12 @@ impl Quarantine {
         let running = marker.running;
         threads.run_apart(Box::new(move || drop(log.append(Some(marker)))));
         if !self.mutation.breaks(Mutant::PoisonBeforeMarker) {
-            // a crash must accuse no message that has run before and whose log has not removed its name yet
+            // waits until no log names an earlier message any more, because a crash now would accuse it
             self.wait(|markers| markers.names_only(position, running))
         }
     }
 
-    /// Waits until the committed markers are as `are_so` says, or the hive stops.
+    /// Waits until `are_so` returns `true` for the committed markers, or the hive stops.
     fn wait(&self, are_so: impl Fn(&Markers) -> bool) {
         let mut markers = self.markers.lock();
         self.markers_changed.wait_while(&mut markers, |markers| !markers.is_over && !are_so(markers))
@@ -435,7 +435,7 @@ fn add(more: BTreeMap<Suspect, usize>, to: &mut BTreeMap<Suspect, usize>) {
     to.extend(more)
 }
 
-/// As long as this exists, threads wait for crash markers.
+/// While this value exists, threads wait for crash markers.
 pub(crate) struct Waiting(pub(crate) Arc<Quarantine>);
 
 impl Drop for Waiting {
@@ -455,7 +455,7 @@ fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id
             && !bees.any(|(_, bee)| bee.seen.contains(message_id.lane, message_id.seq, message_id.part)))
 }
 
-/// Returns the error that ends a message set aside by the quarantine.
+/// Returns the error of a message that the quarantine has set aside.
 pub(crate) fn set_aside() -> Error {
     let text = "quarantined: the process crashed three times while handling this message, and will not handle it again";
     Error::of(ErrorKind::Aborted, text)

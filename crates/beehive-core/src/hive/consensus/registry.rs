@@ -29,7 +29,9 @@ impl std::error::Error for Unavailable {}
 pub trait Registry: Send + Sync + 'static {
     /// Decides a batch of proposals in order and returns one decision for each.
     ///
-    /// # Errors Returns [`Unavailable`] if no decision can currently be made.
+    /// # Errors
+    ///
+    /// Returns [`Unavailable`] if no decision can currently be made.
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>>;
     /// Returns the index of the last decision known to this hive.
     fn index(&self) -> u64;
