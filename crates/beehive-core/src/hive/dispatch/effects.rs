@@ -28,7 +28,7 @@ pub(crate) struct RouteContext<'a, 'h> {
     pub(crate) queue: &'a mut SenderQueue,
     /// The turn of the worker that routes the messages.
     pub(crate) turn: &'a mut Turn<'h>,
-    /// Where effects go.
+    /// The sink of the effects.
     pub(crate) sink: Sink<'a>,
 }
 

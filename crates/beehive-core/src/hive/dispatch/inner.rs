@@ -53,7 +53,7 @@ pub(crate) trait AnyApp: Send + Sync {
     fn status(&self, sizes: bool, apps: &[&'static str]) -> AppStatus;
     /// Tries to retire the bees that are idle and empty.
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
-    /// Tells the registry which of these lanes, if they are of this app, have ended.
+    /// Tells the registry that these lanes have ended. Ignores the lanes of other apps.
     fn lanes_ended(self: Arc<Self>, lanes: &[LaneId], hive: &Arc<HiveInner>);
     /// Drops all bees together with the message runs queued for them. Returns the number of these runs.
     fn clear(&self) -> usize;
@@ -115,9 +115,9 @@ pub(crate) struct HiveInner {
     /// The apps, by number.
     pub(crate) apps: RwLock<Vec<Arc<dyn AnyApp>>>,
     pub(in crate::hive) workers: Workers,
-    /// The messages that have held their threads for too long, and when each began, by slot.
+    /// The messages that have held their threads for too long, and the time at which each began, by slot.
     pub(in crate::hive) stuck: Mutex<BTreeMap<usize, (StuckStatus, Instant)>>,
-    /// How long a message may hold its thread before the watchdog reports it.
+    /// The time for which a message may hold its thread before the watchdog reports it.
     pub(in crate::hive) stuck_after: Duration,
     /// The hive verifies one in this many of the messages dropped by a map. 0 turns verification off.
     pub(crate) verify_maps: u32,
@@ -147,7 +147,7 @@ pub(crate) struct HiveInner {
     /// The latest time read by any thread, in nanoseconds. It has its own cache line, because every turn
     /// writes it.
     pub(in crate::hive) last_now: CachePadded<AtomicU64>,
-    /// When the hive started.
+    /// The time at which the hive started.
     pub(in crate::hive) started: Time,
 }
 

@@ -267,7 +267,8 @@ impl Outputs {
         self.total
     }
 
-    /// Begins a run whose messages have `hops`. Timers do not continue a chain, so they may be set anyway.
+    /// Begins a run of messages with this hop count. At the hop limit, handlers may still set timers, because timers do
+    /// not continue a causal chain.
     #[inline(always)]
     pub(crate) fn begin(&mut self, hops: u16) {
         self.allowed = if hops < limits::HOPS_PER_CAUSE_MAX { EMITS_MAX } else { 0 }
@@ -398,8 +399,9 @@ impl Outputs {
         }
     }
 
-    /// Checks whether a transaction that has emitted all that is allowed may emit another message: only a timer, and only
-    /// if nothing is allowed because the chain ends here. Otherwise the transaction will fail.
+    /// Checks whether a transaction that has reached `end` may add another message. If fewer than `EMITS_MAX`
+    /// messages have been emitted, the causal chain ends here, and the transaction may still set timers. Otherwise it
+    /// will fail.
     #[cold]
     fn may_exceed(&mut self, later: bool) -> bool {
         let emitted = self.total + self.allowed - self.end;

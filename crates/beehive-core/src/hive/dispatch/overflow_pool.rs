@@ -190,8 +190,8 @@ impl HiveInner {
     }
 }
 
-/// The loop of a pool's thread. It runs the pool's bees until none is left. Bees that they schedule go to the
-/// pools of their own apps.
+/// The main loop of an overflow-pool thread. It runs the pool's bees until none is left. Bees that they schedule go to
+/// the pools of their own apps.
 pub(crate) fn run(hive: &Arc<HiveInner>, app: u16) {
     let slot = hive.slot_of_thread();
     while let Some(bee) = hive.workers.overflow.next(app) {

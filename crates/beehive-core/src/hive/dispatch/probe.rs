@@ -68,13 +68,13 @@ pub(crate) trait Probe: Send + Sync {
         false
     }
 
-    /// Called before a transaction, if the probe [compares](Probe::compares). Returns the state as it is, unless the probe
-    /// leaves this transaction out.
+    /// Called before a transaction, if the probe [compares](Probe::compares). Returns a copy of the state, or `None`
+    /// if the probe skips this transaction.
     fn beginning(&self, state: &mut dyn Encodable) -> Option<EncodedCells> {
         None
     }
 
-    /// Called when the transaction has succeeded or has been rolled back, before anything of it is committed. `before`
+    /// Called when the transaction has succeeded or has been rolled back, before a commit. `before`
     /// comes from [`Probe::beginning`]. Returns the name of a dictionary with a change that the transaction did not
     /// record.
     fn hidden_change(&self, before: EncodedCells, state: &mut dyn Encodable) -> Option<&'static str> {

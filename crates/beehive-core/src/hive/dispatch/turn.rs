@@ -27,7 +27,7 @@ pub(crate) trait Runnable: Send + Sync {
     fn run(self: Arc<Self>, turn: &mut Turn);
 }
 
-/// Where the bees scheduled by a routing-only turn run. They never run on the task that began the turn,
+/// The place where the bees scheduled by a routing-only turn run. They never run on the task that began the turn,
 /// because a handler may hold its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
@@ -40,7 +40,7 @@ pub(crate) enum Place {
     Runners,
 }
 
-/// Where a turn runs the stateless handlers it routes messages to.
+/// The place where a turn runs the stateless handlers to which it routes messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stateless {
     /// In the turn itself, where the message is routed.
@@ -94,7 +94,7 @@ const WOKEN_MAX: usize = 1024;
 
 /// A turn appends its open log entry once this much time has passed, and again after each further interval of
 /// this length. It checks the time whenever it reads the clock. Thus the records of a long turn's first bees
-/// need not wait for those of its last.
+/// need not wait for the records of its last bees.
 const APPEND_AFTER: Duration = Duration::from_micros(200);
 
 /// If at least this much time has passed between two readings of the clock, the turn reads the clock again
@@ -118,7 +118,7 @@ pub(crate) struct Turn<'h> {
     done: usize,
     /// Number of stateless handlers on the stack, nested inside one another.
     pub(crate) depth: usize,
-    /// Where stateless handlers run.
+    /// The place where stateless handlers run.
     pub(crate) stateless: Stateless,
     /// `Some` while the turn is routing work that was deferred because it nested too deeply. Collects work
     /// that again nests too deeply, and everything routed after it.
@@ -138,7 +138,7 @@ pub(crate) struct Turn<'h> {
     until: Option<Time>,
     /// Value of `done` at which the turn reads the clock again.
     look_at: usize,
-    /// When the turn last appended the open log entry, or began.
+    /// The time at which the turn last appended the open log entry, or at which it began.
     appended_at: Time,
     /// The cause of the messages that are being routed or run. It holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
@@ -251,9 +251,8 @@ impl<'h> Turn<'h> {
         }
     }
 
-    /// Calls `run` on a short-lived thread. Gives this thread the buffers left by an earlier thread, and
-    /// afterwards stores them for the next one. Otherwise each of these threads would allocate its own
-    /// buffers.
+    /// For short-lived threads: lends the calling thread the buffers that an earlier one left, calls `run`, and
+    /// stores the buffers for the next one.
     pub(crate) fn with_kept(hive: &Arc<HiveInner>, run: impl FnOnce()) {
         SCRATCH.set(hive.workers.take_kept().map(Box::new));
 

@@ -91,7 +91,7 @@ struct Slot {
     shown: Mutex<Option<Arc<dyn AnyBatch>>>,
     /// The bees that this thread has scheduled but not yet run.
     woken: Mutex<Bees>,
-    /// Wake-ups that this thread's turn has put off until it ends.
+    /// Wake-ups that this thread's turn has deferred until it ends.
     later: Arc<Later>,
     /// This thread's post, if the thread is a runner.
     runner: Mutex<Option<Arc<Post>>>,
@@ -122,7 +122,7 @@ impl Post {
     }
 }
 
-/// What a slot shows about its thread's run.
+/// A snapshot of the run that a slot's thread is executing.
 pub(crate) struct Shown {
     /// The first cell of the run; zero if it has none.
     pub(crate) cell: CellId,
@@ -190,7 +190,7 @@ impl Workers {
         (slot.run.load(Ordering::Relaxed), slot.what.load(Ordering::Relaxed))
     }
 
-    /// Returns what a slot shows about its thread's run.
+    /// Returns a snapshot of the run that the slot's thread is executing.
     pub(crate) fn shown(&self, slot: usize) -> Shown {
         let slot = &self.slots[slot];
         Shown {
@@ -450,7 +450,7 @@ fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
 }
 
 impl HiveInner {
-    /// Moves the bees left at a slot by a turn to the end of the shared queue. Returns whether there were
+    /// Moves the bees that a turn left in its slot to the end of the shared queue. Returns whether there were
     /// any.
     fn give_back(&self, slot: usize) -> bool {
         let mut left = self.workers.take_woken(slot);

@@ -21,10 +21,11 @@ pub(crate) struct Release {
     pub(crate) cause: Option<Arc<Cause>>,
 }
 
-/// The queue of releases.
+/// The state of one sender's releases.
 #[derive(Default)]
 struct State {
-    /// The effects by place, oldest first. An entry is `None` while its record is in flight.
+    /// The pending releases, oldest first; an entry's place is `first` plus its index. An entry is `None` while its
+    /// record is in flight.
     queue: VecDeque<Option<Release>>,
     /// The place of the first entry.
     first: u64,

@@ -110,7 +110,7 @@ impl SenderQueue {
         self.0.as_ref().is_some_and(|state| Arc::strong_count(state) > 1)
     }
 
-    /// Checks whether any work for `app` that the sender has deferred to other threads is unfinished.
+    /// Checks whether the sender has deferred work for `app` to other threads that is not finished yet.
     #[inline(always)]
     pub(crate) fn has_deferred(&self, app: u16) -> bool {
         match self.0.as_ref().and_then(|state| state.root().deferred_queues.get()) {

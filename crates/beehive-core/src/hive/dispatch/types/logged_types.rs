@@ -1,4 +1,5 @@
-//! The message types by the numbers that stand for them in a log, to send messages of a log, and dead letters, again.
+//! Finds message types by the numbers that stand for them in a log, in order to resend logged messages and dead
+//! letters.
 
 use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::Admitted;

@@ -208,7 +208,7 @@ impl<M: Message> MessageType<M> {
         match to {
             Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
-                // the messages wait behind the sender's deferred messages. The queue for those already
+                // the messages wait behind the sender's deferred messages. That queue already
                 // exists, so the app number is not used
                 cx.defer(0, onward, batch.clone(), range, None)
             }

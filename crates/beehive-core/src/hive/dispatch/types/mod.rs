@@ -1,4 +1,4 @@
-//! The message types of a hive: who handles a type, in which order, and how a logged message finds its type again.
+//! The message types of a hive, the handlers of each type in their order, and the lookup of a logged message's type.
 
 pub(crate) mod handler;
 pub(crate) mod logged_types;
