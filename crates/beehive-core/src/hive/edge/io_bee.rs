@@ -53,7 +53,7 @@ pub struct Io {
     chance: u64,
     /// Number of the causal chain that the next message begins.
     chain: u64,
-    /// Where this IO bee's messages are handled (worker or runner).
+    /// The place where this IO bee's messages are handled (worker or runner).
     place: Place,
 }
 
@@ -76,7 +76,7 @@ impl Io {
             hive: hive.clone(),
             id,
             inbox,
-            // without any credit, it could never emit
+            // without a credit, the IO bee could never emit
             credits: Credits::new(credits.max(1)),
             out: Outputs::new(inner.types.clone()),
             is_kept: false,
@@ -310,7 +310,7 @@ impl Io {
     }
 
     /// Flushes the batch without taking credits. For rare messages that must not wait behind packets, such as
-    /// that a port has gone down or a switch has left.
+    /// the report that a port is down or that a switch has left.
     pub fn flush_control(&mut self) {
         self.route(None)
     }

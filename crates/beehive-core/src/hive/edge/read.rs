@@ -11,7 +11,7 @@ use crate::{panics, view};
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
-/// Why a read failed.
+/// The reason why a read failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -77,6 +77,7 @@ impl Hive {
     /// ```
     ///
     /// # Panics
+    ///
     /// Panics if `look` panics, or if `look` uses a dictionary without `.shared()`, because only the owning
     /// bees may access the cells themselves.
     pub fn read<A: Handlers, R>(&self, look: impl FnOnce(&A) -> R) -> Result<R, ReadError> {

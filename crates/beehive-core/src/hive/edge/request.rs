@@ -133,8 +133,7 @@ where
     receiver.blocking_recv().ok()
 }
 
-/// Panics if this thread must not be blocked. Callers do this first, while a panic cannot leave anything half
-/// done.
+/// Panics if this thread must not be blocked. Callers call this first, so that the panic interrupts nothing.
 #[track_caller]
 pub(crate) fn may_block() {
     // the value has already been sent, so this does not block, but tokio still checks whether the thread may

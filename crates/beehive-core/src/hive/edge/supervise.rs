@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// What happens when an IO bee returns or panics.
+/// The restart policy of an IO bee: how the hive reacts when the IO bee returns or panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// The IO bee ends. For example, it owned a connection that is now closed.
