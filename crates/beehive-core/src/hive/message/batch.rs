@@ -168,7 +168,7 @@ impl<M: Message> Batch<M> {
         self.all().get(index as usize)
     }
 
-    /// Returns all messages, also if they are in another batch.
+    /// Returns all messages, even if they are in another batch.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[M] {
         match &self.passed {

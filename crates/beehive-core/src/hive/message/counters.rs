@@ -24,7 +24,7 @@ pub(crate) struct HandlerCounters {
     held_at: AtomicU64,
 }
 
-/// After a handler has held a thread, it does not run on the worker of a waiting requester for this long.
+/// The time for which a handler that has held a thread does not run on the worker of a waiting requester.
 const HELD_LATELY: Duration = Duration::from_secs(1);
 
 impl HandlerCounters {

@@ -19,7 +19,7 @@ pub struct DeadLetter {
     pub number: u64,
     /// The app.
     pub app: &'static str,
-    /// Its handler.
+    /// The app's handler.
     pub handler: &'static str,
     /// The message's type.
     pub message: &'static str,
@@ -35,7 +35,7 @@ pub struct DeadLetter {
     pub at: Time,
     /// The message's origin.
     pub cause: Provenance,
-    /// How the message reached its app.
+    /// The data needed to resend the message.
     pub(crate) way: Way,
 }
 
@@ -47,7 +47,7 @@ pub struct Provenance {
     pub chain: u64,
     /// Number of messages between the first message of the causal chain and this one.
     pub hops: u16,
-    /// The hive where the first message of the causal chain came in from outside.
+    /// The hive where the first message of the causal chain entered from outside.
     pub origin: HiveId,
     /// The sender.
     pub sender: Address,
@@ -55,7 +55,7 @@ pub struct Provenance {
     pub handler: Option<(&'static str, &'static str, &'static str)>,
 }
 
-/// The data needed to deliver a message to the same app again.
+/// The data needed to resend a message to the same app.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     /// The app's number.
@@ -66,7 +66,7 @@ pub(crate) struct Way {
     pub(crate) position: Option<u16>,
 }
 
-/// Why a dead letter cannot be resent.
+/// The reason why a dead letter cannot be resent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResendError {

@@ -4,10 +4,10 @@ use crate::hive::consensus::journal::Payload;
 use crate::hive::message::batch::Messages;
 use std::sync::Arc;
 
-/// The payloads of the batch that is being routed, as far as they are encoded. The default shares nothing.
+/// The payloads of the batch that is being routed, encoded on demand. The default shares nothing.
 #[derive(Default)]
 pub(crate) struct Payloads {
-    /// The batch. Held, so that no other batch has the same address.
+    /// The batch. It is kept alive so that no other batch can get the same address.
     batch: Option<Arc<dyn Messages>>,
     /// The payloads, by position in the batch.
     encoded: Vec<Option<Payload>>,

@@ -15,7 +15,7 @@ pub struct Status {
     pub apps: Vec<AppStatus>,
     /// Number of IO bees.
     pub io_bees: usize,
-    /// Which handlers emitted which messages.
+    /// Counts of emitted messages, by handler and message type.
     pub emits: Vec<EmitStatus>,
     /// Free credits of the hive itself, for requests and single messages from outside.
     pub credits_free: u32,
