@@ -39,7 +39,7 @@ impl AppRuntime {
         }
         debug_assert!(from.bees_move(), "a bee moves only if its lane is acknowledged within a log, too");
 
-        // this must happen before the bee leaves the old log
+        // log the consumed messages before the bee leaves the old log
         from.log_consumed();
         if !pending.is_logged {
             pending.moved_to(to, 0);

@@ -1,6 +1,6 @@
 //! An app's queen: finds or creates the owners of cells, merges bees, and retires idle ones.
 //!
-//! Each app has at most one proposal of claims in flight. Misses arriving meanwhile are batched into the next proposal,
+//! Each app has at most one claim proposal in flight. Misses arriving meanwhile are batched into the next proposal,
 //! up to a limit. `Fused` and `Release` proposals do not wait for it.
 
 use crate::cell::{BeeId, CellId, CellSet};
@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 /// Delay before the queen retries an unavailable registry.
 pub(super) const RETRY: Duration = Duration::from_millis(50);
 
-/// The owner of a set of cells, or the fact that there is none yet.
+/// The owner of a set of cells, if a single bee owns all of them.
 pub(crate) enum Owner {
     /// This bee owns all the cells.
     Bee(Arc<Bee>),
@@ -62,7 +62,8 @@ impl Owners for AppRuntime {
                         }
                     }
                     Ok(_) => {
-                        // an owner that has ended is replaced when its log has committed the end, which may take long
+                        // an owner that has ended is replaced when its log has committed the end, which may take a
+                        // long time
                         hive.platform.sleep(pause).await;
                         pause = (pause * 2).min(RETRY)
                     }
@@ -256,7 +257,7 @@ impl AppRuntime {
 
         if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
             let link = pending.link().clone();
-            // this must happen before the log forgets `from`
+            // log the consumed messages before the log forgets `from`
             link.log_consumed();
             let lanes = &link.lanes.bees;
             if !link.lanes.breaks(Mutant::OutboxNotMerged) {
@@ -341,7 +342,7 @@ impl AppRuntime {
         }
     }
 
-    /// States something to the registry, and retries until this succeeds.
+    /// Sends statements to the registry, and retries until this succeeds.
     fn tell(self: &Arc<Self>, statements: Vec<Proposal>, hive: &Arc<HiveInner>) {
         let mut proposed = self.registry.propose(statements.clone());
         if let Poll::Ready(Ok(_)) = poll_once(&mut proposed) {
@@ -356,8 +357,8 @@ impl AppRuntime {
     }
 
     /// Checks whether the registry may give the cells of a bee that has ended to another bee before the log has
-    /// committed the end. In one log, the records of the next owner come after it, so they take effect only if it does.
-    /// The next owner may be in another log, though, which commits its records independently. If the hive crashed before
+    /// committed the end. In one log, the records of the next owner come after the record of the end, so they take
+    /// effect only if that record does. In another log, they are committed independently. If the hive crashed before
     /// the first log had committed the end, each of the two logs would have an owner of the cells.
     fn frees_cells_at_once(&self) -> bool {
         let is_mutant = |link: &Link| link.lanes.breaks(Mutant::ReleaseRegistryFirst);
@@ -396,7 +397,7 @@ impl AppRuntime {
             match ended {
                 Retirement::Ended => {
                     if let Some((link, floors)) = logged {
-                        // this must happen before the log forgets the bee
+                        // log the consumed messages before the log forgets the bee
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that bee does
                         // not know which messages this one has handled
@@ -423,7 +424,7 @@ impl AppRuntime {
     }
 }
 
-/// Breaks the rule that a log learns first that a bee has ended.
+/// For a mutant: breaks the rule that the log learns of a bee's end before any other bee gets its cells.
 fn say_late(link: Arc<Link>, record: Record, hive: &Arc<HiveInner>) {
     let platform = hive.platform.clone();
     hive.spawn(Box::pin(async move {
