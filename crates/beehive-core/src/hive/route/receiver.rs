@@ -80,7 +80,7 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         if outcome != Outcome::Drop {
             return false;
         }
-        // if the map is wrong, `drop_all` detects this as well, and ends the message with an error
+        // if the map is wrong, `drop_all` detects this as well, and the message fails
         turn.hive.verify_maps == 0 || dropped_wrongly::<A, M>(&self.app, batch, index, turn).is_none()
     }
 
@@ -103,8 +103,8 @@ impl<A: Handlers + Handles<M>, M: Message> Onward for AppReceiver<A, M> {
     }
 }
 
-/// A function that ends messages of one type with an error because the app has reached its cell limit. Called
-/// only for logged messages.
+/// A function that refuses messages of one type because the app has reached its cell limit: each fails with an
+/// error. Called only for logged messages.
 type Refuse = fn(&Arc<AppRuntime>, Arc<dyn Messages>, Range<u32>, Option<u16>, &mut RouteContext);
 
 fn refuse<A: Handlers + Handles<M>, M: Message>(
@@ -169,7 +169,7 @@ pub(crate) fn route<A: Handlers + Handles<M>, M: Message>(
 struct Code {
     /// Runs a delivery in its bee.
     run: RunDelivery,
-    /// Ends the messages with an error.
+    /// Refuses the messages: each fails with an error.
     refuse: Refuse,
 }
 
@@ -295,7 +295,7 @@ struct Handing<'a> {
     app: &'a Arc<AppRuntime>,
     way: &'a dyn Routed,
     code: Code,
-    /// How far the batch has been searched for cells without an owner.
+    /// The progress of the search for cells without an owner.
     ahead: Ahead,
 }
 

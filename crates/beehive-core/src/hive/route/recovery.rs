@@ -61,10 +61,12 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
 /// Resends emitted but unhandled messages in all logs, and resumes the unfinished sweeps. Takes each log's
 /// messages and sweeps in order of emission.
 ///
-/// No bee runs before all of these messages have been routed. Otherwise a bee handling an early one could
-/// send a new message to a bee that has not yet received what the same sender sent it before the crash.
+/// No bee runs before all of these messages have been routed. Otherwise bee A, handling one of the first messages,
+/// could send a new message to bee B before B has received what A sent it before the crash.
 ///
-/// # Errors Returns an error if a logged message cannot be decoded.
+/// # Errors
+///
+/// Returns an error if a logged message cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
     logs: &[(Arc<dyn Journal>, LogState)],

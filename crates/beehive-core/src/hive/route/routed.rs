@@ -50,7 +50,7 @@ pub(crate) trait Routed {
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
     /// Runs the stateless handler.
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext);
-    /// Ends a message with an error that its handler did not return.
+    /// Fails a message with an error that its handler did not return.
     fn end_with(&self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
@@ -154,8 +154,8 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
     routed.pass_on(first..range.end, cx)
 }
 
-/// Ends messages with an error. If the messages are logged (`remembered`), a record marks them as consumed,
-/// so that they are not resent.
+/// Refuses messages: each fails with an error. If the messages are logged (`remembered`), a record marks them as
+/// consumed, so that they are not resent.
 #[cold]
 pub(crate) fn refuse(
     routed: &dyn Routed,
@@ -178,12 +178,12 @@ pub(crate) fn refuse(
     }
 }
 
-/// How far ahead a batch has been searched for cells without an owner. Searching ahead allows one proposal to
-/// claim many cells.
+/// The progress of the search for cells without an owner in a batch. The search runs ahead of routing, so that one
+/// proposal can claim many cells.
 pub(crate) struct Ahead {
-    /// Where the searched messages end. Those of their cells that had no owner have been claimed.
+    /// The index after the last searched message. The searched messages' cells without an owner have been claimed.
     claimed: u32,
-    /// Where the messages to route end.
+    /// The index after the last message to route.
     end: u32,
 }
 
@@ -304,7 +304,7 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     }
 }
 
-/// Ends a message set aside by the quarantine, without running its handler. A record marks the message as
+/// Fails a message that the quarantine has set aside, without running its handler. A record marks the message as
 /// consumed.
 #[cold]
 fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
