@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Runs the handler for a message dropped by the map, and undoes everything that the handler did. If the
 /// handler does anything (touches a cell, emits, answers, postpones, fails or panics), returns the error with
-/// which the message must end.
+/// which the message must fail.
 ///
 /// Handwritten maps are not verified, because they may drop messages on which the handler would act.
 #[cold]

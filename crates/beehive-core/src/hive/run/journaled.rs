@@ -61,7 +61,7 @@ trait Transactions {
     );
     /// Releases the results so far into `cx`, which holds their effects.
     fn release(&mut self, run: &Run, cx: &mut RouteContext);
-    /// Ends a message with an error that its handler did not return.
+    /// Fails a message with an error that its handler did not return.
     fn end_with(&mut self, index: u32, error: &Error, cx: &mut RouteContext);
 }
 
@@ -219,7 +219,7 @@ fn run_all(
 pub(crate) struct Steps<'a> {
     /// Runs the transactions. The `Time` is the current time as the handlers see it.
     pub(crate) run: &'a mut dyn FnMut(&mut dyn AnyState, &mut Draft, Time, &mut RouteContext),
-    /// Ends the messages with an error instead. Called after a rollback if the changes or outputs cannot be
+    /// Fails the messages instead. Called after a rollback if the changes or outputs cannot be
     /// recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
     /// Whether the log must remember the delivery's messages or visits, because they may arrive again.
@@ -300,7 +300,7 @@ pub(crate) fn record(
         // if a message from a resumable lane is resent after a restart, it reaches this bee only if the log
         // knows that the bee owns the message's cells
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
-        // some messages are acknowledged as soon as this run is released, so an entry must by then say that
+        // some messages are acknowledged as soon as this run is released, so by then, an entry must record that
         // they have been handled
         let is_acked = inputs.iter().any(|input| pending.link().acknowledges(input.lane));
         let unsaid = match steps.may_repeat {
@@ -357,8 +357,8 @@ pub(crate) fn record(
     turn.cause = None;
 }
 
-/// Breaks the rules that nothing is acknowledged, and that no effect leaves, before the record is committed. Returns the
-/// effects that are left.
+/// For a mutant: breaks the rules that nothing is acknowledged, and that no effect leaves, before the record is
+/// committed. Returns the remaining effects.
 #[inline(always)]
 fn leave_early(
     pending: &pending::PendingRuns,

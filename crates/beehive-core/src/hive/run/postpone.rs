@@ -23,7 +23,9 @@ use std::sync::Arc;
 /// Schedules message `index` to be handled again at time `at`. `position` is the app's position in the answer
 /// chain, if it is in the chain.
 ///
-/// # Errors Returns an error if the message cannot be encoded, or if its encoding cannot be decoded, because
+/// # Errors
+///
+/// Returns an error if the message cannot be encoded, or if its encoding cannot be decoded, because
 /// then the log could not hold the message.
 #[cold]
 pub(crate) fn postpone(

@@ -1,4 +1,4 @@
-//! Reruns a message outside the hive, in the same way as a hive does, for a probe that compares the outcomes.
+//! Reruns a message outside the hive, in the way a hive runs it, for a probe that compares the outcomes.
 
 use crate::app::{Handlers, Handles};
 use crate::hive::dispatch::probe::{Replay, Replayed, Rerun};

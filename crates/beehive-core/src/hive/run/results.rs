@@ -27,7 +27,7 @@ pub(crate) struct Executed<M: Message> {
     pub(super) passed: Vec<u32>,
     /// The results of a handler that cannot answer. Collected only if a requester counts them.
     pub(super) observed: Vec<(u32, Observed<M>)>,
-    /// The postponed messages, and when the handler gets them again.
+    /// The postponed messages, each with the time at which the handler gets it again.
     pub(super) postponed: Vec<(u32, Time)>,
     /// Random seed of the first message. The seeds of emitted messages derive from it.
     pub(super) chance: u64,
@@ -152,7 +152,7 @@ pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     finish(batch, run.position, done, cx)
 }
 
-/// Postpones messages. A message that cannot be postponed ends with an error.
+/// Postpones messages. A message that cannot be postponed fails with an error.
 #[cold]
 fn postpone_all<M: Message>(
     handler: &Handler,
@@ -223,7 +223,7 @@ fn report<M: Message>(
     }
 }
 
-/// Ends a message with an error that its handler did not return, such as an exceeded limit.
+/// Fails a message with an error that its handler did not return, such as an exceeded limit.
 pub(crate) fn end_with_error<M: Message>(
     handler: &Handler,
     batch: &Arc<Batch<M>>,

@@ -318,8 +318,8 @@ fn collect<'a, A: Published>(
     }
 }
 
-/// Adds a transaction's changes to those for the views. This clones rows; if the app's `Clone` panics, the
-/// transaction fails.
+/// Adds a transaction's changes to the changes collected for the views. This clones rows; if the app's `Clone`
+/// panics, the transaction fails.
 fn noted<A: State>(state: &mut A, collected: &mut Collected) -> Result<(), Error> {
     panics::catch(AssertUnwindSafe(|| collected.note(state))).map_err(panicked)
 }
@@ -359,8 +359,8 @@ pub(crate) fn ended<A: Handlers + Handles<M>, M: Message>(
     }
 }
 
-/// Like [`ended`], for a message that is traced, in `span`, or whose transaction a probe compares. A separate function, so
-/// that the code is not inlined twice into the loop, and the loop holds nothing for it.
+/// Like [`ended`], for a message that is traced (in `span`) or whose transaction a probe compares. It is a separate
+/// function so that the loop over the messages contains neither its code nor its variables.
 #[cold]
 #[inline(never)]
 fn ended_watched<A: Handlers + Handles<M>, M: Message, S>(
@@ -403,8 +403,8 @@ fn can_be_postponed<M: Message>(message: &M) -> Result<(), Error> {
         .map_err(|why| Error::of(ErrorKind::Limit, format!("the message cannot be postponed: {why}")))
 }
 
-/// Returns why a transaction failed. A violation of the map has precedence over the handler's own error or
-/// panic, which has precedence over a postponed tick, and this over an exceeded limit.
+/// Returns why a transaction failed. A violation of the map takes precedence over the handler's own error or
+/// panic, which takes precedence over a postponed tick, which takes precedence over an exceeded limit.
 #[cold]
 fn failure<T, E>(
     result: Result<Result<T, Box<Failed<E>>>, panics::Caught>,

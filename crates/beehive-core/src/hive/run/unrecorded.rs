@@ -1,9 +1,9 @@
-//! Changes of state that a handler makes behind the back of the dictionaries, so that no undo entry records them. Each
-//! fails the transaction that makes it.
+//! Detects changes of state that bypass the dictionaries, so that no undo entry records them. Such a change fails its
+//! transaction.
 //!
 //! - A dictionary is moved out of its field. Every transaction of a handler with a hand-written map is checked.
-//! - A value is changed through a shared reference. Only a probe that asks for it finds this, because it encodes the
-//!   whole state before and after the transaction.
+//! - A value is changed through a shared reference. Only a probe can detect this, by comparing the
+//!   whole state before and after the transaction, so hives outside tests do not check it.
 
 use crate::app::{Handlers, Handles};
 use crate::failure::Failed;
@@ -16,16 +16,16 @@ use crate::state::EncodedCells;
 use crate::state::column::Columns;
 use crate::state::guard::Held;
 
-/// Whether a handler may move dictionaries. The analysis does not let a derived handler use a dictionary other than through
-/// its methods, so only a handler with a hand-written map may; the others do not pay for the check.
+/// Checks whether a handler may move dictionaries. Only a handler with a hand-written map may: the analysis lets all
+/// other handlers use dictionaries only through their methods, so they do not pay for the check.
 #[inline(always)]
 pub(crate) fn may_move<A: Handlers + Handles<M>, M>() -> bool {
     const { HandlerReport::is_written_by_hand(A::REPORT, A::HANDLER) }
 }
 
-/// Puts dictionaries that a handler has moved out of their fields back, and fails the transaction. This has precedence
-/// over whatever the handler returned, because the cells that it touched were those of other dictionaries than its map
-/// names.
+/// Restores the fields of dictionaries that a handler has moved, and fails the transaction. The failure takes
+/// precedence over the handler's result, because after the move the handler accessed the cells of the wrong
+/// dictionary.
 #[cold]
 pub(crate) fn moved<A: Columns, T, E>(
     state: &mut A,
