@@ -15,24 +15,24 @@ use std::time::{Duration, Instant};
 
 /// Interval between two checks of the slots.
 const LOOK: Duration = Duration::from_millis(2);
-/// A run that takes longer than this holds its thread.
+/// The time after which a run counts as holding its thread.
 ///
-/// Slightly more than the time for which an operating system may preempt a thread, because preemption is no
+/// It is slightly more than the time for which an operating system may preempt a thread, because preemption is no
 /// reason to move bees.
 const HELD: Duration = Duration::from_millis(8);
 
-/// What the watchdog knows about a slot's current run.
+/// The watchdog's knowledge of a slot's current run.
 #[derive(Clone, Copy)]
 struct Seen {
     /// Number of the run; odd while a handler is running.
     run: u64,
-    /// When a check first saw this run.
+    /// The time at which a check first saw this run.
     since: Instant,
     /// Whether the watchdog has found that this run holds its thread and has acted on it.
     poked: bool,
     /// The index in the batch of the message that is being handled.
     at: u64,
-    /// When a check first saw this message.
+    /// The time at which a check first saw this message.
     at_since: Instant,
     /// Whether this message has been reported.
     reported: bool,
@@ -45,7 +45,7 @@ impl Seen {
     }
 }
 
-/// What the watchdog knows about all slots.
+/// The watchdog's knowledge of all slots.
 #[derive(Default)]
 struct Watch {
     slots: Vec<Option<Seen>>,
