@@ -202,7 +202,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         admitted.open()
     }
 
-    // the handler is part of the sweep's id, because several handlers of an app may sweep for the same
+    // the handler is part of the sweep's id, because several handlers of one app may each start a sweep for the same
     // message
     let handler = HandlerId(A::HANDLER as u16);
     let sweep = Numbers::sweep(message_id, handler).id(0, AppId(app.index));
@@ -262,7 +262,9 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 /// its cursor. If this log contains the sweep only as a message emitted by its sender, first starts the sweep
 /// in `app`'s log, unless it has already been started there.
 ///
-/// # Errors Returns an error if the sweep's message cannot be decoded.
+/// # Errors
+///
+/// Returns an error if the sweep's message cannot be decoded.
 pub(crate) fn resume<M: Message>(
     app: &Arc<AppRuntime>,
     handler: HandlerId,
@@ -395,7 +397,7 @@ impl<M: Message> Cursor<M> {
                 self.open_visits.begin(count);
                 self.visit.expect(1);
                 if let Err(refused) = bee.push(delivery, turn) {
-                    // another thread has merged or retired the bee since `find`, so looks up its cells again
+                    // another thread has merged or retired the bee since `find`, so look up its cells again
                     self.open_visits.over(count);
                     self.visit.done();
                     left.extend(refused.cells);

@@ -102,7 +102,7 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         if self.app.link.is_none()
             && let Some(effects) = cx.held()
         {
-            // nothing that happens in an app whose state is in memory only is recorded
+            // an app whose state is in memory only records nothing
             let (receiver, batch) = (Self::of(&self.app, self.run), batch.clone());
             return effects.hold(move |cx| receiver.route(&batch, range, None, cx));
         }
@@ -394,7 +394,7 @@ fn send_visit<M: Message>(
     visit.done()
 }
 
-/// How a timer's sweep is spread over its period.
+/// The schedule that spreads a timer's sweep over its period.
 pub(crate) struct Pace {
     /// One credit for each part of the cells. The sweep holds a part's credit until that part's visits are
     /// done. The next sweep starts only when all credits are free.
