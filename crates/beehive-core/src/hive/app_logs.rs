@@ -51,7 +51,7 @@ impl AppLogs {
         self.set(apps, Vec::new())
     }
 
-    /// Keeps the state of an app in memory only, because it is declared so.
+    /// Keeps the state of an app in memory only, because the app is declared with `#[app(in_memory)]`.
     pub(in crate::hive) fn declare_in_memory(&mut self, app: &'static str) {
         self.declared.insert(app);
     }
@@ -69,8 +69,9 @@ impl AppLogs {
     /// contains everything that belongs to no bee.
     ///
     /// # Errors
+    ///
     /// Returns an error if an app was named more than once, if a name is not that of an app in `apps`, or if an app
-    /// with a log of its own is declared as in memory only.
+    /// with a log of its own is declared with `#[app(in_memory)]`.
     pub(in crate::hive) fn of(&self, apps: &[&'static str]) -> Result<Vec<Vec<usize>>, StartError> {
         if let Some(app) = self.twice.clone() {
             return Err(StartError::TwoLogs { app });

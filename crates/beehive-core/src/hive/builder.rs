@@ -45,7 +45,7 @@ use tokio::sync::Notify;
 
 /// A function that starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
-/// A function that creates the registry of the app with this name.
+/// A function that creates the registry of the app with the given name.
 type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 /// The bees in a log.
 type Bees = BTreeMap<(AppId, BeeId), Box<BeeImage>>;
@@ -155,12 +155,12 @@ impl Builder {
         self
     }
 
-    /// Sets how many messages from callers that use the [`Hive`] itself may be in flight. A message that its handler
+    /// Sets how many messages that enter through the [`Hive`] itself may be in flight. A message that its handler
     /// has postponed, or that waits as a timer, does not count.
     ///
-    /// With 0, such a hive accepts no message from its callers: [`Hive::try_emit`] fails, requests end with
-    /// [`RequestError::Overloaded`](crate::RequestError::Overloaded), and [`Hive::emit`] waits without end. A test can
-    /// show in this way what a program does under overload.
+    /// With 0, the hive accepts no such message: [`Hive::try_emit`] fails, requests end with
+    /// [`RequestError::Overloaded`](crate::RequestError::Overloaded), and [`Hive::emit`] waits forever. Use this to test
+    /// how a program behaves under overload.
     pub fn credits(mut self, credits: u32) -> Self {
         self.credits = Some(credits);
         self
@@ -435,7 +435,7 @@ impl Builder {
 
         warn_of_replication(&hive.apps.read());
         start.into_iter().for_each(|start| start(&hive));
-        // if the runtime shuts down without a stop of the hive, it waits for all threads, and drops this task first
+        // a runtime that shuts down while the hive is running drops this task, and then waits for its threads
         let waiting = hive.logs.as_ref().map(|logs| Waiting(logs.quarantine.clone()));
         let ticks = ticks::run(hive.clone());
         hive.platform.spawn(Box::pin(async move {

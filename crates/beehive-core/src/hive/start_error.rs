@@ -27,9 +27,9 @@ pub enum StartError {
         /// The names.
         messages: [String; 2],
     },
-    /// The reply of a message is a `Result`, so an `Err` of a handler would keep its changes, and the message does not
-    /// declare it with `commits_errors`. The compiler rejects most such messages, but not if a generic app handles
-    /// them.
+    /// The reply of a message is a `Result`, so a handler that returns `Err` would keep its changes, and the message
+    /// does not declare this with `commits_errors`. The compiler rejects most such messages, but not those that a
+    /// generic app handles.
     ResultReply {
         /// The app.
         app: &'static str,
