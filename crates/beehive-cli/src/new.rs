@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: NewArgs) -> ExitCode {
         Ok(()) => {
             let folder = arguments.folder.display();
             println!(
-                "created {folder}; try it with `cd {folder} && cargo run`, for a network use `cargo run --release`; its app is \
+                "created {folder}: run it with `cd {folder} && cargo run` (for a real network: `cargo run --release`); the app is \
                  in src/main.rs"
             );
             ExitCode::SUCCESS
@@ -58,8 +58,8 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
         Some(path) => source_of(path).map_err(|why| format!("--beehive {}: {why}", path.display()))?,
         None => source_of(&built_from()).map_err(|why| {
             format!(
-                "Beehive is not published yet, and its source is no longer where this program was built: {why} ({}); name a \
-                 copy of the source: `--beehive FOLDER`",
+                "Beehive is not published yet, and its source is no longer in the folder that this program was built from: \
+                 {why} ({}); name a copy of the source with `--beehive FOLDER`",
                 built_from().display()
             )
         })?,
@@ -88,6 +88,7 @@ fn built_from() -> PathBuf {
 /// Returns the absolute path of Beehive's source, because the new package may be anywhere.
 ///
 /// # Errors
+///
 /// Returns an error if the folder does not exist or is not Beehive's root package.
 fn source_of(path: &Path) -> Result<PathBuf, String> {
     let full = fs::canonicalize(path).map_err(|error| error.to_string())?;

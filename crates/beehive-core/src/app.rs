@@ -33,7 +33,7 @@ pub struct AppOptions {
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
-    /// Whether the app's state is in memory only, also in a hive with a journal.
+    /// Whether the app's state is in memory only, even in a hive with a journal.
     pub in_memory: bool,
 }
 

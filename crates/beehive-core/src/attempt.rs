@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::state::column::{ColumnMark, Columns};
 use crate::time::Time;
 
-/// The error of a handler that moves a dictionary and catches the unwinding with this error.
+/// The error of a transaction whose handler has moved a dictionary out of its field.
 const MOVED: &str = "the handler moved a dictionary out of its field";
 
 /// Runs a block of a handler and rolls it back if it yields an error. The rollback covers changes to cells
@@ -89,7 +89,8 @@ pub fn yielded<T, E>(block: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     block()
 }
 
-/// Ends the transaction if the handler has moved a dictionary out of its field, as it would end with the handler.
+/// Ends the transaction now if the handler has moved a dictionary out of its field. Otherwise it would fail when the
+/// handler returns.
 #[inline]
 fn assert_in_place<A: State>(app: &mut A) {
     if !app.is_in_place() {

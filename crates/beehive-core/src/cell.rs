@@ -12,7 +12,7 @@ pub enum Outcome {
     Stateless,
     /// The handler needs cells. It runs at the bee that owns them.
     Cells,
-    /// The map exceeds a limit, so the message ends with an error.
+    /// The map exceeds a limit, so the message fails with an error.
     Refused(MapLimit),
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Display for MapLimit {
             ),
             MapLimit::Steps => write!(
                 f,
-                "the loops that compute the keys of this message take more than {} steps; carry the keys in the \
+                "the loops that compute the keys of this message take more than {} steps; put the keys into the \
                  message",
                 limits::STEPS_PER_MAP_MAX
             ),

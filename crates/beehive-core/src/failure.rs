@@ -4,7 +4,7 @@ use crate::message::{Error, ErrorKind, MessageError};
 use crate::panics;
 use std::time::Duration;
 
-/// Why a request has no answer. `E` is the error type of its message: `#[message(error = E)]`, by default
+/// The reason why a request has no answer. `E` is the error type of its message: `#[message(error = E)]`, by default
 /// [`Error`].
 ///
 /// No variant contains the text of a panic, so errors may be shown to clients. The text is in the log and in
@@ -29,7 +29,8 @@ pub enum RequestError<E = Error> {
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed three times while handling the message. The message is not run again but kept as a dead letter.
+    /// A crash left the message unfinished, and then the process ended twice more while its crash marker named the message
+    /// as running. The message is set aside: it is not run again but kept as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`, or it moved a
     /// dictionary out of its field.
@@ -70,8 +71,8 @@ impl<E> RequestError<E> {
         }
     }
 
-    /// Returns how the transaction failed. Returns `None` if no transaction is known to have failed: the message
-    /// was not answered or not accepted, or its outcome is unknown.
+    /// Returns the kind of the transaction's failure. Returns `None` if no transaction is known to have failed: the
+    /// message was not answered or not accepted, or its outcome is unknown.
     pub fn kind(&self) -> Option<ErrorKind> {
         match self {
             RequestError::Handler(_) => Some(ErrorKind::Handler),
@@ -122,8 +123,8 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
             RequestError::Aborted => {
                 write!(
                     f,
-                    "quarantined: the process crashed three times while handling this message, and will not handle \
-                     it again"
+                    "set aside: the process ended twice while its crash marker named this message as running; the \
+                     message will not be handled again"
                 )
             }
             RequestError::Unmapped => {
@@ -180,7 +181,7 @@ impl<E: MessageError> std::fmt::Debug for RequestError<E> {
     }
 }
 
-/// Why a transaction failed. `E` is the error type of its message.
+/// The reason why a transaction failed. `E` is the error type of its message.
 pub(crate) enum Failed<E> {
     /// The handler returned this error.
     Handler(E),

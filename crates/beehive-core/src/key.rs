@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
-    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive whichever of these are missing: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait KeyEncoding {
@@ -43,7 +43,7 @@ pub trait KeyEncoding {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
-    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive whichever of these are missing: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -57,7 +57,7 @@ pub trait KeyType: KeyEncoding + Serialize + DeserializeOwned + Send + Sync + 's
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a `Key`",
-    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive whichever of these are missing: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Key: KeyType + Ord + Clone {
@@ -83,7 +83,7 @@ impl<T: Key> KeyFor<'_> for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key: keys are compared and cloned",
     label = "lacks a derive",
-    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive whichever of these are missing: Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Ordered {}
@@ -94,7 +94,7 @@ impl<T: Ord + Clone> Ordered for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a cell's key",
     label = "not a `Key`",
-    note = "derive the missing ones of: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
+    note = "derive whichever of these are missing: Key, Clone, PartialEq, Eq, PartialOrd, Ord",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait EncodedInKey {}

@@ -131,7 +131,7 @@ pub mod __private {
     }
 
     /// Same as [`unanswered`], for a return type that is written as `Result`, without arguments. If the name hides an
-    /// answer, the compiler says that, and not that the answer is missing.
+    /// answer, the compiler reports this instead of a missing answer.
     #[inline(always)]
     pub fn bare_result<R, F, T: Done<R, F>>(returned: T) -> Result<Option<R>, F> {
         returned.done().map(|()| None)

@@ -4,12 +4,12 @@ pub use beehive_protocol::limits::{ENCODED_BYTES_MAX, RECORD_BYTES_MAX, SHAPE_DE
 
 use std::time::Duration;
 
-/// Maximum number of cells to which one message may map. A message that maps to more ends with an error of kind
+/// Maximum number of cells to which one message may map. A message that maps to more fails with an error of kind
 /// [`Limit`](crate::ErrorKind::Limit). A handler that needs more cells should use `.whole()`.
 pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
 
 /// Maximum number of loop iterations in the map of one message, counted over all its loops. A message whose map takes
-/// more ends with an error of kind [`Limit`](crate::ErrorKind::Limit).
+/// more fails with an error of kind [`Limit`](crate::ErrorKind::Limit).
 pub const STEPS_PER_MAP_MAX: u32 = 1 << 20;
 
 /// Number of steps charged to a map for a panic in one of its branches. The 128th such panic ends the map at the
@@ -19,8 +19,8 @@ pub const STEPS_PER_PANIC: u32 = STEPS_PER_MAP_MAX / 128;
 /// Default interval of [`Builder::verify_maps`](crate::Builder::verify_maps) in a build without debug
 /// assertions. In a build with debug assertions, and under test, the hive verifies every dropped message.
 ///
-/// A prime number, so that a repeating pattern of messages cannot evade the sampling. With an interval of 256, for
-/// example, a pattern of 100 messages would be sampled at only 25 of its positions.
+/// It is a prime number, so that a repeating pattern of messages cannot evade the sampling. With an interval of 256,
+/// for example, a pattern of 100 messages would be sampled at only 25 of its positions.
 pub const DROPS_PER_VERIFICATION: u32 = 509;
 
 /// Maximum number of cell sets in one ownership proposal to the registry. A single request for more sets is
@@ -50,7 +50,7 @@ pub const STATELESS_DEPTH_MAX: usize = 16;
 /// Default number of messages from outside that one IO bee may have in flight (see [`Io`](crate::Io)).
 pub const CREDITS_PER_IO_BEE: u32 = 4_096;
 
-/// Maximum number of unread messages and answers in the inbox of one IO bee. Further ones are dropped.
+/// Maximum number of unread messages and answers in the inbox of one IO bee. Further mail is dropped.
 pub const MAIL_UNREAD_MAX: usize = 1 << 16;
 
 /// Maximum number of pending timers set by the handlers of one hive. A transaction that sets more fails.
@@ -72,8 +72,8 @@ pub const DEAD_LETTERS_BYTES_MAX: usize = 4 << 20;
 /// longer text is truncated.
 pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 
-/// Maximum number of quarantined messages: messages that crashed the process and are not run again until a
-/// committed record marks them as done.
+/// Maximum number of messages that are set aside: two crash markers have named them, and they are not run again. A
+/// message leaves the list when a committed record marks it as done.
 pub const SET_ASIDE_MAX: usize = 1_024;
 
 /// Maximum length of the rendered message in one dead letter, in bytes.
@@ -112,7 +112,7 @@ pub const WORDS_BYTES_MAX: usize = 64 << 10;
 /// [`Io::flush_control`](crate::Io::flush_control).
 pub const LANE_WINDOW_MAX: u64 = 4_096;
 
-/// Maximum number of messages handled by stateless handlers within one log record. Further ones are treated as a cycle
+/// Maximum number of messages handled by stateless handlers within one log record. Further messages are treated as a cycle
 /// and dropped.
 pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
 
@@ -146,11 +146,11 @@ pub const PEERS_PER_BEE_MAX: usize = 16;
 pub const MESSAGES_PER_TIMED_RUN: u64 = 64;
 
 /// Maximum number of changes to an app's dictionaries that may be waiting for publication while nobody reads the app's
-/// views. The thread whose change exceeds it publishes them all.
+/// views. The thread whose change exceeds it publishes all pending changes.
 pub const VIEW_CHANGES_PENDING_MAX: usize = 4_096;
 
-/// How long changes stay pending for the readers of an old version. After that, the publisher leaves the old copy to
-/// them and makes a new one.
+/// Maximum time for which changes stay pending because readers hold an old version. After that, the publisher leaves
+/// the old copy to these readers and makes a new one.
 pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Maximum number of copies of an app's dictionaries that are left to slow readers, in addition to the copies in use.

@@ -44,21 +44,21 @@ impl<K: 'static> std::fmt::Debug for DictMeta<K> {
     }
 }
 
-/// Limit on the rows of a cell, and what happens when it is exceeded.
+/// Limit on the rows of a cell, and the rows to evict when it is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowLimit {
     pub(crate) max: u32,
     pub(crate) evict: Evict,
 }
 
-/// What happens to a cell that has too many rows at the end of a transaction.
+/// The rows to evict from a cell that has too many rows at the end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evict {
-    /// The transaction fails.
+        /// None: the transaction fails.
     Nothing,
-    /// The first rows, in key order, are evicted.
+    /// The first rows, in key order.
     First,
-    /// The last rows, in key order, are evicted.
+    /// The last rows, in key order.
     Last,
 }
 
@@ -179,7 +179,8 @@ impl<K> DictMeta<K> {
     /// Returns this dictionary's bit, for a handler that reads its views.
     ///
     /// # Panics
-    /// At compile time, if the dictionary is volatile.
+    ///
+    /// Panics at compile time if the dictionary is volatile.
     pub const fn shared_bit(&self) -> u64 {
         assert!(
             !self.volatile,
@@ -363,7 +364,7 @@ impl Whole for PlainField {
     }
 }
 
-/// Ends a map that exceeds a limit. Unwinds without calling the panic hook, because the message ends with an
+/// Ends a map that exceeds a limit. Unwinds without calling the panic hook, because the message fails with an
 /// error that names the limit.
 #[cold]
 fn exceed(limit: MapLimit) -> ! {
@@ -516,7 +517,7 @@ impl Mapper {
         dict.add_whole(self)
     }
 
-    /// Notes that the handler has an effect that a map cannot reproduce, which means that the message must not be
+    /// Notes that the handler has an effect that a map cannot reproduce, so that the message is not
     /// dropped.
     #[inline(always)]
     pub fn effect(&mut self) {

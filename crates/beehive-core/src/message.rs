@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive the missing ones of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a value is cloned and encoded; derive whichever of these are missing: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
@@ -24,7 +24,7 @@ impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Value for 
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a dictionary",
     label = "not a value",
-    note = "a value is cloned and encoded; derive the missing ones of: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a value is cloned and encoded; derive whichever of these are missing: Clone, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Stored {}
@@ -35,7 +35,7 @@ impl<T: Value> Stored for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an answer",
     label = "not an answer",
-    note = "an answer is encoded; derive the missing ones of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "an answer is encoded; derive whichever of these are missing: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Reply: Send + Sync + 'static {
@@ -62,7 +62,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a message",
     label = "not an error",
-    note = "an error is encoded and logged; derive the missing ones of: Debug, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "an error is encoded and logged; derive whichever of these are missing: Debug, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait MessageError: Send + Sync + 'static {
@@ -124,7 +124,7 @@ impl<T, E> ReplyCheck<Option<Result<T, E>>, false> {
     }
 }
 
-/// Checks in the same way that the error type `E` of a message is no `Result`.
+/// Checks in the same way that the error type `E` of a message is not a `Result`.
 #[derive(Debug)]
 pub struct ErrorCheck<E>(PhantomData<E>);
 
@@ -161,7 +161,7 @@ pub(crate) fn is_result<R>() -> bool {
     name.starts_with(result)
 }
 
-/// Stand-in for a type of a message that is a `Result`.
+/// Stand-in for a reply or error type that is a `Result`.
 #[derive(Debug)]
 pub struct AResult;
 
@@ -170,7 +170,7 @@ pub struct AResult;
     message = "the reply of this message is a `Result`, so a handler that returns `Err` would keep its changes",
     label = "a `Result` of `{T}` and `{E}`",
     note = "where the message is declared, name the error, and let the handler return a `Result` as before: `#[message(reply = {T}, error = {E})]`; an `Err` then rolls back, and the requester gets it as `RequestError::Handler`",
-    note = "if an `Err` is meant as an answer whose changes are kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`, or `const COMMITS_ERRORS: bool = true;` in an `impl Message` by hand",
+    note = "if an `Err` is an answer like any other, and the changes are to be kept: `#[message(reply = Result<{T}, {E}>, commits_errors)]`, or `const COMMITS_ERRORS: bool = true;` in a hand-written `impl Message`",
     note = "more: beehive::guide::errors::typed_errors"
 )]
 pub trait PlainReply<T, E> {}
@@ -188,7 +188,7 @@ pub trait PlainError<T, E> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a message",
     label = "not encoded",
-    note = "a message is encoded; derive, for each of your own types in it, the missing ones of: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "a message is encoded; for each of your own types in it, derive whichever of these are missing: serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait Encoded {}
@@ -260,8 +260,8 @@ pub enum ErrorKind {
     Handler,
     /// The handler panicked. Its transaction was rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// The process crashed three times while handling the message. The message is quarantined: it is not run again but kept
-    /// as a dead letter.
+    /// A crash left the message unfinished, and then the process ended twice more while its crash marker named the message
+    /// as running. The message is set aside: it is not run again but kept as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`. Or it moved a
     /// dictionary out of its field, which would give the dictionary's cells to another one. Its transaction was rolled
@@ -354,7 +354,7 @@ impl<F, E: Into<F>> Fails<F> for E {
 /// A return type of a handler that answers with an `R` or fails with an `F`.
 #[diagnostic::on_unimplemented(
     message = "this message is answered with `{R}`, not with `{Self}`",
-    label = "not `{R}`, an `Option` or a `Result` of it",
+    label = "expected `{R}`, or an `Option` or a `Result` of it",
     note = "the type of the answer is declared on the message with `#[message(reply = ..)]`; the default is `()`",
     note = "more: beehive::guide::errors::answers"
 )]
@@ -387,12 +387,12 @@ impl<R, F, E: Fails<F>> Answer<R, F> for Result<Option<R>, E> {
     }
 }
 
-/// A return type of a handler that answers nothing, for a message that is answered with an `R` or fails with an `F`.
-/// An observer leaves the answer to other apps, so its `R` is `()` whatever the message says.
+/// A return type of a handler that gives no answer, for a message that is answered with an `R` or fails with an `F`.
+/// An observer leaves the answer to other apps, so its `R` is `()` whatever reply the message declares.
 #[diagnostic::on_unimplemented(
-    message = "this handler answers nothing, but it returns `{Self}`",
+    message = "this handler gives no answer, but it returns `{Self}`",
     label = "returns `{Self}`",
-    note = "the macro sees the name of the type only, and a `Result` without arguments is no answer; a handler that answers writes the type itself: `-> {Self}`",
+    note = "the macro sees only the name of the type, and a `Result` without arguments is no answer; to answer, write the type out: `-> {Self}`",
     note = "a handler that only observes returns nothing, or `Result<()>` if it can fail",
     note = "more: beehive::guide::errors::answers"
 )]
@@ -413,8 +413,8 @@ impl<R: NoAnswer, F, E: Fails<F>> Done<R, F> for Result<(), E> {
     }
 }
 
-/// A return type of a timer: nothing, or a `Result` whose error is text. It differs from [`Done`] in what the compiler
-/// says about a wrong type, because a timer has no message whose declaration could be changed.
+/// A return type of a timer: nothing, or a `Result` whose error is text. It differs from [`Done`] in the compiler
+/// error for a wrong type, because a timer has no message whose declaration could be changed.
 #[diagnostic::on_unimplemented(
     message = "a timer cannot return `{Self}`",
     label = "returns `{Self}`",
@@ -441,8 +441,8 @@ impl<E: TickFails> TickDone for Result<(), E> {
 /// An error that a timer may return.
 #[diagnostic::on_unimplemented(
     message = "the error of a timer is text, and `{Self}` does not convert into it",
-    label = "not a text and not a `std::error::Error`",
-    note = "nobody waits for a timer, so its error is rolled back and logged, and has no type of its own: return `Result<()>`, and turn `{Self}` into text: `.map_err(|_| \"why\")?`",
+    label = "neither text nor a `std::error::Error`",
+    note = "nobody waits for a timer, so its error is only logged, as text: return `Result<()>`, and convert `{Self}` into text: `.map_err(|_| \"why\")?`",
     note = "or implement `std::error::Error` for `{Self}`, or let the timer emit a message whose handler returns `{Self}`",
     note = "more: beehive::guide::errors::typed_errors"
 )]
@@ -462,7 +462,7 @@ impl<E: Into<Error>> TickFails for E {
 #[diagnostic::on_unimplemented(
     message = "this handler returns no answer, but its message is answered with `{Self}`",
     label = "no `-> {Self}`",
-    note = "return the answer: `-> {Self}`, or `-> Option<{Self}>`, whose `None` leaves it to the next application, or a `Result` of either",
+    note = "return the answer: `-> {Self}`, or `-> Option<{Self}>`, whose `None` passes the message to the next app, or a `Result` of either",
     note = "if it only observes messages that other apps answer: `#[rcv(observes)]`",
     note = "more: beehive::guide::errors::answers"
 )]
@@ -516,7 +516,7 @@ impl<R, F, T> AnswerOtherwise for AnswerCheck<R, F, T> {}
 #[diagnostic::on_unimplemented(
     message = "this handler returns no answer, but the name of its return type hides that it is `{Self}`",
     label = "another name of `{Self}`",
-    note = "a handler that returns no answer leaves the message to the apps behind it, and the macro sees the name only; write `Result<()>` or `Result<(), YourError>`, or no return type if it cannot fail",
+    note = "the macro sees only the name, and would not pass the message to the next apps; write `Result<()>` or `Result<(), YourError>`, or no return type if the handler cannot fail",
     note = "more: beehive::guide::errors::answers"
 )]
 pub trait AnswerByName<F> {}

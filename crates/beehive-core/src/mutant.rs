@@ -1,11 +1,11 @@
 //! Mutants: a test breaks one rule of the protocol on purpose, to prove that a checker notices.
 //!
-//! The place that keeps a rule asks [`Mutation::breaks`]. Without the `testing` feature the answer is a constant, and
-//! the compiler removes the question.
+//! The code that keeps a rule calls [`Mutation::breaks`]. Without the `testing` feature the result is a constant, and
+//! the compiler removes the call.
 
 macro_rules! mutants {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A rule of the protocol, broken. Each variant describes what a hive with this mutant does wrong.
+        /// A broken rule of the protocol. Each variant describes the fault of a hive with this mutant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         // `testing` exports it
         #[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
@@ -22,16 +22,16 @@ macro_rules! mutants {
 }
 
 mutants! {
-    // What a receiver remembers, and for how long.
+    // Dedup tables and floors.
     /// A bee forgets the lanes of bees of other logs as if they had ended.
     UnknownForgotten,
-    /// A restart forgets the lanes of senders outside, although they resume them.
+    /// A restart forgets the lanes of senders outside, although the senders resume them.
     TakeoverRetires,
     /// A restart gives the lane of the earlier process to the messages that enter through the hive.
     SameLane,
     /// A lane is retired while its outbox is not empty.
     RetireBusy,
-    /// A message from the outbox of the receiver's own log is taken out of that outbox, and not remembered.
+    /// A message from the outbox of the receiver's own log is removed from that outbox, but not remembered.
     LocalUnmarked,
     /// Receivers are not told the floors of bees.
     FloorUnstated,
@@ -51,7 +51,7 @@ mutants! {
     AckIgnoresApp,
     /// A message is acknowledged before the record that consumes it is committed.
     AckBeforeCommit,
-    /// An acknowledgment that arrives during a move is taken, although the log of the outbox ignores it.
+    /// An acknowledgment that arrives during a move takes effect in memory, although the log of the outbox ignores it.
     FrozenTakesAcks,
     /// An acknowledgment that arrives during a move is dropped.
     MisdirectedDropped,
@@ -59,7 +59,7 @@ mutants! {
     // Passing on, and order.
     /// An app passes a message on under the number of the original sender.
     PassOnSameNumber,
-    /// What an app passes on does not say who asked.
+    /// A message that an app passes on loses its requester.
     AskerForgotten,
     /// A message overtakes an earlier one of the same sender to the same cells.
     NoAfter,
@@ -79,17 +79,17 @@ mutants! {
     NumberReused,
     /// A refused record of the hive itself is not appended again.
     RefusedRecordDropped,
-    /// An entry does not name the messages that its bee has handled without effect before.
+    /// An entry does not name the messages that its bee previously handled without effect.
     OneMark,
 
     // Ends of bees.
-    /// A bee ends although its senders may still resend what it has handled.
+    /// A bee ends although its senders may still resend messages that it has handled.
     ReleaseNaive,
     /// A bee ends although its outbox is not empty.
     ReleaseBusy,
     /// The log learns late that a bee has ended, after its cells have another owner.
     ReleaseRegistryFirst,
-    /// A bee ends although a log that it has left still has it.
+    /// A bee ends although a log that it has left still contains it.
     EndsBeforeDropped,
     /// Bee ids are assigned again after a restart.
     IdReused,
@@ -135,7 +135,7 @@ mutants! {
     PoisonBeforeMarker,
 }
 
-/// The mutant that a hive is, if it is one.
+/// The mutant of a hive; a hive outside tests has none.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mutation {
     #[cfg(feature = "testing")]

@@ -135,7 +135,7 @@ pub(crate) fn harmless<T>(work: impl FnOnce() -> T) -> Option<T> {
 mod tests {
     use super::*;
 
-    /// Panics with another one whenever it is dropped.
+    /// A payload whose drop panics with another payload of this type.
     struct Endless;
     impl Drop for Endless {
         fn drop(&mut self) {

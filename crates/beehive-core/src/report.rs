@@ -8,28 +8,28 @@ use serde::Serialize;
 pub struct HandlerReport {
     /// The method's name.
     pub name: &'static str,
-    /// Message type it handles, or the period of a timer.
+    /// The message type that the handler accepts, or the period of its timer.
     pub message: &'static str,
-    /// Type of its answer; empty if it cannot answer.
+    /// The type of the answer; empty if the handler cannot answer.
     pub answer: &'static str,
-    /// Kind of its map: `sharded`, `centralized`, `stateless`, `drop`, or `custom` if the map is written by
-    /// hand.
+    /// The kind of the map: `sharded`, `centralized`, `stateless`, `drop`, or `custom` if the map is written by
+hand.
     pub kind: &'static str,
-    /// Its cells, in source notation; `-` if there are none.
+    /// The cells that the handler may touch, in source notation; `-` if there are none.
     pub cells: &'static str,
-    /// Cells that its messages permanently join on one bee; empty if none.
+    /// The cells that the handler's messages permanently join on one bee; empty if none.
     pub joins: &'static str,
-    /// Dictionaries whose views it reads; empty if none.
+    /// The dictionaries whose views the handler reads; empty if none.
     pub views: &'static str,
-    /// Source file.
+    /// The source file.
     pub file: &'static str,
-    /// Line in the source file.
+    /// The line in the source file.
     pub line: u32,
-    /// Why it is centralized; empty if it is not.
+    /// The reason why the handler is centralized; empty if it is not.
     pub reason: &'static str,
-    /// Line that centralizes it; 0 if none.
+    /// The line that centralizes the handler; 0 if none.
     pub reason_line: u32,
-    /// How to avoid the centralization; empty if there is nothing to do.
+    /// A way to avoid the centralization; empty if there is nothing to do.
     pub note: &'static str,
 }
 
@@ -40,8 +40,8 @@ impl HandlerReport {
     }
 }
 
-/// Renders the report of one app: the replication, if the app asks for more copies than there are, whether its state is in memory only, and one row
-/// for each handler, with its notes below.
+/// Renders the report of one app: a line if the app asks for more copies than there are, a line if its state is in
+/// memory only, and one row for each handler, with its notes below.
 pub(crate) fn table(app: &str, options: AppOptions, handlers: &[HandlerReport]) -> String {
     let row = |r: &HandlerReport| {
         [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]

@@ -154,6 +154,7 @@ pub(super) fn warnings(apps: &[AppChoice], settings: &toml::Table) -> impl Itera
 /// Checks the dependencies and the order of the apps.
 ///
 /// # Errors
+///
 /// Returns an error if the apps cannot work in this order. The text contains a command line that works.
 pub(super) fn check(apps: &[AppChoice]) -> Result<(), Failure> {
     let place = |app| apps.iter().position(|a| *a == app);

@@ -104,6 +104,7 @@ impl Configuration {
     /// Checks lists and ranges.
     ///
     /// # Errors
+    ///
     /// Returns an error if a list is empty or a number is out of range. The text names the key and the allowed values.
     fn check(&self) -> Result<(), Failure> {
         let lists = [
@@ -236,6 +237,7 @@ pub(super) fn settings_of(settings: toml::Table, apps: &[AppChoice]) -> (toml::T
 /// Checks that all names are known.
 ///
 /// # Errors
+///
 /// Returns an error if a name is unknown. The text suggests the nearest known name, or lists all of them.
 fn check_names<'a>(
     what: &str,

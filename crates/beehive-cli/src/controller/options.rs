@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Without flags it runs a learning switch, listens for switches on port 6653 of all addresses, and serves HTTP on loopback.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ControllerArgs {
-    /// Apps that handle packets, in this order: the first app that answers a packet decides about it
+    /// Apps that handle packets, in this order: the first app that answers a packet decides what happens to it
     ///
     /// learning-switch, hub: forward packets. firewall: filters packets; must come before an app that forwards
     /// packets. discovery: finds links between switches and prevents forwarding loops; must come first. hosts: tracks
@@ -78,7 +78,7 @@ pub(crate) struct ControllerArgs {
     #[arg(long, env = "BEEHIVE_HTTP_INSECURE", value_parser = BoolishValueParser::new())]
     http_insecure: bool,
 
-    /// Host name for which HTTP is served, in addition to localhost and IP addresses; can be given several times
+    /// Host name to accept in HTTP requests, in addition to localhost and IP addresses; can be given several times
     #[arg(long, env = "BEEHIVE_HTTP_HOST", value_name = "NAME", value_delimiter = ',')]
     http_host: Vec<String>,
 
@@ -138,6 +138,7 @@ impl Options {
     /// settings of the running apps and keeps the generated secret.
     ///
     /// # Errors
+    ///
     /// Returns an error if an option is invalid or contradicts another one. The text names the option and a remedy.
     pub(super) fn resolve(
         running: Option<&Options>,

@@ -53,6 +53,7 @@ impl Reloader {
     /// Reloads the file, applies the settings of the running apps, and logs the outcome.
     ///
     /// # Errors
+    ///
     /// Returns a [`ReloadError`] if the reload fails. In that case nothing has changed.
     pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
         let outcome = self.reload_locked().await;

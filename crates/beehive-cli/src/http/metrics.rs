@@ -98,14 +98,14 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page.single(
         "beehive_dead_letters",
         "gauge",
-        "Dead letters that are stored at present.",
+        "Dead letters currently stored.",
         status.dead_letters_kept as u64,
     );
 
     page.single(
         "beehive_stuck",
         "gauge",
-        "Messages that are being handled for too long at present.",
+        "Messages whose handlers have been running for too long.",
         status.stuck.len() as u64,
     );
     page.single(
@@ -129,8 +129,8 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         ("beehive_messages_total", "Messages handled, including failed ones, by handler.", |h| h.messages),
         ("beehive_messages_dropped_total", "Messages dropped by the maps, by handler.", |h| h.dropped),
         ("beehive_errors_total", "Messages answered with an error, by handler.", |h| h.errors),
-        ("beehive_panics_total", "Panics and broken rules, by handler.", |h| h.panics),
-        ("beehive_stuck_total", "Messages handled for too long, by handler.", |h| h.stuck),
+        ("beehive_panics_total", "Messages whose handler panicked or broke a rule, by handler.", |h| h.panics),
+        ("beehive_stuck_total", "Messages that took too long, by handler.", |h| h.stuck),
     ];
 
     for (name, help, count) in counts {

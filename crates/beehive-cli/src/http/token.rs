@@ -13,6 +13,7 @@ const OTHERS: u32 = 0o007;
 /// Reads a token from a file. White space around it is ignored.
 ///
 /// # Errors
+///
 /// Returns an error if the file cannot be read, if other users can read or change it, or if its content is not a
 /// token. The text states the reason.
 pub(crate) fn read(file: &Path) -> Result<String, String> {

@@ -26,7 +26,7 @@ struct Source {
     #[command(flatten)]
     controller: Endpoint,
 
-    /// Measure for N seconds and show what changed, instead of the totals since the start
+    /// Measure for N seconds and show the changes instead of the totals since the start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
     seconds: Option<u64>,
 

@@ -1,4 +1,4 @@
-//! Methods that iterate over all cells of a dictionary. Such iteration is rejected, because each cell may belong to a
+//! Methods that iterate over all cells of a dictionary. Such iteration is rejected, because each cell may be owned by a
 //! different bee.
 //!
 //! The methods exist so that the compiler error can list the alternatives. None of them can be called.
@@ -13,11 +13,11 @@ use std::iter::{Empty, empty};
 /// A dictionary whose cells all belong to one bee. No dictionary implements this trait; `whole()` returns a type with
 /// methods of its own.
 #[diagnostic::on_unimplemented(
-    message = "this needs all cells of a dictionary, and each may belong to another bee",
+    message = "this needs all cells of a dictionary, and each may be owned by a different bee",
     label = "needs all cells of the dictionary",
     note = "to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees",
     note = "to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`",
-    note = "to process each of them where it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
+    note = "to process each of them on its own bee, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
     note = "data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
     note = "more: beehive::guide::errors::all_cells"
 )]
@@ -83,7 +83,7 @@ macro_rules! refuse_loops {
             type Item = ($($item),+);
             type IntoIter = Empty<Self::Item>;
             fn into_iter(self) -> Self::IntoIter {
-                const { panic!("a loop over a dictionary needs all its cells, and each may belong to another bee") }
+                const { panic!("a loop over a dictionary needs all its cells, and each may be owned by a different bee") }
             }
         }
     )* };

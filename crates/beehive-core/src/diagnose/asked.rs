@@ -1,5 +1,6 @@
-//! A handler that asks another app and wants to wait for the answer. It would hold its cells and its thread while the
-//! other app needs both, so [`Ctx`] has no such method, and the compiler says what to write instead.
+//! Rejects a handler that asks another app and waits for the answer. It would hold its cells and its thread while it
+//! waits, and the other app may need both. [`Ctx`] therefore has no such method, and the compiler error names the
+//! alternatives.
 
 use crate::context::Ctx;
 use crate::diagnose::fallbacks::unbuildable;
@@ -9,7 +10,7 @@ use crate::message::Message;
 #[diagnostic::on_unimplemented(
     message = "a handler cannot wait for the answer of another app",
     label = "emit it: `ctx.emit(message)`",
-    note = "the other app answers with a message of its own, which a second handler of this app gets, with what it needs to know in its fields",
+    note = "the other app replies with a message; give it all fields that the rest of the work needs, and handle it in a second handler of this app",
     note = "if a requester waits for the outcome: `ctx.postpone(..)` (beehive::guide::recipes::waiting_requests)",
     note = "more: beehive::guide::errors::handler_waits"
 )]

@@ -1,9 +1,9 @@
-//! Checks that a macro of the user's does not give a name another meaning.
+//! Checks that a user's macro does not rebind a name.
 //!
-//! `#[handlers]` cannot see into a macro. As a statement, a macro that gets `msg.port` may take the tokens apart and
-//! bind `msg` anew for the rest of the block. The map does not run the macro, so its `msg` would be another one. Where a
-//! key depends on that name, the generated code therefore repeats the statement in a branch that never runs, with
-//! the name bound to a type that nothing but that name can have, and asks for that type after the statement.
+//! `#[handlers]` cannot see into a macro. A macro statement that gets `msg.port` may take the tokens apart and rebind
+//! `msg` for the rest of the block. The map does not run the macro, so its `msg` would be a different value. If a key
+//! depends on such a name, the generated code therefore repeats the statement in a branch that never runs. In that
+//! branch, the name has a type that no other name can have, and the code after the statement requires this type.
 
 use std::convert::Infallible;
 use std::ops::Deref;
@@ -20,15 +20,16 @@ impl<M: ?Sized> Deref for Watched<M> {
     }
 }
 
-/// Stands for the reference inside the branch that never runs. The fields of the value can be read through it.
+/// Returns the stand-in for the reference inside the branch that never runs. The fields of the value can be read
+/// through it.
 pub fn watched<M: ?Sized>(_: &M) -> &Watched<M> {
     unreachable!("in a branch that never runs")
 }
 
-/// Implemented by what [`watched`] returns.
+/// Implemented only by the return type of [`watched`].
 #[diagnostic::on_unimplemented(
-    message = "this macro gives a name another meaning, so Beehive cannot tell which value a later key depends on",
-    label = "binds a name of the handler anew",
+    message = "this macro rebinds a name, so Beehive cannot tell which value a later key depends on",
+    label = "rebinds a name of the handler",
     note = "bind the key before this statement, `let key = ..;` (more: beehive::guide::errors::key_from_unknown_code)"
 )]
 pub trait StillBound {}

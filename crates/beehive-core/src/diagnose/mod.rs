@@ -6,7 +6,7 @@
 //! - `unusable`: stand-ins for the methods of dictionaries whose key or value type lacks a derive.
 //! - `renamed`: `HashMap` methods that dictionaries have under another name. The error names the right
 //!   method.
-//! - [`bindings`]: the check that a macro of the user's does not give a name another meaning.
+//! - [`bindings`]: the check that a user's macro does not rebind a name.
 //! - `asked`: methods with which a handler would wait for the answer of another app.
 //! - `all_cells`: methods that iterate over all cells of a dictionary. Calls are rejected with an error that
 //!   lists the alternatives.

@@ -1,9 +1,9 @@
-//! Methods that a newcomer looks for, because the standard library's maps have them, and that dictionaries have under
-//! another name or in another place. A call is one compiler error, which says what to write instead.
+//! Methods of the standard library's maps that dictionaries have under another name or in another place. A call causes
+//! one compiler error, which says what to write instead.
 //!
 //! Each of these methods has a bound that never holds. Its return type is a parameter that only the bound determines, so
 //! after the error the compiler reports nothing else about the result, whatever the caller does with it. An inherent
-//! method has precedence over those of traits, so an app cannot give a dictionary a method of such a name either.
+//! method takes precedence over trait methods, so an app cannot give a dictionary a method of such a name either.
 //!
 //! `tests/kit/other_names.rs` uses everything that the errors name.
 
@@ -16,7 +16,7 @@ use crate::state::table::{Table, WholeTable};
 use crate::view::{SharedDict, SharedRows, SharedTable};
 use std::ops::{Index, IndexMut};
 
-/// Declares a method that a type does not have: its arguments, what the compiler says, and what to write instead.
+/// Declares a method that a type does not have: its arguments, the compiler's message, and the code to write instead.
 macro_rules! missing {
     ($generics:tt $self:tt: $(
         $name:ident<$($parameter:ident),*>($($argument:ty),*) = $message:literal, $instead:literal;
@@ -106,10 +106,10 @@ missing! { ['a, K: Key, V: Value] [WholeDict<'a, K, V>]:
     contains<A>(A) = "a whole dictionary has no `contains`", "write `self.dict.whole().get(&key).is_some()`";
     contains_key<A>(A) = "a whole dictionary has no `contains_key`",
         "write `self.dict.whole().get(&key).is_some()`";
-    get_mut<A>(A) = "a whole dictionary has no `get_mut`", "the dictionary has: `self.dict.get_mut(&key)`";
-    entry<A>(A) = "a whole dictionary has no `entry`", "the dictionary has: `self.dict.entry(key).or_default()`";
+    get_mut<A>(A) = "a whole dictionary has no `get_mut`", "write `self.dict.get_mut(&key)`";
+    entry<A>(A) = "a whole dictionary has no `entry`", "write `self.dict.entry(key).or_default()`";
     update<A, B>(A, impl FnOnce(&mut V) -> B) = "a whole dictionary has no `update`",
-        "the dictionary has: `self.dict.update(key, change)`";
+        "write `self.dict.update(key, change)`";
     iter_mut<>() = "a whole dictionary has no `iter_mut`, because each changed value needs an undo entry",
         "write `self.dict.whole().for_each_mut(|_, value| *value += 1)`";
     values_mut<>() = "a whole dictionary has no `values_mut`, because each changed value needs an undo entry",
@@ -117,7 +117,7 @@ missing! { ['a, K: Key, V: Value] [WholeDict<'a, K, V>]:
     clear<>() = "a whole dictionary has no `clear`", "write `self.dict.whole().retain(|_, _| false)`";
     drain<>() = "a whole dictionary has no `drain`", "write `self.dict.whole().retain(|_, _| false)`";
     range<A>(A) = "a whole dictionary has no `range`",
-        "its view has: `self.dict.shared().range(from..to)`; ranges that a handler owns are rows of a `Table`";
+        "write `self.dict.shared().range(from..to)`, or keep the entries as rows of a `Table` to own a range";
 }
 
 missing! { ['a, K: Key, R: RowKey, V: Value] [WholeTable<'a, K, R, V>]:

@@ -59,7 +59,7 @@ impl<R> RowOtherwise<R> for RowDerives<R> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows, because it is not `Hash`",
     label = "not `Hash`",
-    note = "add `Hash` to its derives, or to those of the types in it: one of many rows is found by its hash",
+    note = "add `Hash` to its derives, or to the derives of the types in it: rows in a large cell are found by hash",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait HashedRow {}
@@ -70,7 +70,7 @@ impl<R: Hash> HashedRow for R {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "derive whichever of these are missing: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait StoredRow {}

@@ -111,13 +111,13 @@ impl std::fmt::Display for StartError {
             ),
             StartError::SameMessageNumber { messages: [one, other] } => write!(
                 f,
-                "the names `{one}` and `{other}` of two message types have the same hash, by which a log would tell them \
-                 apart; rename one of them with `#[message(name = \"..\")]`"
+                "the names of the message types `{one}` and `{other}` have the same hash, so a log cannot distinguish \
+                 them; rename one of them with `#[message(name = \"..\")]`"
             ),
             StartError::ResultReply { app, message, place } => write!(
                 f,
                 "app `{app}`: the reply of `{message}`, at {place}, is a `Result`, so a handler that returns `Err` would keep \
-                 its changes; name the error apart, `#[message(reply = .., error = ..)]`, or declare with \
+                 its changes; name the error separately, `#[message(reply = .., error = ..)]`, or declare with \
                  `#[message(reply = .., commits_errors)]` that it is an answer"
             ),
             StartError::UnknownApp { table, known } => {

@@ -169,10 +169,10 @@ pub(crate) trait Columns: State {
         in_place.0
     }
 
-    /// Puts every dictionary back into its own field. Returns an error that names one that was in another field.
+    /// Puts every dictionary back into its own field. Returns an error that names one of the moved dictionaries.
     ///
-    /// A handler borrows its app, so it can only exchange dictionaries: nothing that it can reach makes or holds one
-    /// without a field. All of them are therefore in some field of the app, and their types fit.
+    /// A handler borrows its app and cannot create a dictionary, so it can only exchange the dictionaries of the app. Each
+    /// of them is therefore in some field of the app, and its type fits its own field.
     #[cold]
     fn put_in_place(&mut self) -> Error {
         #[derive(Default)]

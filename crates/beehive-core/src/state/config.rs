@@ -7,8 +7,8 @@ use std::sync::Arc;
 /// The settings of an app, from the table `[apps.<name>]` of the configuration.
 ///
 /// `Config<T>` dereferences to `T` and is cheap to clone. Only the hive makes one, so a handler cannot assign other
-/// settings. Settings may change what a handler does, but never
-/// which cells it touches; otherwise a reload would have to move cells.
+/// settings. Settings may change what a handler does, but never which cells it touches; otherwise a reload would have to
+/// move cells.
 #[derive(Debug)]
 pub struct Config<T>(Arc<T>);
 

@@ -47,7 +47,7 @@ use std::sync::Arc;
 ///
 /// A dictionary cannot be moved out of its field, for example with [`std::mem::swap`], because the move would not be undone
 /// if the handler failed. A handler that does this does not compile or, if its map is written by hand, fails with an error
-/// of kind [`Unmapped`](crate::ErrorKind::Unmapped). Nothing but a field holds a dictionary: there is no way to make one.
+/// of kind [`Unmapped`](crate::ErrorKind::Unmapped). Only fields hold dictionaries: an app has no way to make one.
 ///
 /// ```compile_fail,E0277
 /// # extern crate beehive_core as beehive;
@@ -90,7 +90,7 @@ pub struct Dict<K: 'static, V> {
     undo: LentLog<Undo<K, V>>,
 }
 
-/// Shows the name only: which cells a dictionary holds here depends on how they are distributed over bees.
+/// Shows only the name, because the cells that a dictionary holds here depend on their distribution over bees.
 /// [`Dict::whole`] and [`Dict::shared`] show the cells.
 impl<K, V> fmt::Debug for Dict<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -240,6 +240,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     /// ```
     ///
     /// # Panics
+    ///
     /// Panics if called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older
     /// than the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of
     /// kind [`Stale`](crate::ErrorKind::Stale).

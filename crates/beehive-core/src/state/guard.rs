@@ -160,7 +160,7 @@ impl Held {
         GUARD.with(|guard| guard.violated.get())
     }
 
-    /// Returns the violation of the transaction that just ended, if there was one, and forgets it.
+    /// Returns the violation of the transaction that just ended, if there was one, and clears it.
     #[cold]
     pub(crate) fn violation(&self) -> Option<Violation> {
         GUARD

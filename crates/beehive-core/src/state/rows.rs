@@ -16,7 +16,7 @@ use std::ops::RangeBounds;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table's rows",
     label = "not a row key",
-    note = "derive the missing ones of: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
+    note = "derive whichever of these are missing: Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize (serde with its feature `derive` in Cargo.toml)",
     note = "more: beehive::guide::errors::derives"
 )]
 pub trait RowKey: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
@@ -41,7 +41,8 @@ impl<R: Ord + Hash + Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
 pub struct Rows<R, V, Place: ?Sized = [()]> {
     rows: Ordered<R, V>,
     undo: UndoLog<(R, Option<V>)>,
-    /// Nothing: a slice of no elements for a handler, an array of none for the owner, who knows the size.
+    /// Empty: a slice without elements for a handler, which makes the type unsized, and an array of length 0 for the
+    /// owner.
     _place: Place,
 }
 
@@ -51,7 +52,7 @@ impl<R: RowKey + fmt::Debug, V: Value + fmt::Debug, Place: ?Sized> fmt::Debug fo
     }
 }
 
-/// Rows that belong to whoever names this type: to a table, or to a test of a function that takes `&mut Rows`.
+/// Rows whose size is known, for their owner: a table, or a test of a function that takes `&mut Rows`.
 pub type OwnedRows<R, V> = Rows<R, V, [(); 0]>;
 
 impl<R, V> Default for OwnedRows<R, V> {

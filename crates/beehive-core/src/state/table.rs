@@ -27,7 +27,7 @@ pub struct Table<K: 'static, R, V> {
     touched: Vec<(CellId, K)>,
 }
 
-/// Shows the name only, for the same reason as a [`Dict`](crate::Dict).
+/// Shows only the name, for the same reason as a [`Dict`](crate::Dict).
 impl<K, R, V> fmt::Debug for Table<K, R, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("name", &self.meta.name).finish_non_exhaustive()
@@ -88,6 +88,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
     /// then confirm the decision at the cell itself.
     ///
     /// # Panics
+    ///
     /// Panics if called outside a handler and outside [`Hive::read`](crate::Hive::read). If the view is older
     /// than the dictionary's `#[shared(max_age = "..")]` allows, the transaction fails here with an error of
     /// kind [`Stale`](crate::ErrorKind::Stale).

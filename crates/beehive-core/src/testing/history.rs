@@ -147,7 +147,7 @@ impl std::fmt::Display for Deviation {
                  not rolled back completely"
             ),
             Deviation::Overtaken { what } => {
-                write!(f, "{what}: handled after a later message of the same sender to the same cell")
+                write!(f, "{what}: handled after a later message from the same sender to the same cell")
             }
             Deviation::NotDue { what } => {
                 write!(f, "{what}: handled more often than it was sent, or before it was sent")
@@ -195,6 +195,7 @@ impl History {
     /// and volatile dictionaries are empty in the next incarnation.
     ///
     /// # Panics
+    ///
     /// Panics if an entry of `log` cannot be decoded.
     pub fn died(&self, log: &[Vec<u8>]) {
         self.died_with([log])
@@ -204,6 +205,7 @@ impl History {
     /// logs.
     ///
     /// # Panics
+    ///
     /// Panics if an entry of a log cannot be decoded.
     pub fn died_with<'a>(&self, logs: impl IntoIterator<Item = &'a [Vec<u8>]>) {
         let number = |bytes: &Vec<u8>| match Entry::decode(bytes) {
@@ -221,6 +223,7 @@ impl History {
     /// until they are handled. Cancel-safe.
     ///
     /// # Errors
+    ///
     /// Returns the first deviation.
     pub async fn compare(&self, hive: &Hive) -> Result<HistorySummary, Deviation> {
         let inner = hive.inner();
@@ -251,6 +254,7 @@ impl History {
     /// Same as [`History::compare`], but fails the test if there is a deviation.
     ///
     /// # Panics
+    ///
     /// Panics if there is a deviation. The message contains its text and the caller's line.
     #[track_caller]
     pub fn check(&self, hive: &Hive) -> impl Future<Output = HistorySummary> {
@@ -565,6 +569,7 @@ impl Shaking {
     /// Stops disturbing the hive and waits until the current round is complete.
     ///
     /// # Panics
+    ///
     /// Panics if the state of a bee could not be decoded, or the hive is gone.
     pub async fn end(self) {
         self.end.store(true, Ordering::Release);

@@ -180,7 +180,9 @@ impl Kit {
     /// Sends a request from outside and runs everything until it is answered. Advances time if necessary, by at most
     /// five seconds.
     ///
-    /// # Errors Returns an error if the request is not answered.
+    /// # Errors
+    ///
+    /// Returns an error if the request is not answered.
     #[track_caller]
     pub fn request<M: Message>(&mut self, message: M) -> Result<M::Reply, RequestError<M::Error>> {
         self.name_step(|| format!("request {} {}", M::NAME, words(&message)));
@@ -246,6 +248,7 @@ impl Kit {
     /// Returns a copy of the current state of app `A`, which later steps do not change.
     ///
     /// # Panics
+    ///
     /// Panics if the app is not part of this test.
     #[track_caller]
     pub fn state_copy<A: Handlers>(&self) -> StateCopy<A> {
@@ -265,6 +268,7 @@ impl Kit {
     /// Passes the current state of app `A` to `look`.
     ///
     /// # Panics
+    ///
     /// Panics if the app is not part of this test.
     #[track_caller]
     pub fn look<A: Handlers, R>(&self, look: impl FnOnce(&mut A) -> R) -> R {
@@ -274,6 +278,7 @@ impl Kit {
     /// Returns the number of bees of app `A`. A sharded app has several, but no handler may rely on their number.
     ///
     /// # Panics
+    ///
     /// Panics if the app is not part of this test.
     #[track_caller]
     pub fn bees<A: Handlers>(&self) -> usize {

@@ -47,7 +47,7 @@
 //! assert_eq!(kit.look::<Watch, _>(|watch| watch.silent.get(&2).copied()), Some(1));
 //! ```
 //!
-//! # What a single run does not show
+//! # Limits of a single run
 //!
 //! A hive handles one sender's messages to one cell in order, but guarantees no order between messages from different
 //! senders. A test that sends one message after another always sees the same order, so an app that relies on that order

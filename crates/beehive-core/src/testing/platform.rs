@@ -39,7 +39,7 @@ impl Chance {
     }
 }
 
-/// Why the platform cannot complete a run.
+/// The reason why the platform cannot complete a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stuck {
     /// Jobs keep making more jobs ready.
@@ -192,6 +192,7 @@ impl VirtualPlatform {
     /// Runs ready jobs until none is left. Time stands still.
     ///
     /// # Panics
+    ///
     /// Panics after [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps, because the jobs then most likely form a
     /// cycle.
     #[track_caller]
@@ -217,6 +218,7 @@ impl VirtualPlatform {
     /// Advances time by `duration`. Jobs that become due in that time run in order, each at its own time.
     ///
     /// # Panics
+    ///
     /// See [`VirtualPlatform::run_until_idle`].
     #[track_caller]
     pub fn advance(&self, duration: Duration) {
@@ -256,7 +258,9 @@ impl VirtualPlatform {
     /// Runs `future` to completion, together with everything that is ready. When nothing is ready, time
     /// advances to the next wake-up.
     ///
-    /// # Panics Panics if the future is waiting for something that can never happen, or after
+    /// # Panics
+    ///
+    /// Panics if the future is waiting for something that can never happen, or after
     /// [`limits::STEPS_AT_ONE_MOMENT_MAX`] steps without time advancing.
     #[track_caller]
     pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {

@@ -42,8 +42,8 @@ impl std::fmt::Display for Difference {
 
         write!(
             f,
-            "help: messages of different senders to one cell arrive in any order; put what the handler needs to know into \
-             the message (a time or a number), or let one cell decide"
+            "help: messages from different senders to one cell arrive in any order; give the message a field that decides the \
+             order (a time or a number), or let one cell decide it"
         )
     }
 }

@@ -77,6 +77,7 @@ impl Setup {
     /// Starts the apps, with one bee per cell.
     ///
     /// # Panics
+    ///
     /// Panics if a hive with these apps and settings does not start. The message says why.
     #[track_caller]
     pub fn start(&self) -> Kit {
@@ -86,6 +87,7 @@ impl Setup {
     /// Same as [`Setup::start`], with the given distribution of cells over bees.
     ///
     /// # Panics
+    ///
     /// See [`Setup::start`].
     #[track_caller]
     pub fn start_spread(&self, spread: Spread) -> Kit {
@@ -136,6 +138,7 @@ impl Setup {
     /// messages from one sender. Usually, the outcome depends on which of two senders comes first.
     ///
     /// # Errors
+    ///
     /// Returns the first difference.
     pub fn compare(&self, scenario: impl Fn(&mut Kit)) -> Result<(), Difference> {
         rerun::compare(self, scenario)
@@ -144,6 +147,7 @@ impl Setup {
     /// Same as [`Setup::compare`], for use in a test.
     ///
     /// # Panics
+    ///
     /// Panics if there is a difference. The message describes it.
     #[track_caller]
     pub fn check(&self, scenario: impl Fn(&mut Kit)) {

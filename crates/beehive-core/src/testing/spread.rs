@@ -1,4 +1,4 @@
-//! How the cells of a test's apps are distributed over bees.
+//! The distribution of the cells of a test's apps over bees.
 
 use crate::cell::CellId;
 use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState, Unavailable};

@@ -46,7 +46,7 @@ pub(crate) struct Bounds {
     pub(crate) waiting: usize,
     /// Maximum number of copies left to slow readers.
     pub(crate) held: usize,
-    /// How long a publisher keeps changes pending for a slow reader before it makes another copy.
+    /// The time for which a publisher keeps changes pending for a slow reader before it makes another copy.
     pub(crate) patience: u64,
 }
 

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 /// Parses a network such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
 ///
 /// # Errors
+///
 /// Returns an error if `text` is neither a network nor an address. The error describes the expected syntax.
 pub fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));

@@ -99,6 +99,7 @@ impl Shared {
     /// Returns the progress of worker `index`.
     ///
     /// # Panics
+    ///
     /// Panics if there are fewer workers.
     pub(super) fn progress(&self, index: usize) -> &Progress {
         &self.progress[index]

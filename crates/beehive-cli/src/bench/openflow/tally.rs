@@ -62,6 +62,7 @@ impl Tally {
     /// Returns empty counters.
     ///
     /// # Panics
+    ///
     /// Never panics, because the bounds of the histogram are valid constants.
     pub(super) fn new() -> Self {
         let latencies =

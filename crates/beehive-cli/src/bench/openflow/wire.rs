@@ -194,6 +194,7 @@ pub(super) fn begin(out: &mut Vec<u8>, version: Version, kind: u8, transaction: 
 /// Writes the length of the message that starts at `start`.
 ///
 /// # Panics
+///
 /// Panics if the message is too long for the length field, which cannot happen because all messages here are built
 /// from bounded parts.
 pub(super) fn finish(out: &mut [u8], start: usize) {

@@ -76,6 +76,7 @@ impl Worker {
     /// Creates a worker for these switches.
     ///
     /// # Errors
+    ///
     /// Returns an error if the system refuses to create a poll instance.
     pub(super) fn new(
         plan: Arc<Plan>,
@@ -116,6 +117,7 @@ impl Worker {
     /// Runs until the stage [`Stage::Stop`].
     ///
     /// # Errors
+    ///
     /// Returns an error if polling fails. A misbehaving controller does not cause an error here.
     pub(super) fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Events::with_capacity(1_024);

@@ -228,7 +228,7 @@ impl Quarantine {
             tracing::warn!(
                 unfinished = state.message_ids.len() + state.sweeps.len(),
                 set_aside = state.set_aside.len(),
-                "the previous run of this process crashed; unfinished messages are handled one at a time"
+                "the previous process did not stop cleanly; messages that it left unfinished are handled one at a time"
             );
         }
 
@@ -457,7 +457,8 @@ fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id
 
 /// Returns the error of a message that the quarantine has set aside.
 pub(crate) fn set_aside() -> Error {
-    let text = "quarantined: the process crashed three times while handling this message, and will not handle it again";
+    let text = "set aside: the process ended twice while its crash marker named this message as running; the message will not be \
+                handled again";
     Error::of(ErrorKind::Aborted, text)
 }
 

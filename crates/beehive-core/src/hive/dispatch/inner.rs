@@ -309,7 +309,8 @@ impl HiveInner {
                 hops,
                 app,
                 message,
-                "hop limit exceeded: the handler failed because it emitted; its messages probably form a cycle"
+                "hop limit exceeded: the handler emitted at the end of the longest allowed causal chain and failed; the \
+                 messages probably form a cycle"
             );
         }
     }

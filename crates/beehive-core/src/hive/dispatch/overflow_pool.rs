@@ -184,7 +184,7 @@ impl HiveInner {
         if let Some(app) = self.apps.read().get(usize::from(app)) {
             tracing::warn!(
                 app = app.name(),
-                "this app's handlers hold all threads that the app may have; its other cells wait for them"
+                "this app's handlers hold all threads that the app may have; messages to its other cells wait for these handlers"
             );
         }
     }

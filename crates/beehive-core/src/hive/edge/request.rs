@@ -119,7 +119,7 @@ where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
-    assert!(!guard::in_transaction(), "a handler cannot wait for an answer; emit the question as a message");
+    assert!(!guard::in_transaction(), "a handler cannot wait for an answer; emit the request as a message");
 
     may_block();
     let (sender, receiver) = oneshot::channel();

@@ -94,7 +94,7 @@ impl AppRuntime {
             return false;
         }
         if !is_staged {
-            tracing::warn!(app = self.name, bee = %id, "the bee does not move: the log that it moves to commits nothing");
+            tracing::warn!(app = self.name, bee = %id, "the bee does not move: the destination log commits nothing");
             // the log `to` may commit nothing for a long time, so the bee thaws first, and nothing waits for
             // the `Unstage`
             from.commit(Record::Thaw { app, bee: id }).await;

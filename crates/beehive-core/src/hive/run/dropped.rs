@@ -114,8 +114,8 @@ pub(crate) fn report(handler: &Handler, error: &Error) {
             handler,
             message,
             %error,
-            "the derived map drops messages that the handler would act on; they now end with an error \
-             (please report the handler's body as a fault of the derivation)"
+            "the derived map drops messages that the handler would act on; they now fail with an error \
+             (this is a bug in Beehive; please report it with the handler's body)"
         );
     }
 }

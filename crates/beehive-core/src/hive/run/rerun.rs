@@ -27,7 +27,7 @@ fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) 
     let mut mapper = Mapper::new(*seed, *whole, ctx.origin);
     map::<A, M>(&message, &mut mapper);
     if mapper.cells() != &cells[..] {
-        return Err("the map names other cells than the first time".into());
+        return Err("the map names different cells than the first time".into());
     }
 
     let held = Held::strict(*seed, *whole, cells);

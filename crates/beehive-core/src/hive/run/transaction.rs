@@ -44,7 +44,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// Error of a handler that postponed a tick.
-const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes by itself";
+const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes anyway";
 
 /// Runs a handler for each message in `range`, in one transaction per message. If `redo` is `Some`, adds the
 /// state changes to it, in the form used in log records.

@@ -1,4 +1,4 @@
-//! `Recorder`: a probe that records what a hive executes, so that a test can execute the same with a single bee.
+//! `Recorder`: a probe that records the execution of a hive, so that a test can repeat it with a single bee.
 //!
 //! The thread that holds a bee's body records a transaction before any of its effects become visible elsewhere. One
 //! bee's events are therefore in commit order, and each event comes after those that caused it. With a journal, an
@@ -131,6 +131,7 @@ impl Ran {
     /// Executes the transaction again on `replica` and returns its outcome.
     ///
     /// # Errors
+    ///
     /// Returns an error if the handler cannot be called, for example because the message cannot be decoded.
     pub(crate) fn again(&self, replica: &mut Replica) -> Result<Left, String> {
         debug_assert_eq!(replica.app(), self.given.app);

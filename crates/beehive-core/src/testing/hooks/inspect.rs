@@ -48,8 +48,8 @@ pub(crate) trait Inspect {
         self.access().hold_up(cell, pause, hive)
     }
 
-    /// Merges the owners of `cells`. Completes once one bee has owned all of them, though by then it may have given
-    /// some up again.
+    /// Merges the owners of `cells`. Completes once one bee has owned all of them, though by then it may have
+    /// retired.
     fn unite_cells(&self, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         self.access().unite_cells(cells, hive)
     }
@@ -67,7 +67,7 @@ impl Inspect for Arc<dyn AnyApp> {
     }
 }
 
-/// Collects what `look` returns for the state of every bee. Returns `None` if a bee is running.
+/// Collects the results of `look` for the state of every bee. Returns `None` if a bee is running.
 fn of_every_bee<T>(app: &dyn AppAccess, look: impl Fn(&mut dyn AnyState) -> Vec<T>) -> Option<Vec<T>> {
     let mut all = Vec::new();
     app.look_at_bees(&mut |state| all.append(&mut look(state))).then_some(all)
@@ -126,8 +126,8 @@ impl Replica {
             })
         };
 
-        // Cells cannot be removed by id, so copies the remaining cells to `rest`. Only `import` returns the id of an
-        // encoded cell, which is what `known` is for.
+        // Cells cannot be removed by id, so this copies the remaining cells to `rest`. `known` is needed only for its
+        // `import`, which returns the id of an encoded cell.
         let mut rest = state.fresh();
         let mut known = state.fresh();
         for image in state.export() {

@@ -37,21 +37,21 @@ impl Sent {
     }
 }
 
-/// What a hive did since the last look.
+/// The messages and failures of a hive that the test has not taken yet.
 #[derive(Default)]
 pub(crate) struct Outbox {
     /// The messages that its apps sent, in the order in which they took effect.
     sent: Mutex<Vec<Sent>>,
     failures: Mutex<Failures>,
-    /// What the comparisons of values have cost so far.
+    /// The cost of the comparisons so far.
     compared: Mutex<Compared>,
 }
 
-/// Maximum number of rows that each transaction adds to what the comparisons of values may cost.
+/// The budget of the comparisons, in rows per transaction.
 const ROWS_PER_TRANSACTION: u64 = 32;
 
-/// The cost of comparing the values of a bee before and after a transaction. A comparison encodes all its rows, so with
-/// large bees only some transactions are compared.
+/// The cost of comparing the values of a bee before and after a transaction. A comparison encodes all rows of the bee, so
+/// only some transactions of large bees are compared.
 #[derive(Default)]
 struct Compared {
     transactions: u64,

@@ -191,7 +191,9 @@ pub(super) fn packet_out(
 /// Appends a flow-mod that installs a flow. The switch reports only the removal of intended flows, because the node app
 /// does not track soft flows.
 ///
-/// # Errors Returns an error if the version cannot express one of the flow's ports.
+/// # Errors
+///
+/// Returns an error if the version cannot express one of the flow's ports.
 #[inline]
 pub fn install(flow: &Flow, version: Version, xid: u32, out: &mut BytesMut) -> Result<(), EncodeError> {
     let matching = match_to(&flow.matching);
