@@ -442,7 +442,7 @@ impl<E: TickFails> TickDone for Result<(), E> {
 #[diagnostic::on_unimplemented(
     message = "the error of a timer is text, and `{Self}` does not convert into it",
     label = "neither text nor a `std::error::Error`",
-    note = "nobody waits for a timer, so its error is only logged, as text: return `Result<()>`, and convert `{Self}` into text: `.map_err(|_| \"why\")?`",
+    note = "nobody waits for a timer, so its error only rolls its changes back and is logged as text: return `Result<()>`, and convert `{Self}` into text: `.map_err(|_| \"why\")?`",
     note = "or implement `std::error::Error` for `{Self}`, or let the timer emit a message whose handler returns `{Self}`",
     note = "more: beehive::guide::errors::typed_errors"
 )]
