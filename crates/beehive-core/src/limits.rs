@@ -85,7 +85,7 @@ pub const STUCK_AFTER: Duration = Duration::from_secs(1);
 /// Maximum length of the rendered message in a report of a stuck handler, in bytes.
 pub const STUCK_WORDS_BYTES_MAX: usize = 256;
 
-/// Maximum size, in bytes, of the open entry, which collects what bees do during a turn. If a run does not fit, the
+/// Maximum size, in bytes, of the open entry, which collects the runs of bees during a turn. If a run does not fit, the
 /// open entry is appended and another one is started. A larger run gets an entry of its own.
 pub const TURN_BYTES_MAX: usize = 1 << 20;
 

@@ -87,7 +87,7 @@ struct Installing<'a> {
 /// The configuration of a hive: its apps, their settings, and the platform that it runs on.
 #[derive(Default)]
 pub struct Builder {
-    /// Each app's name, where it is declared, and the function that installs it.
+    /// Each app's name, the place of its declaration, and the function that installs it.
     apps: Vec<((&'static str, &'static str), Install)>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,

@@ -31,7 +31,7 @@ pub struct Registrar<'a, A: Handlers> {
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
     start: Vec<Start>,
-    /// The first message whose reply is an undeclared `Result`: the message's name and where it is declared.
+    /// The first message whose reply is an undeclared `Result`: the message's name and the place of its declaration.
     result_reply: Option<(&'static str, &'static str)>,
 }
 

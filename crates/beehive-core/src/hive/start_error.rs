@@ -11,14 +11,14 @@ pub enum StartError {
     SameName {
         /// The name.
         app: &'static str,
-        /// Where the source declares each of them.
+        /// The places of the two declarations.
         places: [&'static str; 2],
     },
     /// Two message types have the same name.
     SameMessageName {
         /// The name.
         message: &'static str,
-        /// Where the source declares each of them.
+        /// The places of the two declarations.
         places: [&'static str; 2],
     },
     /// The names of two message types have the same number in a log (see
@@ -35,7 +35,7 @@ pub enum StartError {
         app: &'static str,
         /// The message's name.
         message: &'static str,
-        /// Where the source declares it.
+            /// The place of the message's declaration.
         place: &'static str,
     },
     /// The configuration has a table for an app that the hive does not have.

@@ -37,7 +37,7 @@ pub struct ConfigSource {
 pub struct ConfigError {
     /// The table that contains the error, for example `apps.learning-switch`.
     pub table: String,
-    /// What is wrong with the table, and which names are valid.
+    /// A description of the error, with the valid names.
     pub why: String,
 }
 

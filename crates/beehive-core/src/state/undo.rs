@@ -1,4 +1,4 @@
-//! A transaction's undo log, which rolls back all changes or those since a savepoint.
+//! A transaction's undo log, which rolls back all changes or only the changes since a savepoint.
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::HashTable;

@@ -184,7 +184,7 @@ impl History {
         History::default()
     }
 
-    /// Configures `builder` so that its hive records in this history what it executes. If the hive is later restored
+    /// Configures `builder` so that its hive records its execution in this history. If the hive is later restored
     /// from its log, call this again for each new incarnation.
     pub fn record(&self, builder: Builder) -> Builder {
         builder.probe(Arc::new(Recorder::new(&self.0)))

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Spread {
-    /// One bee per cell. Bees merge if a message needs several of their cells. This is what a hive does by default.
+    /// One bee per cell. Bees merge if a message needs several of their cells. This is the default of a hive.
     Apart,
     /// One bee for all cells of an app, as if the app ran on one thread.
     Together,

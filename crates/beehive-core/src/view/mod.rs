@@ -37,7 +37,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Selects an app's dictionaries that have views: those whose views a handler reads, and those with `#[shared]`.
+/// Selects an app's dictionaries that have views, because a handler reads them or the field has `#[shared]`.
 pub(crate) trait Published: Handlers {
     /// Bit mask of the dictionaries that have views.
     const PUBLISHED: u64 = Self::SHARED | said(Self::DICTS);

@@ -403,7 +403,7 @@ impl Bee {
         drop((queue, more, freezers))
     }
 
-    /// Runs the queued deliveries and those that arrive meanwhile, and then puts the body back.
+    /// Runs the queued deliveries and all deliveries that arrive meanwhile, and then puts the body back.
     fn run_body(
         self: Arc<Self>,
         mut body: Box<Body>,

@@ -114,7 +114,7 @@ pub(crate) struct PendingRuns {
     pub(crate) is_logged: bool,
     /// Lanes of bees that merged into this one. They may have unacknowledged messages.
     pub(crate) heir_of: BTreeSet<LaneId>,
-    /// How often the bee has moved from one log to another.
+    /// The number of times that the bee has moved from one log to another.
     pub(crate) epoch: Epoch,
     /// The bee's epoch in the registry. It is higher than `epoch` if the bee has moved before its first record, because
     /// no log knows of such a move.

@@ -37,7 +37,7 @@ pub trait Journal: Send + Sync + 'static {
 pub trait JournalEvents: Send + Sync {
     /// Reports that all entries up to and including `upto` are committed.
     fn released(&self, upto: EntryNumber);
-    /// Reports that no entry after `last` has taken effect, and that none of those appended before this call
+    /// Reports that no entry after `last` has taken effect, and that no such entry appended before this call
     /// ever will. The hive may append new entries before this returns.
     fn aborted(&self, last: EntryNumber);
 }

@@ -1,4 +1,4 @@
-//! Effects: what a run of transactions does that is visible outside it (deliveries, answers, timers).
+//! Effects: the externally visible actions of a run of transactions (deliveries, answers, timers).
 //!
 //! Code that runs or routes messages passes a [`RouteContext`] along. Its [`Sink`] decides whether effects
 //! take place immediately or are held until the run's record is committed. Held effects are either all

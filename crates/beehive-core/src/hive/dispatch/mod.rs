@@ -1,4 +1,4 @@
-//! Dispatch: what one worker does during a turn. It delivers emitted messages to the mailboxes of the bees
+//! Dispatch: the work of one worker during a turn. It delivers emitted messages to the mailboxes of the bees
 //! that own their cells.
 //!
 //! Input: messages emitted by transactions and IO bees (`outputs`), and scheduled bees. Output: deliveries

@@ -1,4 +1,4 @@
-//! A turn: what one worker does from the moment messages come in until everything caused by them is done or
+//! A turn: the work of one worker from the moment messages come in until everything caused by them is done or
 //! has been handed to another thread.
 
 use crate::context::Ctx;

@@ -1,6 +1,6 @@
 //! The threads that run bees: a slot for each thread, which describes it, and the hive's runners.
 //!
-//! Every thread has a slot. The slot shows what the thread is running, and holds the bees that the thread
+//! Every thread has a slot. The slot shows the thread's current run, and holds the bees that the thread
 //! has scheduled but not yet run. A task that begins a turn does not run bees itself. It gives them to the
 //! *runners*, which are threads that share a queue, or, if an IO bee asks for it, to a *follow-up* task on
 //! the same worker.
@@ -28,7 +28,7 @@ use std::time::Duration;
 /// Number of slots. It exceeds the number of threads that handlers may hold. If a process has more threads
 /// than slots, some threads share a slot.
 const SLOTS: usize = 512;
-/// How long bees may run on a worker before the worker polls sockets and timers again.
+/// The time for which bees may run on a worker before the worker polls sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
 /// Maximum number of wake-ups, each a system call, that a runner sends before it runs bees that were left to it.
 const WAKES_BEFORE_BEES: usize = 4;

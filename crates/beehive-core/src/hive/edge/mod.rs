@@ -1,4 +1,4 @@
-//! The edge of a hive: what code outside handlers uses, namely IO bees, requests and reads of views.
+//! The edge of a hive: the interface for code outside handlers, namely IO bees, requests and reads of views.
 //!
 //! Input: batches flushed by IO bees, and single messages and requests from other tasks. They take credits
 //! (`admission`), and the calling task routes them (`dispatch`, `route`). Output: mail, that is, messages and

@@ -1,5 +1,5 @@
 //! Moves a bee from one log of its app to another. `beehive-protocol/src/moves.rs` lists the records of a move, and
-//! what a restart does after a crash between two of them.
+//! describes the recovery from a crash between two of them.
 //!
 //! The bee remains the same object with the same mailbox, so senders notice only a pause. During the move, the bee is
 //! frozen and none of its records are in flight. Meanwhile, receivers handle and acknowledge messages that the bee has

@@ -65,7 +65,7 @@ pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
             unwanted(answer);
             answers.then_some("answers it")
         }
-        // the view was too old to be read, so what the handler would do is unknown
+        // the view was too old to be read, so the handler's effect is unknown
         Err(Failed::Platform(error)) if error.kind() == ErrorKind::Stale => None,
         Err(Failed::Platform(error)) => {
             roll_back::<A>(any::of(&mut *instance), ctx, mark);

@@ -158,7 +158,7 @@ pub(crate) const fn handler_name<A: Handlers + Handles<M>, M: Message>() -> &'st
     }
 }
 
-/// Returns, in parentheses, where the source defines the handler for messages of type `M` in app `A`.
+/// Returns the source location, in parentheses, of the handler for messages of type `M` in app `A`.
 pub(crate) fn place<A: Handlers + Handles<M>, M: Message>() -> String {
     let place = |report: &HandlerReport| format!(" ({} at {}:{})", report.name, report.file, report.line);
     A::REPORT.get(A::HANDLER).map(place).unwrap_or_default()

@@ -347,7 +347,7 @@ type Kind = Box<dyn Any + Send + Sync>;
 struct Named {
     /// The type.
     id: TypeId,
-    /// Where the source defines the type.
+    /// The place of the type's definition.
     place: &'static str,
     /// Returns the shape of its encoding.
     shape: fn() -> Shape,
@@ -359,7 +359,7 @@ struct Named {
 pub(crate) struct SameName {
     /// The name.
     pub(crate) name: &'static str,
-    /// Where the source defines each of them.
+    /// The places of the two definitions.
     pub(crate) places: [&'static str; 2],
 }
 
