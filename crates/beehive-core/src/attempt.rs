@@ -58,10 +58,10 @@ const MOVED: &str = "the handler moved a dictionary out of its field";
 /// # assert_eq!(kit.look::<Shop, _>(|shop| shop.refused.get(&1).copied()), Some(1));
 /// ```
 ///
-/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. It can roll back the messages that a block emits
-/// only if the method takes the context as a parameter (`ctx: &mut Ctx`). If a block fails after it has emitted through
-/// a hidden context, for example one in a field or behind a type alias, the handler panics, so the whole transaction is
-/// rolled back.
+/// `attempt!` works in the methods of a `#[handlers]` block that take `&mut self`. It can roll back the messages that a
+/// block emits only if the method takes the context as a parameter (`ctx: &mut Ctx`). If a block fails after it has
+/// emitted through a hidden context, for example one in a field or behind a type alias, the handler panics, so the whole
+/// transaction is rolled back.
 #[macro_export]
 macro_rules! attempt {
     (@in $app:ident, $context:expr, $yields:ty, $($body:tt)*) => {{

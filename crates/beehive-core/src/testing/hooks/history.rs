@@ -175,7 +175,7 @@ pub(crate) enum Event {
     Due(Given, Option<Sender>),
     /// A transaction was executed.
     Ran(Box<Ran>),
-    /// A message ended with an error before its handler was called.
+    /// A message failed before its handler was called.
     Ended(Given),
     /// The state of the bee with these cells was rebuilt, which emptied its volatile dictionaries.
     Restored { app: u16, cells: Vec<CellId> },
