@@ -155,8 +155,8 @@ impl Builder {
         self
     }
 
-    /// Sets how many messages that enter through the [`Hive`] itself may be in flight. A message that its handler
-    /// has postponed, or that waits as a timer, does not count.
+    /// Sets the maximum number of messages in flight that entered through the [`Hive`] itself. A message that its
+    /// handler has postponed, or that waits as a timer, does not count.
     ///
     /// With 0, the hive accepts no such message: [`Hive::try_emit`] fails, requests end with
     /// [`RequestError::Overloaded`](crate::RequestError::Overloaded), and [`Hive::emit`] waits forever. Use this to test

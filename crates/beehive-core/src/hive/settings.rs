@@ -235,7 +235,7 @@ pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, g
 }
 
 async fn settled(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
-    // holds back concurrent changes, which must follow these settings in the log
+    // hold back concurrent changes, which must follow these settings in the log
     let _one_at_a_time = hive.reconfiguring.lock().await;
     hive.log_settings(new).await;
 

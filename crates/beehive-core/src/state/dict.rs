@@ -155,7 +155,7 @@ impl<K: Key, V: Value> Dict<K, V> {
     fn put_at(&mut self, id: CellId, key: K, value: V) -> Option<V> {
         match self.cells.find_mut(id, &key) {
             Some(slot) => {
-                // Logs the old value before anything changes, because `clone` may panic.
+                // Log the old value before anything changes, because `clone` may panic.
                 log(&mut self.undo, id, &slot.key, || Some(slot.content.clone()));
                 Some(std::mem::replace(&mut slot.content, value))
             }
@@ -293,7 +293,7 @@ impl<'a, K: Key, V: Value> Entry<'a, K, V> {
     #[inline]
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let Entry { dict, id, key } = self;
-        // Looks the cell up twice, because the borrow checker does not allow one branch to return the borrow from the
+        // Look the cell up twice, because the borrow checker does not allow one branch to return the borrow from the
         // first lookup.
         if dict.cells.find(id, &key).is_some() {
             let slot = dict.cells.find_mut(id, &key).expect("found a moment ago");
@@ -415,7 +415,7 @@ impl<K: Key, V: Value> WholeDict<'_, K, V> {
 impl<K: Key, V: Value> Dict<K, V> {
     fn put_back(&mut self, entry: Undo<K, V>) {
         let Undo { id, key, old } = entry;
-        // Drops the value at the end of the function, because its drop may panic.
+        // Drop the value at the end of the function, because its drop may panic.
         let _undone = self.cells.remove(id, &key);
         if let Some(old) = old {
             self.cells.insert(id, key, old);

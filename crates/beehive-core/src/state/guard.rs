@@ -257,6 +257,6 @@ fn violate(guard: &Guard, cell: String) -> ! {
     let violation = Violation { cell };
     guard.violated.set(true);
     VIOLATION.with_borrow_mut(|v| *v = Some(violation.clone()));
-    // Unwinds without calling the panic hook, because the violation is reported when the transaction ends.
+    // Unwind without calling the panic hook, because the violation is reported when the transaction ends.
     std::panic::resume_unwind(Box::new(violation))
 }

@@ -93,7 +93,7 @@ impl<R: RowKey, V: Value, Place: ?Sized> Rows<R, V, Place> {
     pub fn insert(&mut self, row: R, value: V) -> Option<V> {
         match self.rows.get_mut(&row) {
             Some(slot) => {
-                // Logs the old value before anything changes, because `clone` may panic.
+                // Log the old value before anything changes, because `clone` may panic.
                 log(&mut self.undo, &row, || Some(slot.clone()));
                 Some(std::mem::replace(slot, value))
             }
@@ -297,7 +297,7 @@ impl<'a, R: RowKey, V: Value> RowEntry<'a, R, V> {
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let RowEntry { rows, undo, row } = self;
         match rows.get_mut(&row) {
-            // Looks the row up again below, because the borrow checker does not allow returning this borrow.
+            // Look the row up again below, because the borrow checker does not allow returning this borrow.
             Some(slot) => log(undo, &row, || Some(slot.clone())),
             None => {
                 log(undo, &row, || None);

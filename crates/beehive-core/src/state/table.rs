@@ -144,7 +144,7 @@ impl<K: Key, R: RowKey, V: Value> Table<K, R, V> {
         }
 
         let Table { cells, touched, .. } = self;
-        // Keeps the cell in the list until it has been processed, because dropping its content may panic.
+        // Keep the cell in the list until it has been processed, because dropping its content may panic.
         while let Some((id, key)) = touched.last() {
             if let Some(slot) = cells.find_mut(*id, key) {
                 f(slot);

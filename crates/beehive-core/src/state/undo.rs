@@ -115,7 +115,7 @@ impl<T> UndoLog<T> {
         }
 
         match std::mem::needs_drop::<T>() {
-            // Drops entries one by one: if two drops panicked during one `Vec::clear`, the process would abort.
+            // Drop entries one by one: if two drops panicked during one `Vec::clear`, the process would abort.
             true => while self.entries.pop().is_some() {},
             false => self.entries.clear(),
         }

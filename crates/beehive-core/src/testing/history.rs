@@ -297,7 +297,7 @@ fn tamper(notes: &mut Vec<(Moment, Event)>, fault: Fault) -> Option<()> {
             let mut last: BTreeMap<(Sender, u16, CellId), usize> = BTreeMap::new();
 
             let pair = notes.iter().enumerate().find_map(|(at, note)| {
-                // Chooses failed transactions: they change nothing, so only their order can reveal the fault.
+                // Choose failed transactions: they change nothing, so only their order can reveal the fault.
                 let ran = ran(note).filter(|ran| matches!(ran.left, Left::Failed(_)))?;
                 let key = (ran.sender?, ran.given.app, *ran.cells.first()?);
                 let before = last.insert(key, at)?;

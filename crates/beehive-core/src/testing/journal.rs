@@ -110,7 +110,7 @@ impl TestJournal {
     fn commit_some(&self) {
         let (events, last, refused) = {
             let mut state = self.state.lock();
-            // Checks under the lock: `stop` and `stall` set the flags under the same lock, so once they have returned,
+            // Check under the lock: `stop` and `stall` set the flags under the same lock, so once they have returned,
             // this thread commits nothing more.
             if self.is_stopped() || self.stalled.load(Ordering::Acquire) {
                 return;

@@ -394,7 +394,7 @@ impl Kit {
             return;
         }
 
-        // reports the first failure, because the others may be its consequences
+        // report the first failure, because the others may be its consequences
         if let Some(letter) = failures.first {
             let DeadLetter { handler, app, message, words, error, .. } = letter;
             let more = failures.count - 1;

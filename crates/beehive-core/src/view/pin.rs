@@ -80,7 +80,7 @@ pub(crate) fn open(views: &Arc<Views>, now: Time) -> Opened {
 impl Drop for Opened {
     #[inline]
     fn drop(&mut self) {
-        // Drops the old value outside the borrow of the thread-local, because the drop may run the app's code, which
+        // Drop the old value outside the borrow of the thread-local, because the drop may run the app's code, which
         // may itself read views.
         let over = OPEN.with_borrow_mut(|slot| std::mem::replace(slot, self.0.take()));
         drop(over)
@@ -144,6 +144,6 @@ fn refuse(name: &'static str, index: u32, age_max: Duration, pinned: &Pinned) ->
         }
     };
 
-    // Unwinds without calling the panic hook, because this is not a panic but the result of the transaction.
+    // Unwind without calling the panic hook, because this is not a panic but the result of the transaction.
     std::panic::resume_unwind(Box::new(Refusal(error)))
 }

@@ -159,7 +159,7 @@ impl Cause {
 
 impl Drop for Cause {
     fn drop(&mut self) {
-        // returns the credits first so that a task that `done` wakes finds them free
+        // return the credits first so that a task that `done` wakes finds them free
         drop(self.taken.take());
         if self.in_flight.causes.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.in_flight.none.notify_waiters()

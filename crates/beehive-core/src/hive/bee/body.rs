@@ -79,7 +79,7 @@ pub(crate) struct Local {
 impl Local {
     /// Keeps an empty queue for the next mailbox that needs one, unless enough queues are already kept.
     pub(super) fn keep(&mut self, queue: Queue) {
-        // drops a queue that has grown large, so that one burst does not occupy memory permanently
+        // drop a queue that has grown large, so that one burst does not occupy memory permanently
         if let Some(queue) = queue.0
             && queue.capacity() <= 64
             && self.queues.len() < limits::QUEUES_KEPT_PER_THREAD

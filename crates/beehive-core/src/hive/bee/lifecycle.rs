@@ -412,7 +412,7 @@ impl Bee {
         turn: &mut Turn,
     ) {
         loop {
-            // starts no delivery while a task is waiting for the body, so that the log can decide all pending
+            // start no delivery while a task is waiting for the body, so that the log can decide all pending
             // records
             while !waited_for
                 && !turn.hive.is_over()

@@ -190,7 +190,7 @@ impl PendingRuns {
         if !self.is_behind() {
             return false;
         }
-        // reads the version before the fates. If the log decides an entry in between, the version changes
+        // read the version before the fates. If the log decides an entry in between, the version changes
         // again, and the next call notices it
         self.version = self.link.version();
 

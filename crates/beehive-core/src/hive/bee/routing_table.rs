@@ -181,7 +181,7 @@ impl Routes {
     /// Removes all routes.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
-            // drops the table after releasing the lock, because dropping bees runs user code
+            // drop the table after releasing the lock, because dropping bees runs user code
             let taken = std::mem::take(&mut *shard.write());
             self.len.fetch_sub(taken.len(), Ordering::Relaxed);
             drop(taken)

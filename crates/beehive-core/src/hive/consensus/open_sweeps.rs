@@ -2,8 +2,8 @@
 //!
 //! A sweep has its own sequence number on its app's lane, and each visit is a part of that number. Bees
 //! remember which parts they have handled until the lane's floor passes the number. The floor must not pass
-//! that number until the sweep's log has committed that the sweep is over, because visits are sent again
-//! after a crash before that point.
+//! that number until the sweep's log has committed the end of the sweep: after a crash before that point, the visits
+//! are resent.
 
 use crate::cell::CellId;
 use beehive_protocol::{LaneId, LogState, MessageId, Record};

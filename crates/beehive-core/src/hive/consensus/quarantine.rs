@@ -219,7 +219,7 @@ impl Quarantine {
             let (again, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 last.filter(is_unfinished).partition(|(suspect, _)| state.accused.contains_key(suspect));
 
-            // always adds the message that was running when the previous process ended, even if that evicts another
+            // always add the message that was running when the previous process ended, even if that evicts another
             // one, because it would probably end this process too
             state.accused.retain(|suspect, _| !again.contains_key(suspect));
             add(first, &mut state.accused);
@@ -396,7 +396,7 @@ impl Quarantine {
         let running = marker.running;
         threads.run_apart(Box::new(move || drop(log.append(Some(marker)))));
         if !self.mutation.breaks(Mutant::PoisonBeforeMarker) {
-            // waits until no log names an earlier message any more, because a crash now would accuse it
+            // wait until no log names an earlier message any more, because a crash now would accuse it
             self.wait(|markers| markers.names_only(position, running))
         }
     }

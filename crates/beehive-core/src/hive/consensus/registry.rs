@@ -7,7 +7,7 @@
 //!
 //! To the registry, each log of an app is a colony: the app's first log is the colony with id 1, and the others follow.
 //! An app without logs has one colony. Each app has a registry of its own, because the ids of bees in existing logs
-//! are unique in an app only, and the queens of two apps then never wait for each other.
+//! are unique only within an app. The queens of two apps therefore never wait for each other.
 
 pub use beehive_protocol::{ColonyId, Decision, Proposal, RegistryState, Restored};
 

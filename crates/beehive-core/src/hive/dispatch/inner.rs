@@ -211,7 +211,7 @@ impl HiveInner {
             admitted
         });
 
-        // closes the batch even if `route` panics, because an open batch would block the lane that all
+        // close the batch even if `route` panics, because an open batch would block the lane that all
         // callers share
         let _routing = admitted.clone().map(Routing);
         Turn::with(self, place, |turn| {

@@ -84,8 +84,8 @@ pub(crate) type Link = LogClient<dyn Executing>;
 /// The action of a firing timer.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
 
-/// Number of messages handled between two readings of the clock. In a long turn, this bounds how stale the
-/// handlers' time can be, and by how much a turn on a worker can exceed its deadline.
+/// Number of messages handled between two readings of the clock. In a long turn, this bounds the staleness of
+/// the handlers' time, and the time by which a turn on a worker can exceed its deadline.
 const MESSAGES_PER_LOOK: usize = 16;
 
 /// When a routing-only turn has scheduled this many bees, it gives them to the runners before it ends. The
@@ -176,7 +176,7 @@ impl<'h> Turn<'h> {
                 turn.end();
                 result
             }
-            // drops the buffers together with the turn, because they may contain some of the outputs
+            // drop the buffers together with the turn, because they may contain some of the outputs
             Err(panic) => panic.resume(),
         }
     }

@@ -262,7 +262,7 @@ impl HiveInner {
         let slot = &self.workers.slots[slot];
         slot.what.store((app as u64) << 32 | handler as u64, Ordering::Relaxed);
         let run = slot.run.load(Ordering::Relaxed);
-        // goes from an even number to the next odd one; if several threads share the slot, the number may
+        // go from an even number to the next odd one; if several threads share the slot, the number may
         // already be odd
         slot.run.store((run + 1) | 1, Ordering::Relaxed);
     }
@@ -370,7 +370,7 @@ impl HiveInner {
     ///
     /// This never holds the queue's lock and the slot's lock at the same time, so they need no order.
     fn take_queued(&self, slot: usize) -> bool {
-        // takes only a few at a time, because the watchdog has to move them away if a handler holds this
+        // take only a few at a time, because the watchdog has to move them away if a handler holds this
         // thread
         let some: Bees = {
             let mut queue = self.workers.queue.lock();
@@ -393,7 +393,7 @@ fn run(hive: &Arc<HiveInner>) {
         *hive.workers.slots[slot].runner.lock() = Some(post.clone());
 
         while post.replaced().is_none() && hive.take_queued(slot) {
-            // collects wake-ups, so that a task is woken only once for the answers of several bees: one
+            // collect wake-ups, so that a task is woken only once for the answers of several bees: one
             // system call per answer would cost more than the handlers. If a handler holds this thread, the
             // watchdog sends the collected wake-ups
             let collecting = hive.workers.slots[slot].later.collect();

@@ -140,7 +140,7 @@ impl DeadLetters {
     pub(crate) fn add(&self, mut letter: DeadLetter) {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         letter.number = before + 1;
-        // logs the first ten letters, then one in a thousand, so that a handler that fails on every message
+        // log the first ten letters, then one in a thousand, so that a handler that fails on every message
         // does not fill the disk
         if before < 10 || before.is_multiple_of(1000) {
             tracing::error!(app = letter.app, handler = letter.handler, message = letter.message, error = %letter.error,

@@ -245,7 +245,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
             drop(unread);
             return self.shed.add(answers.len());
         }
-        // merges consecutive answers to messages from one batch into one entry
+        // merge consecutive answers to messages from one batch into one entry
         if let Some(Mail { content: Content::Answers(before, count), cause: held }) = unread.mail.back_mut()
             && held.as_ref().map(Arc::as_ptr) == cause.as_ref().map(Arc::as_ptr)
             && let Some(before) = before.downcast_mut::<Answers<M>>()

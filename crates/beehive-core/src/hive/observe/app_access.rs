@@ -63,7 +63,7 @@ impl AppAccess for AppRuntime {
                 let state = again(&self, &mut body.app);
                 let failed = state.map(|mut state| body.app.swap(&mut *state)).err();
 
-                // thaws the bee even after a failure; the bee then continues with its old state
+                // thaw the bee even after a failure; the bee then continues with its old state
                 Turn::with(&hive, Place::Runners, |turn| bee.thaw(body, turn));
                 if let Some(error) = failed {
                     return Err(error);

@@ -131,7 +131,7 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
 
     let all = every == 1 || handler.counters.drops_wrongly() || routed.is_counted();
     let (next, last) = (before + 1, before + count);
-    // visits only the messages that it verifies, which are few
+    // visit only the messages that it verifies, which are few
     let (mut number, apart) = match all {
         true => (next, 1),
         false => (next.max(handler.counters.verified.load(Ordering::Relaxed) + every), every),

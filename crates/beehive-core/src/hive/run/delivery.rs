@@ -32,7 +32,7 @@ pub(crate) fn run_delivery<A: Handlers + Handles<M>, M: Message>(
     // this always succeeds, because `Delivery::run` is instantiated for the type of the batch
     let Some(batch) = batch_of::<M>(batch) else { return };
 
-    // keeps the batch open while this run may still pass a message on to an app that has a log
+    // keep the batch open while this run may still pass a message on to an app that has a log
     let _open = batch.admitted.clone().map(Routing);
     turn.cause = cause;
     let began = body.traffic.count(Peer::of(&batch.source), count).then(|| turn.hive.now());

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// handler does anything (touches a cell, emits, answers, postpones, fails or panics), returns the error with
 /// which the message must fail.
 ///
-/// Handwritten maps are not verified, because they may drop messages on which the handler would act.
+/// Hand-written maps are not verified, because they may drop messages on which the handler would act.
 #[cold]
 pub(crate) fn dropped_wrongly<A: Handlers + Handles<M>, M: Message>(
     app: &Arc<AppRuntime>,

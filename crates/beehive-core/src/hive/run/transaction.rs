@@ -67,7 +67,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let mut collected = collect::<A>(app, redo.is_none(), now, cx.turn);
 
     let opened = app.views.as_ref().filter(|_| A::PUBLISHED != 0).map(|s| view::open(s, now));
-    // publishes the messages only if the handler has held a thread before, because this costs as much as a
+    // publish the messages only if the handler has held a thread before, because this costs as much as a
     // short handler
     let shown = counters.has_held().then(|| batch.clone() as Arc<dyn AnyBatch>);
     let is_shown = shown.is_some();
@@ -90,7 +90,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let probe = hive.probe();
     let watched = watched || probe.is_some_and(|probe| probe.compares());
     let mut notes = Vec::new();
-    // recomputes the seed, because the handler has advanced the one in `ctx`
+    // recompute the seed, because the handler has advanced the one in `ctx`
     let transaction = |index| Transaction {
         handler: Handler::of::<A, M>(app),
         bee,
@@ -414,7 +414,7 @@ fn failure<T, E>(
     place: fn() -> String,
 ) -> Box<Failed<E>> {
     match (result, violation) {
-        // applies even if the handler has caught the violation's panic and continued
+        // this applies even if the handler has caught the violation's panic and continued
         (result, Some(violation)) => {
             // dropping an answer or an error may itself panic
             unwanted(result);

@@ -503,7 +503,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         let batch = visits_of::<A, K, M>(bee, state, &cells, &visit, numbers);
         let count = batch.messages.len();
         if let Some(effects) = cx.held() {
-            // reserves numbers for messages routed to other bees
+            // reserve numbers for messages routed to other bees
             effects.numbers.take(count);
         }
         if visit.report.is_some()

@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Fires timers when they are due, until the hive is over.
 pub(crate) async fn run(hive: Arc<HiveInner>) {
     loop {
-        // creates these futures before the checks below, so that a notification after the checks is not lost
+        // create these futures before the checks below, so that a notification after the checks is not lost
         let (sooner, ended) = (hive.timers.sooner.notified(), hive.ended.notified());
         if hive.is_over() {
             return;

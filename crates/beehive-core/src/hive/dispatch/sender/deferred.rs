@@ -101,7 +101,7 @@ impl DeferredQueue {
         state.put_first(unfinished);
 
         let next = state.queue.pop_front();
-        // clears the flag only when the previous entry is done and no entry is left; from then on, the sender
+        // clear the flag only when the previous entry is done and no entry is left; from then on, the sender
         // need not defer work behind this queue
         state.scheduled = next.is_some();
         next
@@ -176,7 +176,7 @@ impl RouteContext<'_, '_> {
             return effects.defer(Box::new(move |cx| onward.route_on(&batch, range, position, cx)));
         }
 
-        // keeps the batch open until this part of it has been routed as well
+        // keep the batch open until this part of it has been routed as well
         if let Some(admitted) = batch.admitted() {
             admitted.open()
         }

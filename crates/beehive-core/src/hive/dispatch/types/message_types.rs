@@ -248,7 +248,7 @@ impl<M: Message> MessageType<M> {
             return effects.hold(move |cx| wait(range, cx.turn));
         }
 
-        // records nothing for an app whose state is in memory only
+        // record nothing for an app whose state is in memory only
         if part_of.is_none() || cx.turn.hive.log_of(AppId(app)).is_none() {
             return wait(range, cx.turn);
         }
