@@ -132,7 +132,7 @@ impl<M: Message> Slot for Typed<M> {
 
     fn truncate(&mut self, len: u32) {
         while std::mem::needs_drop::<M>() && self.messages.len() > len as usize {
-            // drop the messages one by one and catches panics: if dropping one message panics, the others
+            // drop the messages one by one and catch panics: if dropping one message panics, the others
             // must still be dropped
             panics::harmless(|| drop(self.messages.pop()));
         }
