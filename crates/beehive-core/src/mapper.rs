@@ -54,7 +54,7 @@ pub(crate) struct RowLimit {
 /// The rows to evict from a cell that has too many rows at the end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evict {
-        /// None: the transaction fails.
+    /// None: the transaction fails.
     Nothing,
     /// The first rows, in key order.
     First,

@@ -13,7 +13,7 @@ pub struct HandlerReport {
     /// The type of the answer; empty if the handler cannot answer.
     pub answer: &'static str,
     /// The kind of the map: `sharded`, `centralized`, `stateless`, `drop`, or `custom` if the map is written by
-hand.
+    /// hand.
     pub kind: &'static str,
     /// The cells that the handler may touch, in source notation; `-` if there are none.
     pub cells: &'static str,

@@ -129,7 +129,7 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         ("beehive_messages_total", "Messages handled, including failed ones, by handler.", |h| h.messages),
         ("beehive_messages_dropped_total", "Messages dropped by the maps, by handler.", |h| h.dropped),
         ("beehive_errors_total", "Messages answered with an error, by handler.", |h| h.errors),
-        ("beehive_panics_total", "Messages whose handler panicked or broke a rule, by handler.", |h| h.panics),
+        ("beehive_panics_total", "Messages that panicked or broke a rule, by handler.", |h| h.panics),
         ("beehive_stuck_total", "Messages that took too long, by handler.", |h| h.stuck),
     ];
 

@@ -35,7 +35,7 @@ pub enum StartError {
         app: &'static str,
         /// The message's name.
         message: &'static str,
-            /// The place of the message's declaration.
+        /// The place of the message's declaration.
         place: &'static str,
     },
     /// The configuration has a table for an app that the hive does not have.

@@ -40,7 +40,7 @@ pub(crate) struct OpenflowArgs {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=i64::from(limits::PORTS_MAX)))]
     pub(super) ports: u32,
 
-        /// Quantity to measure
+    /// Quantity to measure
     #[arg(long, value_enum, default_value_t = Mode::Throughput)]
     pub(super) mode: Mode,
 

@@ -70,7 +70,10 @@ impl Asleep {
         let Asleep { image, log, queue } = self;
         let mut body = app.body(Some(&log));
         if let Err(error) = import(app, &image, &mut body.app) {
-            panic!("a bee of `{}` was decoded when the hive started, but cannot be decoded now: {error}", app.name)
+            panic!(
+                "a bee of `{}` was decoded when the hive started, but cannot be decoded now: {error}",
+                app.name
+            )
         }
 
         if let Some(pending) = &mut body.pending {
