@@ -29,8 +29,8 @@ pub enum RequestError<E = Error> {
     },
     /// The handler panicked. Its changes were rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// A crash left the message unfinished, and then the process ended twice more while its crash marker named the message
-    /// as running. The message is set aside: it is not run again but kept as a dead letter.
+    /// A crash left the message unfinished, and later the process ended twice while the message was running alone. The
+    /// message is set aside: it is not run again but kept as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`, or it moved a
     /// dictionary out of its field.
@@ -123,8 +123,7 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
             RequestError::Aborted => {
                 write!(
                     f,
-                    "set aside: the process ended twice while its crash marker named this message as running; the \
-                     message will not be handled again"
+                    "set aside: the process ended twice while this message was running alone; it will not be handled again"
                 )
             }
             RequestError::Unmapped => {

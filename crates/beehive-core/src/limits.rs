@@ -72,7 +72,7 @@ pub const DEAD_LETTERS_BYTES_MAX: usize = 4 << 20;
 /// longer text is truncated.
 pub const DEAD_LETTER_BYTES_MAX: usize = 64 << 10;
 
-/// Maximum number of messages that are set aside: two crash markers have named them, and they are not run again. A
+/// Maximum number of messages that are set aside and not run again, because two processes ended while they were running alone. A
 /// message leaves the list when a committed record marks it as done.
 pub const SET_ASIDE_MAX: usize = 1_024;
 

@@ -260,8 +260,8 @@ pub enum ErrorKind {
     Handler,
     /// The handler panicked. Its transaction was rolled back, and the message is kept as a dead letter.
     Panicked,
-    /// A crash left the message unfinished, and then the process ended twice more while its crash marker named the message
-    /// as running. The message is set aside: it is not run again but kept as a dead letter.
+    /// A crash left the message unfinished, and later the process ended twice while the message was running alone. The
+    /// message is set aside: it is not run again but kept as a dead letter.
     Aborted,
     /// The handler touched a cell outside its map, because of a wrong hand-written map or a false `pure!`. Or it moved a
     /// dictionary out of its field, which would give the dictionary's cells to another one. Its transaction was rolled

@@ -16,11 +16,14 @@ pub struct Suspect {
 /// The data that a running hive leaves in a log for its next incarnation. A hive that stops cleanly removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashMarker {
-    /// The message that is being handled. Set only while a hive that started after a crash is handling messages left
-    /// unfinished by the crash.
-    pub running: Option<Suspect>,
-    /// Messages that a marker named when a process ended, and that no hive has finished since. The process may have been
-    /// killed from outside, so each gets one more chance.
+    /// The messages that are being handled, or are next. Not empty only while a hive that started after a crash is handling
+    /// messages left unfinished by the crash.
+    pub running: Vec<Suspect>,
+    /// Messages that the markers named together when a process ended, and that no hive has finished since. One of them may
+    /// have crashed the process, so each of them runs alone.
+    pub suspected: Vec<Suspect>,
+    /// Messages that the markers named alone when a process ended, and that no hive has finished since. The process may have
+    /// been killed from outside, so each gets one more chance.
     pub accused: Vec<Suspect>,
     /// Quarantined poison messages. Each of them has crashed the process and is not handled again.
     pub set_aside: Vec<Suspect>,

@@ -254,7 +254,7 @@ pub enum Record {
         bee: BeeId,
     },
     /// The log's new crash marker. A hive appends a marker when it starts and removes it when it stops cleanly. After a
-    /// crash, the marker names each message left unfinished by the crash while the message is being handled.
+    /// crash, the marker names each message left unfinished by the crash before the message is handled.
     Mark {
         /// The marker. `None` removes it.
         marker: Option<CrashMarker>,

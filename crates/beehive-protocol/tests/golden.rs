@@ -292,7 +292,8 @@ fn addresses() -> [(&'static str, Address); 3] {
 fn marker() -> CrashMarker {
     let suspect = |cell| Suspect { id: id(5), cell };
     CrashMarker {
-        running: Some(suspect(None)),
+        running: vec![suspect(None)],
+        suspected: vec![suspect(Some(CellId(3)))],
         accused: vec![suspect(Some(CellId(2)))],
         set_aside: vec![suspect(Some(CellId(1)))],
     }

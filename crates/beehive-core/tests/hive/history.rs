@@ -352,7 +352,7 @@ fn live_and_die(seed: u64, count_of_logs: usize, divide: impl Fn(Builder, Vec<Lo
                 for log in &logs {
                     let mut colony = crate::load::killed(log);
                     if life % 2 == 1 {
-                        // as after a clean stop, so that unfinished messages do not run one at a time
+                        // as after a clean stop, so that unfinished messages do not run under a marker
                         colony.marker = None
                     }
                     let journal = TestJournal::start(seed * 10 + life, 40, colony.last);

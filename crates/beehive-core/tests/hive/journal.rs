@@ -104,7 +104,7 @@ fn killed_at_any_moment_everything_is_handled_once() {
                 // A marker tells each incarnation that the previous one crashed.
                 assert_eq!(colony.marker.is_some(), !log.is_empty());
                 if run % 2 == 1 {
-                    // Without it, unfinished messages do not run one at a time.
+                    // Without it, unfinished messages do not run under a marker.
                     colony.marker = None
                 }
 

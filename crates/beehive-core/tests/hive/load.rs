@@ -247,7 +247,7 @@ pub(crate) fn killed(log: &[Vec<u8>]) -> LogState {
 /// Returns the state with a crash marker that accuses no message for the second time.
 pub(crate) fn spared(mut state: LogState) -> LogState {
     if let Some(marker) = &mut state.marker {
-        marker.running.take_if(|running| marker.accused.contains(running));
+        marker.running.retain(|running| !marker.accused.contains(running))
     }
     state
 }

@@ -8,6 +8,7 @@ mod atomicity;
 mod blocking_handlers;
 mod clock;
 mod commit_records;
+mod crash_markers;
 mod dead_letters;
 mod debug_output;
 mod deduplication;

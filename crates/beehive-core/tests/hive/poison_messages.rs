@@ -1,5 +1,5 @@
-//! Poison messages: child processes that call `abort` repeatedly, until the fourth incarnation quarantines the
-//! message.
+//! Poison messages: child processes that call `abort` repeatedly, until the fifth incarnation sets the message
+//! aside.
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Entry, Journal, JournalEvents, LogState};
@@ -229,7 +229,7 @@ async fn live(directory: &Path, way: Way, logs: usize) {
 const CHILD: &str = "BEEHIVE_TEST_ABORTS_IN";
 
 /// Runs incarnations as child processes of this test, until one produces a report.
-fn four_lives(test: &str, way: Way, logs: usize) -> Option<Told> {
+fn five_lives(test: &str, way: Way, logs: usize) -> Option<Told> {
     if let Some(directory) = std::env::var_os(CHILD) {
         on_workers(2, live(Path::new(&directory), way, logs));
         return None;
@@ -243,7 +243,7 @@ fn four_lives(test: &str, way: Way, logs: usize) -> Option<Told> {
         child.args(["--exact", &test, "--test-threads", "1"]).env(CHILD, &directory).output().unwrap()
     };
 
-    for life in ["first", "second", "third"] {
+    for life in ["first", "second", "third", "fourth"] {
         let ended = lives();
         // The incarnation was killed by a signal. A failed test would exit with a status code instead.
         assert!(ended.status.code().is_none(), "the {life} life: {ended:?}");
@@ -251,7 +251,7 @@ fn four_lives(test: &str, way: Way, logs: usize) -> Option<Told> {
     }
 
     let ended = lives();
-    assert!(ended.status.success(), "the fourth life: {ended:?}");
+    assert!(ended.status.success(), "the fifth life: {ended:?}");
 
     let told = serde_json::from_slice(&std::fs::read(directory.join("told")).unwrap()).unwrap();
     std::fs::remove_dir_all(directory).unwrap();
@@ -268,31 +268,31 @@ fn check(told: &Told, letter: (&str, &str)) {
 }
 
 #[test]
-fn a_message_that_crashes_the_process_three_times_is_quarantined() {
-    let test = "a_message_that_crashes_the_process_three_times_is_quarantined";
-    let Some(told) = four_lives(test, Way::Bee, 1) else { return };
+fn a_message_that_crashes_the_process_four_times_is_set_aside() {
+    let test = "a_message_that_crashes_the_process_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Bee, 1) else { return };
     assert_eq!(told.steps, [1, 3, 4], "in order");
     check(&told, ("Step", "2"))
 }
 
 #[test]
-fn a_stateless_timer_message_that_crashes_the_process_three_times_is_quarantined() {
-    let test = "a_stateless_timer_message_that_crashes_the_process_three_times_is_quarantined";
-    let Some(told) = four_lives(test, Way::Stateless, 1) else { return };
+fn a_stateless_timer_message_that_crashes_the_process_four_times_is_set_aside() {
+    let test = "a_stateless_timer_message_that_crashes_the_process_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Stateless, 1) else { return };
     check(&told, ("Drift", "2"))
 }
 
 #[test]
-fn a_sweep_visit_that_crashes_the_process_three_times_is_quarantined() {
-    let test = "a_sweep_visit_that_crashes_the_process_three_times_is_quarantined";
-    let Some(told) = four_lives(test, Way::Sweep, 1) else { return };
+fn a_sweep_visit_that_crashes_the_process_four_times_is_set_aside() {
+    let test = "a_sweep_visit_that_crashes_the_process_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Sweep, 1) else { return };
     check(&told, ("beehive::Each", "[2,null]"))
 }
 
 #[test]
-fn a_resent_message_that_crashes_the_process_three_times_is_answered_with_an_error() {
-    let test = "a_resent_message_that_crashes_the_process_three_times_is_answered_with_an_error";
-    let Some(told) = four_lives(test, Way::Outside, 1) else { return };
+fn a_resent_message_that_crashes_the_process_four_times_is_answered_with_an_error() {
+    let test = "a_resent_message_that_crashes_the_process_four_times_is_answered_with_an_error";
+    let Some(told) = five_lives(test, Way::Outside, 1) else { return };
     check(&told, ("Step", "2"));
     let errors: Vec<_> = told.answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
     assert!(matches!(&errors[..], [Some(ErrorKind::Aborted)]), "{told:?}");
@@ -300,22 +300,22 @@ fn a_resent_message_that_crashes_the_process_three_times_is_answered_with_an_err
 }
 
 #[test]
-fn a_message_that_crashes_a_process_with_two_logs_three_times_is_quarantined() {
-    let test = "a_message_that_crashes_a_process_with_two_logs_three_times_is_quarantined";
-    let Some(told) = four_lives(test, Way::Bee, 2) else { return };
+fn a_message_that_crashes_a_process_with_two_logs_four_times_is_set_aside() {
+    let test = "a_message_that_crashes_a_process_with_two_logs_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Bee, 2) else { return };
     check(&told, ("Step", "2"))
 }
 
 #[test]
-fn a_resent_message_that_crashes_a_process_with_eight_logs_three_times_is_quarantined() {
-    let test = "a_resent_message_that_crashes_a_process_with_eight_logs_three_times_is_quarantined";
-    let Some(told) = four_lives(test, Way::Outside, 8) else { return };
+fn a_resent_message_that_crashes_a_process_with_eight_logs_four_times_is_set_aside() {
+    let test = "a_resent_message_that_crashes_a_process_with_eight_logs_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Outside, 8) else { return };
     check(&told, ("Step", "2"))
 }
 
 #[test]
-fn a_sweep_visit_that_crashes_a_process_with_eight_logs_three_times_is_quarantined() {
-    let test = "a_sweep_visit_that_crashes_a_process_with_eight_logs_three_times_is_quarantined";
-    let Some(told) = four_lives(test, Way::Sweep, 8) else { return };
+fn a_sweep_visit_that_crashes_a_process_with_eight_logs_four_times_is_set_aside() {
+    let test = "a_sweep_visit_that_crashes_a_process_with_eight_logs_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Sweep, 8) else { return };
     check(&told, ("beehive::Each", "[2,null]"))
 }

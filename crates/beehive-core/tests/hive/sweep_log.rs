@@ -137,8 +137,8 @@ fn killed_in_the_middle_of_a_sweep_every_cell_has_its_turn_once() {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
                 let mut colony = crate::load::killed(&log);
-                if run % 4 != 0 {
-                    // as after a clean stop, so that unfinished messages do not run one at a time
+                if run % 2 == 1 {
+                    // as after a clean stop, so that unfinished messages do not run under a marker
                     colony.marker = None
                 }
                 middles += colony.sweeps.values().filter(|s| !s.open.is_empty() || s.next.is_some()).count();
@@ -272,8 +272,8 @@ fn a_turn_that_needs_cells_of_others_is_taken_once() {
             let last_life = life + 1 == LIVES;
             log = on_workers(3, async {
                 let mut colony = crate::load::killed(&log);
-                if run % 4 != 0 {
-                    // as after a clean stop, so that unfinished messages do not run one at a time
+                if run % 2 == 1 {
+                    // as after a clean stop, so that unfinished messages do not run under a marker
                     colony.marker = None
                 }
                 let refuse = if last_life { 0 } else { 40 };

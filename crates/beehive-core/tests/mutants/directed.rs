@@ -405,7 +405,7 @@ fn a_message_that_may_end_the_process() {
             all_done(&mut io, 1).await?;
             journal.stop();
             hive.stop(Duration::ZERO).await;
-            match state.marker.and_then(|marker| marker.running) {
+            match state.marker.and_then(|marker| marker.running.first().copied()) {
                 _ if is_early => Err(Finding::new(Checker::Marker, "the message runs before the marker")),
                 None => Err(Finding::new(Checker::Marker, "the marker names no message")),
                 Some(_) => Ok(()),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The log to which a hive appends its records.
 ///
 /// A log also protects its hive from poison messages, because it contains a [crash marker](CrashMarker): if two
-/// markers have named a message, the next process does not run it but makes it a dead letter. After a crash, a
+/// processes ended while a message was running alone, the next one does not run it but makes it a dead letter. After a crash, a
 /// thread that runs bees waits until the marker that names its message is committed. A journal must
 /// therefore not need these threads to commit.
 pub trait Journal: Send + Sync + 'static {

@@ -264,8 +264,9 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
         None if batch.source().numbers.lane == LaneId::NONE => routed.run_now(range, cx),
         // the ids of emitted messages derive from the outside message's id, so each message runs alone
         None if batch.admitted().is_some() => {
-            for index in range {
-                let message_id = batch.source().message_id(index, handler.app);
+            let id_of = |index| batch.source().message_id(index, handler.app);
+            for index in range.clone() {
+                let message_id = id_of(index);
 
                 let Some(link) = handler.link else { break };
                 if link.without_bee.has_consumed(message_id, HandlerId(handler.number as u16)) {
@@ -274,7 +275,8 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
 
                 let suspect = Suspect { id: message_id, cell: None };
                 let by = (handler.app, handler.number);
-                match link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect) {
+                let next = || (index + 1..range.end).map(|index| Suspect { id: id_of(index), cell: None });
+                match link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
                     // `_begun` keeps the message in the crash marker until the run ends
                     _begun => routed.run_now(index..index + 1, cx),
@@ -289,12 +291,15 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
 /// record that marks it as consumed and contains the handler's effects.
 fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
-    for index in range {
-        let message_id = routed.batch().source().message_id(index, handler.app);
+    let id_of = |index| routed.batch().source().message_id(index, handler.app);
+    for index in range.clone() {
+        let message_id = id_of(index);
         let by = (handler.app, handler.number);
         let suspect = Suspect { id: message_id, cell: None };
-        let begun =
-            handler.link.map(|link| link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect));
+        let next = || (index + 1..range.end).map(|index| Suspect { id: id_of(index), cell: None });
+        let begun = handler
+            .link
+            .map(|link| link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next));
         if let Some(Begun::SetAside) = begun {
             leave_undone(routed, index, None, cx);
             continue;

@@ -170,19 +170,22 @@ fn run_all(
         // again
         note_old(std::mem::take(&mut old), cx);
         let new = std::mem::take(&mut new);
+        let id_of = |index| batch.source().message_id(index, handler.app);
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
         let mut transactions = transactions.borrow_mut();
 
-        for index in new {
+        for (at, &index) in new.iter().enumerate() {
             if draft.is_too_large() {
                 break;
             }
 
             let by = (handler.app, handler.number);
-            let suspect = Suspect { id: batch.source().message_id(index, handler.app), cell: None };
-            let begun = quarantined
-                .as_ref()
-                .map(|link| link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect));
+            let suspect = Suspect { id: id_of(index), cell: None };
+            let begun = quarantined.as_ref().map(|link| {
+                let later = new[at + 1..].iter();
+                let suspects = || later.map(|index| Suspect { id: id_of(*index), cell: None });
+                link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, suspects)
+            });
 
             if let Some(Begun::SetAside) = begun {
                 transactions.end_with(index, &set_aside(), cx);

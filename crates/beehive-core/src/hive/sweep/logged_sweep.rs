@@ -528,7 +528,8 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                 let (cell, by) = (mapper.cells().first().copied(), (app.index, A::HANDLER));
                 let begun = quarantined.as_ref().zip(sweep).map(|(link, sweep)| {
                     let suspect = Suspect { id: sweep, cell };
-                    link.quarantine.begin(link, &**cx.turn.hive, cx.turn.slot, by, suspect)
+                    let next = || cells.iter().map(|cell| Suspect { id: sweep, cell: Some(*cell) });
+                    link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next)
                 });
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();

@@ -1,0 +1,87 @@
+//! The names in the crash markers: the messages that run or are next, as far as they are appended and committed.
+
+use super::MarkedLog;
+use crate::hive::consensus::journal::Suspect;
+use std::collections::BTreeSet;
+use std::sync::Weak;
+
+/// The messages that the marker of a log names.
+#[derive(Clone, Default)]
+pub(super) struct Names {
+    /// The log, when the hive has begun.
+    pub(super) log: Option<Weak<dyn MarkedLog>>,
+    /// Those that run, or wait for the commit of the marker that names them.
+    running: BTreeSet<Suspect>,
+    /// Those that are expected to run next.
+    next: BTreeSet<Suspect>,
+}
+
+/// Maximum number of messages that are named because they are expected next, when one is named that runs. A marker names at
+/// most twice as many.
+const NEXT_MAX: usize = 64;
+
+impl Names {
+    /// Notes that a message is about to run. If the marker does not name it yet, adds it and those that come `after` it.
+    /// Returns whether a marker must be appended.
+    pub(super) fn begin(&mut self, suspect: Suspect, after: impl Iterator<Item = Suspect>) -> bool {
+        let is_named = self.next.remove(&suspect);
+        self.running.insert(suspect);
+
+        if !is_named {
+            if self.next.len() >= NEXT_MAX {
+                // most of these have not come when they were expected, and must not keep others from being named
+                self.next.clear()
+            }
+            self.next.extend(after.filter(|one| !self.running.contains(one)).take(NEXT_MAX))
+        }
+        !is_named
+    }
+
+    /// Removes a message that has run. Returns whether no message is left.
+    pub(super) fn end(&mut self, suspect: &Suspect) -> bool {
+        self.running.remove(suspect);
+        self.running.is_empty() && self.next.is_empty()
+    }
+
+    /// Removes all messages. Returns whether there were any.
+    pub(super) fn clear(&mut self) -> bool {
+        let any = !self.running.is_empty() || !self.next.is_empty();
+        self.running.clear();
+        self.next.clear();
+        any
+    }
+
+    /// Returns all named messages.
+    pub(super) fn all(&self) -> Vec<Suspect> {
+        self.running.union(&self.next).copied().collect()
+    }
+}
+
+/// The committed crash markers of this incarnation.
+pub(super) struct Committed {
+    /// For each log, the messages that the last committed marker names. `None` if no marker of this incarnation is
+    /// committed.
+    pub(super) names: Vec<Option<Vec<Suspect>>>,
+    /// Whether the hive has stopped, so that nobody should wait for a marker any more.
+    pub(super) is_over: bool,
+}
+
+impl Committed {
+    /// Checks whether a marker is committed, so that the end of the process counts as a crash.
+    pub(super) fn is_any(&self) -> bool {
+        self.names.iter().any(Option::is_some)
+    }
+
+    /// Checks whether the log's marker names a message.
+    pub(super) fn has(&self, log: usize, suspect: &Suspect) -> bool {
+        self.names.get(log).and_then(Option::as_ref).is_some_and(|names| names.contains(suspect))
+    }
+
+    /// Checks whether the log's marker names this message only, and those of other logs name none.
+    pub(super) fn has_only(&self, log: usize, suspect: &Suspect) -> bool {
+        let names_others = |(at, names): (usize, &Option<Vec<Suspect>>)| {
+            names.iter().flatten().any(|one| at != log || one != suspect)
+        };
+        self.has(log, suspect) && !self.names.iter().enumerate().any(names_others)
+    }
+}
