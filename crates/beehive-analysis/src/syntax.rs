@@ -75,6 +75,20 @@ pub(crate) fn conditions(f: &ImplItemFn) -> TokenStream {
     f.attrs.iter().filter(|a| a.path().is_ident("cfg")).map(ToTokens::to_token_stream).collect()
 }
 
+/// Returns the name of a path that consists of one name, with or without type arguments: `half`, `half::<u64>`.
+pub(crate) fn single_name(p: &syn::Path) -> Option<&Ident> {
+    match (p.leading_colon, p.segments.len()) {
+        (None, 1) => p.segments.first().map(|s| &s.ident),
+        _ => None,
+    }
+}
+
+/// Returns a path in words, without type arguments.
+pub(crate) fn path_in_words(p: &syn::Path) -> String {
+    let names: Vec<String> = p.segments.iter().map(|s| s.ident.to_string()).collect();
+    names.join("::")
+}
+
 /// Returns the last name of a path.
 pub(crate) fn last_name(p: &syn::Path) -> String {
     p.segments.last().map(|s| s.ident.to_string()).unwrap_or_default()

@@ -270,9 +270,12 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
                 format!("say so where it is called, in line {}: `pure!({shown})`", taint.span.start().line)
             };
 
+            let or = match name.starts_with("Self::") {
+                true => "help: or write it with a loop if it calls itself, so that Beehive can check it",
+                false => "help: or make it an associated function of this impl block, which Beehive then checks",
+            };
             format!(
-                "help: if `{called}` depends only on its arguments, {say_so}, or `#[handlers(pure({called}))]`\n\
-                 help: or make it an associated function of this impl block, which Beehive then checks"
+                "help: if `{called}` depends only on its arguments, {say_so}, or `#[handlers(pure({called}))]`\n{or}"
             )
         }
         Why::FunctionValue => {

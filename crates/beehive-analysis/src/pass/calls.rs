@@ -12,7 +12,8 @@ use crate::known::{
 };
 use crate::node::{Argument, FunctionMap, HelperCall, Node, is_pure};
 use crate::syntax::{
-    conditions, is_context, is_self, last_name, pattern_name, peel, peel_references, self_field,
+    conditions, is_context, is_self, last_name, path_in_words, pattern_name, peel, peel_references,
+    self_field, single_name,
 };
 use crate::unit::Unavailable;
 use crate::value::{Taint, Value, VariableId, Why};
@@ -272,7 +273,7 @@ impl Pass<'_, '_> {
         let last = last_name(&p.path);
         let own = p.path.segments.len() > 1 && p.path.segments.first().is_some_and(|s| s.ident == "Self");
         value.panics |= !is_upper(&last) && (own || !cannot_panic(&last));
-        let local = p.path.get_ident().and_then(|i| self.find(i));
+        let local = single_name(&p.path).and_then(|i| self.find(i));
         if let Some(id) = local {
             let mut value = self.local_call(id, c, value, out);
             self.change_views_of_arguments(c, &mut value);
@@ -334,7 +335,7 @@ impl Pass<'_, '_> {
             out.push(Node::Effect);
             let why = match hashed {
                 true => Why::Unordered,
-                false => Why::Call(plain_words(p.path.to_token_stream())),
+                false => Why::Call(path_in_words(&p.path)),
             };
             value.taint.get_or_insert(Taint::new(why, c.func.span()));
         }
@@ -360,8 +361,10 @@ impl Pass<'_, '_> {
     /// the views.
     fn change_views_of_arguments(&mut self, c: &ExprCall, value: &mut Value) {
         // a constructor only stores its arguments
-        if matches!(peel(&c.func), Expr::Path(p) if is_upper(&last_name(&p.path))) {
-            return;
+        if let Expr::Path(p) = peel(&c.func)
+            && is_upper(&last_name(&p.path))
+        {
+            return self.changed_by_destructor(&p.path, c.args.iter(), value);
         }
 
         for (index, a) in c.args.iter().enumerate() {

@@ -7,9 +7,10 @@ use crate::errors::diagnostics::{ESCAPE, SYNCHRONOUS};
 use crate::faults::Fault;
 use crate::known::{Callee, callee_of, is_upper};
 use crate::node::Node;
-use crate::syntax::{find_name, is_quiet, is_self, last_name, names, peel, peel_references};
+use crate::syntax::{
+    find_name, is_quiet, is_self, last_name, names, path_in_words, peel, peel_references, single_name,
+};
 use crate::value::{Taint, Value, VariableId, Why};
-use crate::words::plain_words;
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -70,7 +71,12 @@ impl Pass<'_, '_> {
                 value.and(length);
                 value
             }
-            Expr::Struct(s) => self.all(s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref()), out),
+            Expr::Struct(s) => {
+                let fields = || s.fields.iter().map(|f| &f.expr).chain(s.rest.as_deref());
+                let mut value = self.all(fields(), out);
+                self.changed_by_destructor(&s.path, fields(), &mut value);
+                value
+            }
             Expr::Index(i) => {
                 let mut value = match self.named_field(&i.expr) {
                     // indexing a dictionary is left for the compiler to refuse; a configuration may be indexed
@@ -142,7 +148,7 @@ impl Pass<'_, '_> {
     }
 
     fn path(&mut self, p: &syn::ExprPath, out: &mut Vec<Node>) -> Value {
-        let Some(i) = p.path.get_ident() else { return self.function_value(p, out) };
+        let Some(i) = single_name(&p.path) else { return self.function_value(p, out) };
         if i == "self" {
             self.error(p, ESCAPE);
             return Value::tainted(Why::Refused, i.span());
@@ -186,7 +192,7 @@ impl Pass<'_, '_> {
         out.push(Node::Effect);
         let why = match p.path.get_ident() {
             Some(name) => Why::Name(name.to_string(), self.similar(name)),
-            None => Why::Call(plain_words(p.path.to_token_stream())),
+            None => Why::Call(path_in_words(&p.path)),
         };
 
         Value::tainted(why, p.span())

@@ -133,8 +133,10 @@ impl Pass<'_, '_> {
                 }
                 out.push(Node::Item(item.to_token_stream()))
             }
+            // a trait of the function for any type, or a trait for a type made of one of the function's
+            Item::Impl(i) if self.mentions_own_type(i) => out.push(Node::Item(item.to_token_stream())),
             Item::Const(_) | Item::Static(_) | Item::Type(_) => out.push(Node::Item(item.to_token_stream())),
-            // if the type is declared outside the function, a copy of its impl would conflict with the original
+            // if both are declared outside the function, a copy of the impl would conflict with the original
             _ => {}
         }
     }
@@ -142,6 +144,13 @@ impl Pass<'_, '_> {
     fn is_own_type(&self, ty: &syn::Type) -> bool {
         matches!(ty, syn::Type::Path(p) if p.path.segments.len() == 1
             && p.path.segments.first().is_some_and(|s| self.own_types.contains(&s.ident)))
+    }
+
+    fn mentions_own_type(&self, i: &syn::ItemImpl) -> bool {
+        let mut mentioned = vec![];
+        names(i.self_ty.to_token_stream(), &mut mentioned);
+        i.trait_.iter().for_each(|(path, _)| names(path.to_token_stream(), &mut mentioned));
+        self.own_types.iter().any(|of| mentioned.iter().any(|name| of == name))
     }
 
     pub(super) fn is_field_alias(&self, name: &str) -> bool {

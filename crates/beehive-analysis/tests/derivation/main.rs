@@ -7,6 +7,7 @@ mod attempts;
 mod computed;
 mod cost;
 mod counted;
+mod declared_inside;
 mod fan_out;
 mod hash_order;
 mod hidden_hashes;

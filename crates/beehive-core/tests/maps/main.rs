@@ -8,6 +8,7 @@ mod attempts;
 #[rustfmt::skip]
 mod bodies;
 mod computed;
+mod declared_inside;
 mod derived_types;
 mod flow;
 #[rustfmt::skip]
