@@ -61,3 +61,24 @@ fn what_does_not_depend_on_the_order_is_accepted() {
         assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
     }
 }
+
+#[test]
+fn counting_in_a_hash_map_is_no_dependence_on_its_order() {
+    const COUNTED: &str = "let mut c: HashMap<u64, u64> = HashMap::new(); for k in &m.items { *c.entry(*k).or_default() += 1; }";
+    for rest in [
+        "let mut v: Vec<(u64, u64)> = c.into_iter().collect(); v.sort(); for (k, n) in v { self.t.put((k, n), 1); }",
+        "let n = c.get(&m.a).copied().unwrap_or(0); self.d.put(n, 1);",
+    ] {
+        let d = handler(&format!("{COUNTED} {rest}"));
+        assert!(d.errors.is_empty(), "{rest}\n{:?}", errors(&d));
+    }
+
+    for body in [
+        &format!("{COUNTED} if let Some(k) = c.keys().next() {{ self.d.put(*k, 1); }}"),
+        "let mut c: HashMap<u64, HashSet<u64>> = HashMap::new(); for (a, b) in &m.pairs { c.entry(*a).or_default().insert(*b); } if let Some(k) = c.entry(m.a).or_default().iter().next() { self.d.put(*k, 1); }",
+        "let mut c = HashMap::new(); c.insert(m.a, m.items.iter().copied().collect::<HashSet<u64>>()); if let Some(k) = c.entry(m.a).or_default().iter().next() { self.d.put(*k, 1); }",
+    ] {
+        let d = handler(body);
+        assert!(errors(&d).iter().any(|e| e.contains("depends on the order")), "{body}\n{:?}", errors(&d));
+    }
+}

@@ -174,6 +174,7 @@ fn order(c: &ExprMethodCall, holds_hashed: bool) -> Order {
         "get" | "get_mut" | "remove" | "take" if by_key() && holds_hashed => Order::Open,
         "get" | "get_mut" | "remove" | "take" if by_key() => Order::Free,
         // the value for one key
+        "or_insert" | "or_insert_with" | "or_default" if !holds_hashed => Order::Free,
         "or_insert" | "or_insert_with" => match c.args.first() {
             Some(a) if is_plain(a) => Order::Free,
             _ => Order::Open,
