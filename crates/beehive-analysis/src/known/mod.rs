@@ -397,7 +397,9 @@ pub(crate) const PURE_FREE: &[&str] = &[
     "empty",
     "repeat",
     "repeat_n",
+    "repeat_with",
     "successors",
+    "from_fn",
     "zip",
     "from_ref",
 ];
@@ -437,6 +439,9 @@ pub(crate) fn callee(path: &syn::Path, trusted: &[String]) -> Callee {
         return Callee::Pure;
     }
 
+    if full == "drop" {
+        return Callee::Pure;
+    }
     let Some(of) = segments.len().checked_sub(2).and_then(|i| segments.get(i)).map(String::as_str) else {
         return Callee::Unknown;
     };

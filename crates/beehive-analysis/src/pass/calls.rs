@@ -250,6 +250,9 @@ impl Pass<'_, '_> {
         };
 
         self.refuse_moved_field(p, c);
+        // like an argument of a method, a closure runs in the map exactly as in the handler
+        let makes_items = matches!(last_name(&p.path).as_str(), "from_fn" | "repeat_with" | "successors")
+            && matches!(callee_of(p, &[]), Callee::Pure);
         let mut value = Value::default();
         let open = std::mem::take(&mut self.order_open);
         for a in &c.args {
@@ -260,7 +263,10 @@ impl Pass<'_, '_> {
                     self.expression(a, out)
                 }
                 false => {
-                    let mut next = self.lent(a, out);
+                    let mut next = match peel(a) {
+                        Expr::Closure(closure) if makes_items => self.closure(closure, true, out),
+                        _ => self.lent(a, out),
+                    };
                     if !open {
                         Self::decide(&mut next);
                     }

@@ -59,3 +59,65 @@ fn a_function_by_path_changes_like_the_method() {
         assert!(found.iter().any(|e| e.contains(want)), "{body}\n{found:?}");
     }
 }
+
+#[test]
+fn a_closure_that_makes_items_changes_what_it_captures() {
+    for (body, kept) in [
+        (
+            "let ks: [u64; 4] = std::array::from_fn(|i| m.a + i as u64); for k in ks { self.d.put(k, 1); }",
+            "from_fn(|i|m.a+iasu64)",
+        ),
+        (
+            "let mut n = m.a; for k in std::iter::from_fn(|| { if n == 0 { None } else { n -= 1; Some(n) } }) { self.d.put(k, 1); }",
+            "from_fn(",
+        ),
+        (
+            "let mut n = 3; let mut ids = iter::from_fn(|| { n += m.a; Some(n) }); let k = ids.next(); self.o.put(k, 1);",
+            "ids.next()",
+        ),
+        (
+            "let mut n = m.a; let v: Vec<u64> = std::iter::repeat_with(|| { n += 2; n }).take(3).collect(); for k in v { self.d.put(k, 1); } self.e.put(n, 1);",
+            "repeat_with(",
+        ),
+        (
+            "let mut n = 3; let v: Vec<u64> = std::iter::successors(Some(m.a), |x| { n += 1; if n > 6 { None } else { Some(x + n) } }).collect(); self.d.put(v[0], n);",
+            "successors(",
+        ),
+    ] {
+        let d = handler(body);
+        assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(map.contains(kept), "{body}\n{map}");
+    }
+
+    for body in [
+        "let mut n = 3; let mut ids = std::iter::from_fn(|| { n += 1; Some(n) }); if self.d.contains(&m.a) { ids.next(); } self.e.put(n, 1);",
+        "let mut n = 3; for k in std::iter::from_fn(|| { n += 1; (n < 9).then_some(n) }) { if self.d.contains(&k) { break; } } self.e.put(n, 1);",
+        "let mut n = 3; let ids = from_fn(|| { n += 1; Some(n) }); for k in ids.take(3) { self.d.put(k, 1); }",
+        "let k = std::iter::repeat_with(|| COUNT.fetch_add(1, Relaxed)).take(2).sum(); self.d.put(k, 1);",
+    ] {
+        let d = handler(body);
+        assert!(
+            errors(&d).iter().any(|e| e.contains("is not a function of the message")),
+            "{body}\n{:?}",
+            errors(&d)
+        );
+    }
+
+    let d = handler("for k in std::iter::repeat_with(|| m.a) { if self.d.contains(&k) { break; } }");
+    assert!(errors(&d)[0].contains("only state ends this loop"), "{:?}", errors(&d));
+}
+
+#[test]
+fn what_is_dropped_early_is_dropped_in_the_map() {
+    for (body, kept) in [
+        ("let mut n = m.a; let r = &mut n; *r += 1; drop(r); self.d.put(n, 1);", "*r+=1;"),
+        ("let mut n = m.a; let g = Guard(&mut n); drop(g); self.d.put(n, 1);", "drop(g);"),
+        ("let mut o = None; drop(o.insert(m.a)); self.d.put(o.unwrap_or(9), 1);", "drop(o.insert(m.a));"),
+    ] {
+        let d = handler(body);
+        assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
+        let map = d.handlers[0].map.to_string().replace(' ', "");
+        assert!(map.contains(kept), "{body}\n{map}");
+    }
+}
