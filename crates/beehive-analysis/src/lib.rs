@@ -22,7 +22,7 @@
 //! 4. For every path through the handler there is a path through the map that visits at least its accesses:
 //!    conditions on the message take the same side in both; the map visits all sides of a condition on state;
 //!    an exit under such a condition leaves only that branch of the map (`pass::branches`, `pass::loops`,
-//!    `emit::leave`).
+//!    `pass::stops`, `emit::leave`).
 //! 5. If an expression that the map evaluates panics, the map still visits what the handler may visit without
 //!    evaluating it: a branch under a condition on state, and a helper that may have returned, catch the panic;
 //!    anywhere else the handler has returned before that point, or panics there too (`emit::panics`).

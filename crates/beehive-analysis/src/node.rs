@@ -1,6 +1,7 @@
 //! The tree produced by the pass: the parts of a body that a map may need, in the body's own order and
 //! control flow.
 
+use crate::emit::panics::leaves;
 use crate::errors::missing::Missing;
 use crate::value::{Value, VariableId, Variables};
 use proc_macro2::{Ident, TokenStream};
@@ -105,6 +106,9 @@ pub(crate) enum Node {
         quiet: bool,
         /// Whether the handler is certain to leave here, so that nothing after this runs on this path.
         certain: bool,
+        /// Whether the handler leaves here unless it has already left the loop around this, so that the map leaves that
+        /// loop.
+        ends: bool,
         tokens: TokenStream,
     },
     Jump(TokenStream),
@@ -214,7 +218,7 @@ pub(crate) fn is_pure(nodes: &[Node]) -> bool {
 pub(crate) fn may_leave(nodes: &[Node]) -> bool {
     nodes.iter().any(|n| match n {
         Node::Jump(_) => true,
-        Node::Exit { certain, .. } => *certain,
+        Node::Exit { certain, ends, .. } => *certain || *ends,
         Node::Let { value, .. } | Node::Pure { value, .. } => value.exits,
         Node::Access(a) => a.value.exits,
         Node::Helper(h) => h.arguments.iter().any(|a| a.value.exits),
@@ -223,7 +227,7 @@ pub(crate) fn may_leave(nodes: &[Node]) -> bool {
             value.exits || may_leave(then) || may_leave(otherwise)
         }
         // the map leaves under a certain condition
-        Node::OrElse { .. } => true,
+        Node::OrElse { value, then, .. } => value.exits || leaves(std::slice::from_ref(then)),
         Node::Match { value, arms, .. } | Node::Arms { value, arms, .. } => {
             value.exits || arms.iter().any(|a| may_leave(&a.1))
         }

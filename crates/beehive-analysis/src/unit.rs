@@ -29,6 +29,10 @@ pub(crate) struct Facts {
     pub poisoned: BTreeMap<Site, Taint>,
     /// Loops, blocks and matches with state-dependent control flow.
     pub undecided: BTreeSet<Site>,
+    /// Whether the analysis follows what changes in loops that state may end; see `pass::stops`.
+    pub follows_stops: bool,
+    /// Loops that the handler may leave earlier than the map, because of state, and that it never continues because of state.
+    pub stopped: BTreeSet<Site>,
     /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
     /// The sources that decide how often those loops run.
@@ -45,6 +49,7 @@ impl Facts {
     fn is_empty(&self) -> bool {
         self.poisoned.is_empty()
             && self.undecided.is_empty()
+            && self.stopped.is_empty()
             && self.varying.is_empty()
             && self.decided_by.is_empty()
             && self.stored.is_empty()
@@ -54,6 +59,7 @@ impl Facts {
     fn absorb(&mut self, new: Facts) {
         self.poisoned.extend(new.poisoned);
         self.undecided.extend(new.undecided);
+        self.stopped.extend(new.stopped);
         self.touched.extend(new.touched);
         for (site, loops) in new.varying {
             self.varying.entry(site).or_default().extend(loops);
@@ -247,11 +253,30 @@ impl<'a> Unit<'a> {
 
     fn fixpoint(&self, item: &ImplItemFn, mask: &[bool], handler: bool) -> FunctionMap {
         self.under_way.borrow_mut().push(item.sig.ident.to_string());
-        let (mut facts, once) = (Facts::default(), Once::default());
+        let once = Once::default();
+        let (map, undecided) = self.rounds(item, mask, handler, &once, false);
+        // only a function that would be refused needs this; if it still is, these errors show less that is no mistake
+        let followed = (!map.errors.is_empty() && undecided)
+            .then(|| self.rounds(item, mask, handler, &once, true).0)
+            .filter(|followed| followed.errors.len() <= map.errors.len());
+        self.under_way.borrow_mut().pop();
+        followed.unwrap_or(map)
+    }
+
+    /// Analyzes a function in rounds. Also returns whether state decides the control flow of a part of it.
+    fn rounds(
+        &self,
+        item: &ImplItemFn,
+        mask: &[bool],
+        handler: bool,
+        once: &Once,
+        follows_stops: bool,
+    ) -> (FunctionMap, bool) {
+        let mut facts = Facts { follows_stops, ..Facts::default() };
         let ignores = self.faults.has(Fault::LateFactsIgnored);
-        let mut only_learns = !ignores && changes_in_loops(self.names(item, &once));
+        let mut only_learns = !ignores && changes_in_loops(self.names(item, once));
         let map = loop {
-            let mut pass = Pass::new(self, item, &once, &facts, only_learns);
+            let mut pass = Pass::new(self, item, once, &facts, only_learns);
             let map = pass.function(mask, handler);
             let learned = pass.into_learned();
             if (learned.is_empty() || ignores) && !only_learns {
@@ -262,8 +287,7 @@ impl<'a> Unit<'a> {
             only_learns = false;
         };
 
-        self.under_way.borrow_mut().pop();
-        map
+        (map, !facts.undecided.is_empty())
     }
 }
 

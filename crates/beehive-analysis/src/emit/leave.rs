@@ -19,6 +19,8 @@ use syn::{Block, Expr, GenericArgument, Item, Pat, Stmt, Token};
 pub(crate) struct Control {
     /// The cases in which the handler is certain to take the branch; `None` if there are none.
     pub certain: Option<Certain>,
+    /// Whether it is a loop that the handler may leave earlier than the map; see `pass::stops`.
+    pub stop: bool,
 }
 
 /// The map's variables for a branch that the handler is certain to take in some cases.
@@ -466,6 +468,13 @@ impl VisitMut for Moving<'_> {
         }
         if matches!(e, Expr::Async(_)) {
             return;
+        }
+        // a destructuring assignment names places, which it does not move
+        if let Expr::Assign(a) = e
+            && matches!(*a.left, Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) | Expr::Call(_))
+        {
+            self.visit_expr_mut(&mut a.right);
+            return self.keep(&mut a.right);
         }
 
         self.visit_inside(e);

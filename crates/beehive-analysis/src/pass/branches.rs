@@ -248,7 +248,8 @@ impl Pass<'_, '_> {
         let flag = format_ident!("__certain{}", self.flags, span = Span::mixed_site());
         let left = format_ident!("__left{}", self.flags, span = Span::mixed_site());
         let leave = way_out(&self.control, self.unit.faults);
-        self.control.push(Control { certain: Some(Certain { flag: flag.clone(), left: left.clone() }) });
+        let certain = Some(Certain { flag: flag.clone(), left: left.clone() });
+        self.control.push(Control { certain, stop: false });
         let (then, mut value) = self.block(&i.then_branch, statement);
         self.control.pop();
         self.under();

@@ -115,7 +115,7 @@ impl Pass<'_, '_> {
                 Value { exits: self.closures == 0, ..Value::default() }
             }
             Expr::Break(b) => self.break_(b, out),
-            Expr::Continue(c) => self.jump(c.label.as_ref(), c.to_token_stream(), c, out),
+            Expr::Continue(c) => self.jump(c.label.as_ref(), c.to_token_stream(), c, false, out),
             Expr::If(_)
             | Expr::Match(_)
             | Expr::Block(_)

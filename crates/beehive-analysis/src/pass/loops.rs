@@ -110,7 +110,7 @@ impl Pass<'_, '_> {
         }
 
         let label = &b.label;
-        let jump = self.jump(b.label.as_ref(), quote!(break #label), b, out);
+        let jump = self.jump(b.label.as_ref(), quote!(break #label), b, true, out);
         value.and(jump);
         value
     }
@@ -136,6 +136,7 @@ impl Pass<'_, '_> {
         label: Option<&syn::Lifetime>,
         printed: TokenStream,
         e: &impl Spanned,
+        is_break: bool,
         out: &mut Vec<Node>,
     ) -> Value {
         if self.closures > 0 {
@@ -154,9 +155,14 @@ impl Pass<'_, '_> {
             return Value { exits: true, jumps: true, ..Value::default() };
         }
 
-        self.undecide_from(target);
-        let tokens = crate::emit::leave::leave_branch(&self.control, self.unit.faults);
-        out.push(Node::Exit { quiet: true, certain: false, tokens });
+        let tokens = if self.stops_from(target, is_break) {
+            // if the handler is certain to be here, the map leaves as much
+            crate::emit::leave::way_out(&self.control, self.unit.faults)
+        } else {
+            self.undecide_from(target);
+            crate::emit::leave::leave_branch(&self.control, self.unit.faults)
+        };
+        out.push(Node::Exit { quiet: true, certain: false, ends: self.ends_stop(), tokens });
         Value { taint: Some(Self::together(e)), ..Value::default() }
     }
 
@@ -179,7 +185,15 @@ impl Pass<'_, '_> {
 
         let site = Site::of(f);
         if Self::is_clean(&value, &head) {
-            self.for_loop(site, f.label.as_ref(), &f.pat, &f.expr, value, &f.body, out);
+            let changes = Value { changes: value.changes.clone(), ..Value::default() };
+            let stops = self.stopping(site, &f.expr, out, |this, out| {
+                this.for_loop(site, f.label.as_ref(), &f.pat, &f.expr, value, &f.body, out);
+                Value::default()
+            });
+            if stops.taint.is_some() {
+                // the handler may stop partway, so the remaining state of the iterator is unknown
+                self.dropped(&changes, &f.expr);
+            }
             return Value::default();
         }
 
@@ -251,8 +265,14 @@ impl Pass<'_, '_> {
         let errors = self.errors.len();
         let (mut nodes, _) = self.block(body, true);
         self.leave();
-        if self.errors.len() == errors && self.never_ends(over, undecided, &nodes) {
-            self.error(over, ONLY_STATE_ENDS)
+        if self.errors.len() == errors {
+            if !undecided && self.is_stopped(site) {
+                if is_endless(over, true) && !self.may_end(&nodes) {
+                    self.undecide(site)
+                }
+            } else if self.never_ends(over, undecided, &nodes) {
+                self.error(over, ONLY_STATE_ENDS)
+            }
         }
 
         if undecided {
@@ -314,6 +334,11 @@ impl Pass<'_, '_> {
     }
 
     pub(super) fn while_(&mut self, w: &syn::ExprWhile, out: &mut Vec<Node>) -> Value {
+        self.stopping(Site::of(w), &w.cond, out, |this, out| this.while_loop(w, out));
+        Value::default()
+    }
+
+    fn while_loop(&mut self, w: &syn::ExprWhile, out: &mut Vec<Node>) -> Value {
         let site = Site::of(w);
         let mut undecided = self.is_undecided(site);
         self.open_scope();
@@ -407,7 +432,10 @@ impl Pass<'_, '_> {
         } else {
             let always = matches!(&*w.cond, Expr::Lit(l) if matches!(&l.lit, syn::Lit::Bool(b) if b.value));
             if always && !self.may_end(&body) && self.errors.len() == errors {
-                self.error_at(w.while_token.span(), ONLY_STATE_ENDS)
+                match self.is_stopped(site) {
+                    true => self.undecide(site),
+                    false => self.error_at(w.while_token.span(), ONLY_STATE_ENDS),
+                }
             }
             let label = w.label.as_ref().map(|l| l.to_token_stream());
             out.push(Node::While { label, condition: printed, value: all, body });
@@ -418,6 +446,10 @@ impl Pass<'_, '_> {
     }
 
     pub(super) fn loop_(&mut self, l: &syn::ExprLoop, out: &mut Vec<Node>) -> Value {
+        self.stopping(Site::of(l), &l.loop_token, out, |this, out| this.endless_loop(l, out))
+    }
+
+    fn endless_loop(&mut self, l: &syn::ExprLoop, out: &mut Vec<Node>) -> Value {
         let site = Site::of(l);
         let undecided = self.is_undecided(site);
         let depth = self.control.len();
@@ -430,7 +462,10 @@ impl Pass<'_, '_> {
         let (body, _) = self.block(&l.body, true);
         let mut value = self.leave();
         if !undecided && !self.may_end(&body) && self.errors.len() == errors {
-            self.error_at(l.loop_token.span(), ONLY_STATE_ENDS)
+            match self.is_stopped(site) {
+                true => self.undecide(site),
+                false => self.error_at(l.loop_token.span(), ONLY_STATE_ENDS),
+            }
         }
 
         if undecided {

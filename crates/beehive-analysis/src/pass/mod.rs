@@ -13,6 +13,7 @@ pub(crate) mod macros;
 mod matches;
 pub(crate) mod order;
 mod statements;
+mod stops;
 
 use crate::emit::leave::{Control, Keeping, Locals, Use, moved};
 use crate::errors::missing::Missing;
@@ -28,6 +29,7 @@ use locals::views::{Views, of_parameter};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident};
 use std::cell::OnceCell;
+use stops::Stop;
 use syn::visit::{self, Visit};
 use syn::{Error, Expr, FnArg, ImplItemFn};
 
@@ -58,6 +60,8 @@ pub(crate) struct Pass<'u, 'a> {
     scopes: Scopes,
     /// The conditions on state around the current point, outermost first.
     control: Vec<Control>,
+    /// The loops around the current point that the handler may leave earlier than the map, outermost first.
+    stops: Vec<Stop>,
     enclosing: Vec<Enclosing>,
     /// Where the conditions on the message around the current point come from, outermost first.
     conditions: Vec<Sources>,
@@ -131,6 +135,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             only_learns,
             scopes: Scopes::default(),
             control: vec![],
+            stops: vec![],
             enclosing: vec![],
             conditions: vec![],
             closures: 0,

@@ -495,7 +495,7 @@ impl Pass<'_, '_> {
             return;
         }
         let tokens = crate::emit::leave::leave(quiet, &self.control, self.unit.faults);
-        out.push(Node::Exit { quiet, certain: self.control.is_empty(), tokens });
+        out.push(Node::Exit { quiet, certain: self.control.is_empty(), ends: self.ends_stop(), tokens });
     }
 
     /// Returns the taint of a result that depends on state although no single value is the cause.

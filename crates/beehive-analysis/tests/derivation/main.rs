@@ -23,6 +23,7 @@ mod refused;
 mod seeded;
 mod side_effects;
 mod std_functions;
+mod stopped_loops;
 mod stored_views;
 mod understood;
 mod unnamed_changes;

@@ -93,6 +93,10 @@ const FOLLOWED: &[(&str, &[Form])] = &[
                 "for k in &m.v { if self.d.contains(k) { break; } self.d.put(*k, 1); }",
             ),
             (
+                "a search: what changes in it is known in it, but not after it",
+                "let mut k = m.a; while k < 9 { if self.d.contains(&k) { break; } k += 1; }",
+            ),
+            (
                 "a work list",
                 "let mut todo = vec![m.a]; while let Some(k) = todo.pop() { self.d.put(k, 1); if k > 1 { todo.push(k / 2); } }",
             ),

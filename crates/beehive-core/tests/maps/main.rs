@@ -23,5 +23,6 @@ mod oracle_strength;
 mod panics;
 #[rustfmt::skip]
 mod seeded;
+mod stopped_loops;
 mod surface;
 mod ways_out;

@@ -21,7 +21,7 @@ impl Pass<'_, '_> {
         !self.control.is_empty()
             && self.find(name).is_some_and(|id| {
                 let v = self.variable(id);
-                v.depth < self.depth() && matches!(v.kind, Kind::Known(_))
+                (v.depth < self.depth() || v.stops < self.stops.len()) && matches!(v.kind, Kind::Known(_))
             })
     }
 

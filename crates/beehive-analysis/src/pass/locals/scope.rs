@@ -58,6 +58,7 @@ impl Variable {
             kind: Kind::Context,
             mutable: false,
             depth: 0,
+            stops: 0,
             nesting: 0,
             conditions: 0,
             scope: 0,
@@ -91,6 +92,8 @@ pub(in crate::pass) struct Variable {
     pub mutable: bool,
     /// Number of conditions on state around its declaration, as [`Pass::depth`] counts them.
     pub depth: usize,
+    /// Number of loops around its declaration that the handler may leave earlier than the map.
+    pub stops: usize,
     /// Number of loops and labeled blocks around its declaration.
     pub nesting: usize,
     /// Number of conditions on the message around its declaration.
@@ -191,9 +194,9 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the number of conditions on state, and of closures that may run at another time, around the
-    /// current point.
+    /// current point. Under them, the handler may not run what the map runs, and go on.
     pub(in crate::pass) fn depth(&self) -> usize {
-        self.control.len().saturating_sub(self.direct_closures)
+        self.control.len().saturating_sub(self.direct_closures + self.stops.len())
     }
 
     /// Checks whether a name denotes the context.
@@ -230,6 +233,7 @@ impl Pass<'_, '_> {
             kind,
             mutable,
             depth: self.depth(),
+            stops: self.stops.len(),
             nesting: self.enclosing.len(),
             conditions: self.conditions.len(),
             scope: self.scope(),
@@ -433,6 +437,7 @@ impl Pass<'_, '_> {
         };
 
         let depth = self.depth();
+        self.changed_until_stop(id, span);
         let v = &mut self.scopes.variables[id];
         v.version += 1;
         let Kind::Known(known) = &mut v.kind else { return };
