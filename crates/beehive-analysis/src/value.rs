@@ -67,6 +67,8 @@ pub(crate) enum Why {
     MutableBorrow(String),
     /// The local with this name is assigned under a condition that depends on state.
     Assigned(String),
+    /// A local changed by a closure that may run at another time.
+    InClosure(String),
     /// The local with this name is moved where state decides, and may hold a `&mut` or something else that cannot be
     /// cloned.
     Moved(String),
@@ -119,6 +121,9 @@ impl Why {
             Why::Context => format!("it comes from the context (line {line})"),
             Why::MutableBorrow(v) => {
                 format!("`{v}` is mutably borrowed at line {line}, so its value is not known")
+            }
+            Why::InClosure(name) => {
+                format!("`{name}` is changed at line {line} by a closure that may run at another time")
             }
             Why::Assigned(v) => {
                 format!("`{v}` is assigned at line {line} under a condition that depends on state")

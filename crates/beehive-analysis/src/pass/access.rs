@@ -281,6 +281,9 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
         Why::FunctionValue => {
             "help: call a function by its name, best an associated function of this impl block, which Beehive checks".into()
         }
+        Why::InClosure(_) => {
+            "help: change it where the closure is not stored: in a loop, or in a closure that is the argument of a method".into()
+        }
         Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
             "help: compute the key from the message alone, before touching state".into()
         }

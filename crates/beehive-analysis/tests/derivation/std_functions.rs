@@ -121,3 +121,14 @@ fn what_is_dropped_early_is_dropped_in_the_map() {
         assert!(map.contains(kept), "{body}\n{map}");
     }
 }
+
+#[test]
+fn the_error_for_a_change_in_a_stored_closure_does_not_blame_state() {
+    let stored = "let mut n = 0; let f = Some(Box::new(|x| n += x)); if let Some(mut f) = f { f(m.a); } self.d.put(n, 1);";
+    let e = errors(&handler(stored)).concat();
+    assert!(e.contains("`n` is changed at line 1 by a closure that may run at another time"), "{e}");
+
+    let by_state = "let mut n = 0; if self.d.contains(&m.a) { n += 1; } self.e.put(n, 1);";
+    let e = errors(&handler(by_state)).concat();
+    assert!(e.contains("`n` is assigned at line 1 under a condition that depends on state"), "{e}");
+}

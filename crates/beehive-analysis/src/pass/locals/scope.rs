@@ -452,7 +452,11 @@ impl Pass<'_, '_> {
         }
 
         if depth > v.depth && !self.unit.faults.has(Fault::AssignmentsUnderStateIgnored) {
-            let why = Why::Assigned(v.name.clone());
+            let closures = self.closures.saturating_sub(self.direct_closures);
+            let why = match depth > v.depth + closures {
+                true => Why::Assigned(v.name.clone()),
+                false => Why::InClosure(v.name.clone()),
+            };
             return self.poison(id, Taint::new(why, span));
         }
 
