@@ -36,23 +36,29 @@ pub fn understood() -> Vec<Understood> {
     let with_arguments = ONLY_READ_WITH.iter().flat_map(|(_, methods)| *methods);
     vec![
         group("Types whose functions may be used in a key", standard_types()),
-        group("Functions of any other type that may be used in a key", PURE_ASSOCIATED.iter().copied()),
-        group("Functions of `std` modules that may be used in a key", PURE_FREE.iter().copied()),
-        group("Types whose functions may not be used in a key", IMPURE_TYPES.iter().copied()),
         group(
-            "Methods that may not be used in a key, because they may read or change something else",
+            "Associated functions of any other type that may be used in a key",
+            PURE_ASSOCIATED.iter().copied(),
+        ),
+        group("Functions of `std` modules that may be used in a key", PURE_FREE.iter().copied()),
+        group("Types whose functions cannot be used in a key", IMPURE_TYPES.iter().copied()),
+        group(
+            "Methods that cannot be used in a key, because they may read or change something else",
             IMPURE_METHODS.iter().copied(),
         ),
         group(
-            "Methods that only read, besides those of numbers such as `wrapping_add` and `checked_sub`",
+            "Methods that only read, in addition to methods of numbers such as `wrapping_add` and `checked_sub`",
             ONLY_READ.iter().chain(NUMBER_METHODS).chain(READS).chain(with_arguments).copied(),
         ),
         group(
             "Methods whose result may be used to change the receiver, in addition to all with `_mut` in their name",
             VIEWS.iter().copied(),
         ),
-        group("Methods of hash maps and sets that do not depend on the order", FREE.iter().copied()),
-        group("Methods that pass an unknown order on, until `sort` or a `BTreeSet`", OPEN.iter().copied()),
+        group("Methods of hash maps and sets that do not depend on iteration order", FREE.iter().copied()),
+        group(
+            "Methods whose result has the unknown order of the receiver, until `sort` or a `BTreeSet`",
+            OPEN.iter().copied(),
+        ),
         group("Macros that evaluate to their arguments", macros(MacroKind::Pure)),
         group("Macros that change their first argument", macros(MacroKind::Write)),
         group("Macros that log or check, and are left out of the map", macros(MacroKind::Log)),

@@ -90,7 +90,7 @@ impl Why {
         match self {
             Why::State(d) => format!("it depends on `self.{d}`, read at line {line}"),
             Why::View(d) => format!("it depends on a view of `self.{d}`, read at line {line}"),
-            Why::Helper(f) => format!("it depends on what `self.{f}(..)` returns (line {line})"),
+            Why::Helper(f) => format!("it depends on the result of `self.{f}(..)` (line {line})"),
             Why::Field(f) => {
                 format!("it depends on `self.{f}` (line {line}), which is not part of the message")
             }
@@ -111,16 +111,16 @@ impl Why {
                 format!("it calls `.{f}()` (line {line}), which may read something other than the message")
             }
             Why::Macro(f) => {
-                format!("it goes through the macro `{f}!` (line {line}), which Beehive cannot see into")
+                format!("it depends on the macro `{f}!` (line {line}), which Beehive cannot see into")
             }
             Why::Rebound(f) => {
                 format!(
-                    "it goes through the macro `{f}!` (line {line}), which may bind a name that it gets anew"
+                    "it depends on the macro `{f}!` (line {line}), which may rebind a name that is passed to it"
                 )
             }
             Why::Context => format!("it comes from the context (line {line})"),
             Why::MutableBorrow(v) => {
-                format!("`{v}` is mutably borrowed at line {line}, so its value is not known")
+                format!("`{v}` is mutably borrowed at line {line}, so its value is unknown")
             }
             Why::InClosure(name) => {
                 format!("`{name}` is changed at line {line} by a closure that may run at another time")
@@ -132,16 +132,18 @@ impl Why {
                 "`{v}` is moved at line {line} under a condition that depends on state, and the map, which runs all branches, cannot clone it"
             ),
             Why::Together => format!(
-                "it is computed together with a state access (line {line}); compute it in a `let` of its own first"
+                "it is computed in the same expression as a state access (line {line}); compute it in a separate `let` first"
             ),
             Why::Dropped(v) => {
                 format!("`{v}` is changed at line {line} by an expression that also depends on state")
             }
-            Why::Parameter(_) => "it is a parameter that a caller fills from state".into(),
+            Why::Parameter(_) => {
+                "it is a parameter to which a caller passes a value that depends on state".into()
+            }
             Why::Name(f, _) => format!(
                 "there is no variable `{f}` (line {line}), and Beehive cannot prove that a function of that name is deterministic"
             ),
-            Why::Refused => format!("it is refused (line {line})"),
+            Why::Refused => format!("it has an error of its own (line {line})"),
             Why::Other(s) => format!("{s} (line {line})"),
         }
     }

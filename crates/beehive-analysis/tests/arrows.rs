@@ -35,7 +35,7 @@ struct Plan {
     room_of: BTreeMap<String, String>,
 }
 
-/// Where one room imports another: file and imported path.
+/// The places where one room imports another: file and imported path.
 type Arrows = BTreeMap<(String, String), BTreeSet<(String, String)>>;
 
 fn repository() -> &'static Path {
@@ -46,7 +46,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     text.split_whitespace().map(str::to_string)
 }
 
-/// Checks whether a name is that of another crate of this workspace.
+/// Checks whether a name is that of a different crate of this workspace.
 fn is_crate(name: &str) -> bool {
     name.starts_with("beehive_")
 }

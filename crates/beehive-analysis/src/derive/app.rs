@@ -13,7 +13,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(
             &input.ident,
-            "an application is a struct of `Dict`, `Table` and `Config` fields\nhelp: `struct App { counts: Dict<String, u64> }`",
+            "an app is a struct of `Dict`, `Table` and `Config` fields\nhelp: `struct App { counts: Dict<String, u64> }`",
         ));
     };
 

@@ -22,7 +22,7 @@ pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
                 if !is_kebab_case(&name.value()) {
                     return Err(Error::new(
                         name.span(),
-                        "an application's name is in kebab case, such as \"learning-switch\"",
+                        "an app's name must be in kebab case, such as \"learning-switch\"",
                     ));
                 }
 
@@ -31,7 +31,7 @@ pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
             }
 
             if m.path.is_ident("replication") {
-                const EXPECTED: &str = "replication is a number of hives from 1 to 15";
+                const EXPECTED: &str = "`replication` must be a number of hives from 1 to 15";
                 let replication = m.value().and_then(|number| number.parse::<LitInt>());
                 let replication = replication.map_err(|error| Error::new(error.span(), EXPECTED))?;
                 if !replication.base10_parse::<u32>().is_ok_and(|number| (1..=15).contains(&number)) {
@@ -47,7 +47,7 @@ pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
                 if cells.base10_parse::<u32>()? == 0 {
                     return Err(Error::new(
                         cells.span(),
-                        "an application without cells can handle no message\nhelp: leave `cells` out for no limit",
+                        "an app without cells cannot handle messages\nhelp: for no limit, leave `cells` out",
                     ));
                 }
 
@@ -57,7 +57,7 @@ pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
 
             if m.path.is_ident("in_memory") {
                 if !m.input.is_empty() && !m.input.peek(syn::Token![,]) {
-                    return Err(m.error("`in_memory` takes nothing"));
+                    return Err(m.error("`in_memory` takes no value"));
                 }
 
                 options.in_memory = Some(m.path.span());
@@ -71,7 +71,7 @@ pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
     match (options.in_memory, &options.replication) {
         (Some(span), Some(_)) => Err(Error::new(
             span,
-            "the state of an `in_memory` application has no copies\nhelp: leave out `in_memory` or `replication`",
+            "the state of an `in_memory` app is not replicated\nhelp: leave out either `in_memory` or `replication`",
         )),
         _ => Ok(options),
     }

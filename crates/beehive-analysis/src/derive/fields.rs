@@ -11,18 +11,18 @@ use syn::{Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
 pub(super) const DICTIONARIES_MAX: usize = 64;
 
 /// Two of one type could also be exchanged by a handler.
-const SECOND_CONFIG: &str = "an application has at most one `Config`, because all its settings are in one table\n\
-    help: write a struct with the fields of both";
+const SECOND_CONFIG: &str = "an app has at most one `Config`, because all its settings are in one table\n\
+    help: combine the fields of both in one struct";
 
-const FIELDS: &str = "a field of an application is a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, written as such\n\
-    note: any other field would be private to each bee, so that what a handler sees would depend on how cells are spread\n\
-    help: state goes into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
+const FIELDS: &str = "a field of an app must be a `Dict<K, V>`, a `Table<K, Row, V>` or a `Config<T>`, and not a type alias of one\n\
+    note: any other field would be private to each bee, so a handler's result would depend on how the cells are distributed\n\
+    help: put state into a `Dict` or a `Table`, settings into a `Config`, and constants into a `const`";
 
-const BORROWED: &str = "what a dictionary holds cannot be borrowed, because it is stored and decoded again\n\
+const BORROWED: &str = "a dictionary cannot hold borrowed data, because its contents are stored and decoded again\n\
     help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
-const CHANGES_UNSEEN: &str = "what a dictionary holds cannot be a lock or an atomic, because a change of it would not be undone if the handler fails\n\
-    help: leave the lock out: only one handler at a time uses a cell, and `entry`, `update` and `get_mut` change its value";
+const CHANGES_UNSEEN: &str = "a dictionary cannot hold a lock or an atomic, because a change through it would not be undone if the handler fails\n\
+    help: remove the lock: only one handler at a time uses a cell, and `entry`, `update` and `get_mut` change its value";
 
 /// A field of the app.
 pub(super) struct Field<'a> {
@@ -66,7 +66,7 @@ pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Fie
         Fields::Unnamed(_) => {
             return Err(Error::new_spanned(
                 app,
-                "an application has named fields, because its dictionaries have names\nhelp: `struct App { counts: Dict<String, u64> }`",
+                "an app must have named fields, because they name its dictionaries\nhelp: `struct App { counts: Dict<String, u64> }`",
             ));
         }
     };
@@ -79,7 +79,7 @@ pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Fie
         if let Some(a) = volatile
             && !matches!(a.meta, syn::Meta::Path(_))
         {
-            also(&mut errors, Error::new_spanned(a, "`#[volatile]` takes nothing"));
+            also(&mut errors, Error::new_spanned(a, "`#[volatile]` takes no arguments"));
         }
 
         let rows = match row_limit(f) {
@@ -117,7 +117,7 @@ pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Fie
                         &mut errors,
                         Error::new_spanned(
                             a,
-                            "`#[volatile]` goes on a `Dict` or a `Table`; a `Config` is not state",
+                            "`#[volatile]` belongs on a `Dict` or a `Table`; a `Config` is not state",
                         ),
                     );
                 }
@@ -150,7 +150,7 @@ pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Fie
             Error::new_spanned(
                 app,
                 format!(
-                    "an application has at most {DICTIONARIES_MAX} dictionaries\nhelp: split it into several applications that send each other messages"
+                    "an app has at most {DICTIONARIES_MAX} dictionaries\nhelp: split it into several apps that send each other messages"
                 ),
             ),
         );
@@ -162,12 +162,15 @@ pub(super) fn fields<'a>(app: &Ident, fields: &'a Fields) -> syn::Result<Vec<Fie
 /// Parses `#[rows(max = 4096, evict = first)]`.
 fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
     const EXPECTED: &str = "expected `#[rows(max = 4096)]`, `#[rows(max = 4096, evict = first)]` or `evict = last`\n\
-        note: without `evict` a transaction that leaves more rows fails; first and last are by their keys\n\
-        help: the age of a row is not kept; to have the oldest go, put a time into the row's key";
+        note: without `evict`, a transaction that leaves more rows fails; `first` and `last` refer to the order of the rows' keys\n\
+        help: the age of a row is not recorded; to evict the oldest row, put a time into the row's key";
 
     let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("rows")) else { return Ok(None) };
     if container(&f.ty).is_none_or(|(name, _)| name != "Table") {
-        return Err(Error::new_spanned(a, "`#[rows(..)]` goes on a `Table`: only its cells have rows"));
+        return Err(Error::new_spanned(
+            a,
+            "`#[rows(..)]` belongs on a `Table`: only the cells of a `Table` have rows",
+        ));
     }
 
     let (mut max, mut evict) = (None, Ident::new("Nothing", a.span()));
@@ -205,21 +208,21 @@ fn row_limit(f: &syn::Field) -> syn::Result<Option<RowLimit>> {
 /// Parses `#[shared]` and `#[shared(max_age = "5s")]`.
 fn share(f: &syn::Field, volatile: bool) -> syn::Result<Option<Share>> {
     const EXPECTED: &str = "expected `#[shared]` or `#[shared(max_age = \"5s\")]`\n\
-        note: a view that is older is refused; without `max_age` that is ten seconds";
+        note: a view older than `max_age` is refused; the default is ten seconds";
 
     let Some(a) = f.attrs.iter().find(|a| a.path().is_ident("shared")) else { return Ok(None) };
     if container(&f.ty).is_none_or(|(name, _)| name != "Table" && name != "Dict") {
         return Err(Error::new_spanned(
             a,
-            "`#[shared]` goes on a `Dict` or a `Table`; a `Config` is the same everywhere anyway",
+            "`#[shared]` belongs on a `Dict` or a `Table`; a `Config` is already the same everywhere",
         ));
     }
 
     if volatile {
         return Err(Error::new_spanned(
             a,
-            "`#[shared]` does not go with `#[volatile]`\n\
-             note: a view holds what is committed, and changes of a volatile dictionary are not logged\n\
+            "`#[shared]` cannot be combined with `#[volatile]`\n\
+             note: a view contains only committed changes, and changes to a volatile dictionary are not logged\n\
              help: leave one of them out",
         ));
     }

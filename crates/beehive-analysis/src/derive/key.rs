@@ -35,7 +35,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
         Data::Enum(e) if e.variants.is_empty() => {
             return Err(Error::new_spanned(
                 ident,
-                "an enum without variants cannot be a key\nhelp: a cell needs a value as its key",
+                "an enum without variants cannot be a key\nhelp: add a variant: the key of a cell is a value of this type",
             ));
         }
         Data::Enum(e) => {

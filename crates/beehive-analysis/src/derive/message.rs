@@ -134,8 +134,8 @@ const EXPECTED: &str =
     "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`";
 
 const BORROWED_ERROR: &str = "the error of a message cannot be borrowed, because it is sent and decoded again\n\
-    help: for a text, leave `error = ..` out: the default is `beehive::Error`, into which every text converts\n\
-    help: to tell errors apart, name an enum of your own: `#[message(error = Refused)]`";
+    help: if the error is a text, leave `error = ..` out: the default is `beehive::Error`, and every string converts to it\n\
+    help: to distinguish errors, use an enum of your own: `#[message(error = Refused)]`";
 
 const BORROWED_REPLY: &str = "the answer to a message cannot be borrowed, because it is sent and decoded again\n\
     help: use an owned type, here and in the handlers: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";

@@ -20,7 +20,7 @@ pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> 
             ident,
             format!(
                 "a union cannot be encoded\n\
-                 help: use an enum, or implement `Serialize` and `Deserialize` and say so: `#[{attribute}(serde = false)]`"
+                 help: use an enum, or implement `Serialize` and `Deserialize` yourself and write `#[{attribute}(serde = false)]`"
             ),
         ));
     }

@@ -106,16 +106,17 @@ fn name(of: &str) -> Ident {
 fn error(u: &Use) -> Error {
     let name = u.name.as_ref().map_or("this integer".into(), |n| format!("`{n}`"));
     let effect = match &u.method {
-        Some(method) => format!("and the map calls `.{method}()` on it"),
-        None => "and what the map computes from it depends on the type".into(),
+        Some(method) => format!("but the map calls `.{method}()` on it"),
+        None => "but the map's result depends on that type".into(),
     };
     let help = match &u.name {
-        Some(n) => format!("write it where `{n}` is declared: `let {n}: u64 = ..`"),
-        None => "write it where the integer is declared: `let n: u64 = ..`, or at the literal: `1u64`".into(),
+        Some(n) => format!("write the type where `{n}` is declared: `let {n}: u64 = ..`"),
+        None => "write the type where the integer is declared: `let n: u64 = ..`, or at the literal: `1u64`"
+            .into(),
     };
     Error::new(
         u.span,
-        format!("the type of {name} follows from code that the map leaves out, {effect}\nhelp: {help}"),
+        format!("the type of {name} is inferred from code that the map omits, {effect}\nhelp: {help}"),
     )
 }
 

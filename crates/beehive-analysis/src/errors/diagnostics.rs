@@ -11,7 +11,7 @@ pub(crate) const ESCAPE: &str = "`self` leaves the handler here, so Beehive cann
 
 /// Error for a handler that contains `await` or `async`.
 pub(crate) const SYNCHRONOUS: &str = "handlers are synchronous\n\
-    note: a handler is one transaction on one bee; it may not wait\n\
+    note: a handler is one transaction on one bee, so it cannot wait\n\
     help: emit a message and handle the answer in another `#[rcv]` method";
 
 /// Errors in the order in which they were found.

@@ -219,7 +219,7 @@ fn run(options: syn::Result<BlockOptions>, written: &Written, faults: Faults) ->
     if let Some((of, _)) = &block.trait_ {
         diagnostics.push(Error::new_spanned(
             of,
-            "`#[handlers]` goes on an inherent impl block\nhelp: `impl App { .. }`, without a trait",
+            "`#[handlers]` belongs on an inherent impl block\nhelp: `impl App { .. }`, without a trait",
         ));
     }
 
@@ -227,9 +227,9 @@ fn run(options: syn::Result<BlockOptions>, written: &Written, faults: Faults) ->
     if diagnostics.is_empty() && !block.items.iter().any(is_handler) {
         diagnostics.push(Error::new_spanned(
             &block.self_ty,
-            "this `#[handlers]` block has no handler, so the application would never be told of any message\n\
-             help: write `#[rcv]` above each method that handles a message, `#[every(\"10s\")]` above one that runs by itself; \
-             a task that only brings messages in is an IO bee, and needs no application",
+            "this `#[handlers]` block has no handler, so the app would never receive a message\n\
+             help: write `#[rcv]` above each method that handles a message, and `#[every(\"10s\")]` above each method \
+             that runs periodically; a task that only brings in messages is an IO bee, and needs no app",
         ))
     }
 
@@ -397,8 +397,8 @@ fn refuse_stateful_maps(handlers: &[Handler], functions: &Functions, diagnostics
             diagnostics.push(Error::new_spanned(
                 path,
                 format!(
-                    "`{name}` takes `self`, but a map decides which cells the handler needs, so it may depend on the \
-                     message alone: a cell that it read could belong to another bee, or change before the handler runs\n\
+                    "`{name}` takes `self`, but a map must depend only on the message: it decides which cells the handler \
+                     needs, and a cell it read could belong to a different bee, or change before the handler runs\n\
                      help: write it as `fn {name}(msg: &Message, mapper: &mut Mapper)`; if a key depends on state, send a \
                      message that carries the key"
                 ),
@@ -443,7 +443,7 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
             diagnostics.at(
                 span,
                 format!(
-                    "`{}` answers, so it does not only observe\nhelp: leave `observes` out, or make the handler return nothing",
+                    "`{}` returns an answer, so it is not an observer\nhelp: remove `observes`, or make the handler return nothing",
                     item.sig.ident
                 ),
             )
@@ -455,8 +455,8 @@ fn collect_handlers<'a>(block: &'a ItemImpl, diagnostics: &mut Diagnostics) -> V
             Some(other) if handler.signature.message.is_some() => diagnostics.push(Error::new_spanned(
                 &item.sig.ident,
                 format!(
-                    "`{}` already handles `{words}`; an application has one handler for a message\n\
-                     help: do both there, or put one of them into an application of its own",
+                    "`{}` already handles `{words}`; an app has only one handler for it\n\
+                     help: do both in that handler, or move one of them to a separate app",
                     other.name()
                 ),
             )),
@@ -554,7 +554,7 @@ fn judge(
         Some((said, span)) if *said != kind => {
             let help = match kind {
                 "centralized" => "give every message a key of its own, or, if a single bee is intended, write `centralized`".into(),
-                "drop" => "is something missing in its body? it touches no dictionary, emits nothing and answers nothing".into(),
+                "drop" => "is something missing from its body? it touches no dictionary, emits nothing and answers nothing".into(),
                 kind => format!("write `{kind}`, or change which cells it touches"),
             };
 
@@ -580,13 +580,13 @@ fn judge(
 
     if !joins.is_empty() && kind == "sharded" && !h.options.joins && !meant {
         note = format!(
-            "one handler, one key: carry the other key in a message of its own, or write #[{attribute}joins)]"
+            "touch only one key in each handler: send the other key in a separate message, or write #[{attribute}joins)]"
         );
         warnings.push(Warning {
             handler: ident.clone(),
             title: format!("{name}_joins_cells"),
             text: format!(
-                "a message ties {joins} together for good, so that in the end one bee may own them all; send a message \
+                "a message joins {joins} permanently, so one bee may end up owning them all; send a message \
                  for the other key instead, or, if that is intended, write #[{attribute}joins)] (more: beehive::guide::errors::joins)"
             ),
         });

@@ -88,7 +88,7 @@ impl HandlerOptions {
             let map = options.map.take();
             return Err(Error::new_spanned(
                 map,
-                "maps found by a recording run are not available\nhelp: write a map by hand, `map = function`, or own all of a dictionary with `.whole()`",
+                "maps recorded at run time are not available\nhelp: write a map by hand, `map = function`, or use all of a dictionary with `.whole()`",
             ));
         }
 
@@ -151,7 +151,7 @@ impl HandlerOptions {
             }
             "broadcast" => {
                 let message = "a handler cannot run on every bee, because its result would depend on how the cells \
-                    are distributed\nhelp: `each = dictionary` runs once for every cell";
+                    are distributed\nhelp: `each = dictionary` runs the handler once for every cell";
                 return Err(Error::new(name.span(), message));
             }
             _ => return Err(Error::new(name.span(), EXPECTED)),

@@ -10,7 +10,7 @@ use syn::{Error, ImplItemFn};
 /// handlers is an error where the app is started; the warning is visible if there are no errors.
 pub fn expand_outside(attribute: &str, item: TokenStream) -> TokenStream {
     let Ok(mut method) = syn::parse2::<ImplItemFn>(item.clone()) else {
-        let text = format!("`#[{attribute}]` goes on a method of a block with `#[handlers]`");
+        let text = format!("`#[{attribute}]` belongs on a method of a `#[handlers]` block");
         let error = pages::compile_error(&Error::new_spanned(&item, text));
         return quote!(#item #error);
     };

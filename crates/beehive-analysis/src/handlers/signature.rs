@@ -33,28 +33,30 @@ impl Signature {
             return Err(Error::new_spanned(
                 &signature.generics,
                 "a handler handles one message type, so it cannot be generic\n\
-                 help: make the application generic, or write one handler for each message",
+                 help: make the app generic, or write one handler for each message type",
             ));
         }
 
         let shape = match (options.each.is_some(), options.every.is_some()) {
             (false, false) => {
-                "a handler is `fn name(&mut self, msg: &Message)` or `fn name(&mut self, msg: &Message, ctx: &mut Ctx)`"
+                "a handler has the signature `fn name(&mut self, msg: &Message)` or `fn name(&mut self, msg: &Message, ctx: &mut Ctx)`"
             }
             (true, false) => {
-                "a handler for each cell is `fn name(&mut self, key: &Key, msg: &Message, ctx: &mut Ctx)`; `ctx` may be left out"
+                "a per-cell handler has the signature `fn name(&mut self, key: &Key, msg: &Message, ctx: &mut Ctx)`; `ctx` is optional"
             }
             (true, true) => {
-                "a timer for each cell is `fn name(&mut self, key: &Key, ctx: &mut Ctx)`; `ctx` may be left out"
+                "a per-cell timer has the signature `fn name(&mut self, key: &Key, ctx: &mut Ctx)`; `ctx` is optional"
             }
-            (false, true) => "a timer is `fn name(&mut self, ctx: &mut Ctx)`; `ctx` may be left out",
+            (false, true) => {
+                "a timer has the signature `fn name(&mut self, ctx: &mut Ctx)`; `ctx` is optional"
+            }
         };
 
         let mut inputs = signature.inputs.iter();
         match inputs.next() {
             Some(FnArg::Receiver(r)) if matches!(r.kind, ReceiverKind::Reference(..)) => {}
             _ => {
-                let help = "help: the first parameter is `&mut self`: the handler works on the application's dictionaries";
+                let help = "help: the first parameter is `&mut self`, because the handler works on the app's dictionaries";
                 return Err(Error::new_spanned(&signature.ident, format!("{shape}\n{help}")));
             }
         }
@@ -64,7 +66,10 @@ impl Signature {
             let FnArg::Typed(t) = a else { return Err(Error::new_spanned(a, shape)) };
 
             if context.is_some() {
-                return Err(Error::new_spanned(a, format!("{shape}\nhelp: the context comes last")));
+                return Err(Error::new_spanned(
+                    a,
+                    format!("{shape}\nhelp: the context is the last parameter"),
+                ));
             }
 
             if is_context(&t.ty) {
@@ -74,7 +79,7 @@ impl Signature {
 
             let Type::Reference(r) = &*t.ty else {
                 let help = format!(
-                    "help: take it by reference, `&{}`, because other applications may handle the same message",
+                    "help: take the message by reference, `&{}`, because other apps may handle the same message",
                     plain_words(t.ty.to_token_stream())
                 );
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
@@ -84,7 +89,7 @@ impl Signature {
             // own
             if r.mutability.is_some() {
                 let help = format!(
-                    "help: a context is recognized by its name: write `&mut Ctx` instead of `&mut {}`",
+                    "help: the type of a context is recognized by its name: write `&mut Ctx` instead of `&mut {}`",
                     plain_words(r.elem.to_token_stream())
                 );
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));

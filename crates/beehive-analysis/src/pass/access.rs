@@ -146,8 +146,8 @@ impl Pass<'_, '_> {
 
         if let Why::Name(name, Some(meant)) = &taint.why {
             let message =
-                format!("there is no variable `{name}` here, and a key of `self.{f}` depends on it");
-            let notes = format!("help: a variable with a similar name is `{meant}`");
+                format!("there is no variable `{name}` here, but a key of `self.{f}` depends on it");
+            let notes = format!("help: a variable with a similar name exists: `{meant}`");
             let keys = vec![taint.span];
             self.key_errors.push(KeyError { taint, keys, message, notes });
             return;
@@ -171,7 +171,7 @@ impl Pass<'_, '_> {
             "this argument becomes a key in `{name}` (`{access}`), but it is not a function of the message"
         );
         let notes = format!(
-            "note: {}\nhelp: emit a message that carries it, and handle that message in its own `#[rcv]` method",
+            "note: {}\nhelp: emit a message that carries the key, and handle that message in its own `#[rcv]` method",
             taint.why.note(taint.span.start().line)
         );
         self.key_errors.push(KeyError { taint, keys: vec![argument.span()], message, notes });
@@ -212,7 +212,7 @@ impl Pass<'_, '_> {
             let mut text = format!("{}\n{}", e.message, e.notes);
             if !lines.is_empty() {
                 let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-                text += &format!("\nnote: the same value is a key again at line {}", lines.join(", "));
+                text += &format!("\nnote: the same value is also used as a key at line {}", lines.join(", "));
             }
 
             self.errors.push(Error::new(*first, text));
@@ -240,16 +240,16 @@ fn reads_clock_or_chance(path: &str) -> bool {
 /// Returns the help lines of the error: what to write instead.
 fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
     match &taint.why {
-        Why::Unordered => "help: sort it first, `keys.sort()`, or collect it into a `BTreeSet` or a `BTreeMap`, which have an order".into(),
+        Why::Unordered => "help: sort the elements first, `keys.sort()`, or collect them into a `BTreeSet` or a `BTreeMap`, which are ordered".into(),
         Why::Macro(name) if is_foreign_macro(name) => format!(
-            "help: if it is the macro of a crate, say which: `tracing::{name}!(..)`, `log::{name}!(..)` or `anyhow::{name}!(..)`"
+            "help: if the macro is from one of these crates, name the crate: `tracing::{name}!(..)`, `log::{name}!(..)` or `anyhow::{name}!(..)`"
         ),
         Why::Rebound(name) => format!(
-            "help: if it does not, put it into a block, where no name lasts: `{{ {name}!(..); }}`"
+            "help: if it does not, put the call into a block of its own: `{{ {name}!(..); }}`"
         ),
         Why::Call(name) if reads_clock_or_chance(name) => format!(
-            "help: each call returns something else, so do not promise it with `pure!`: read it where the message is made, and send it along\n\
-             help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)` with `ctx.now()` or `ctx.rng()`"
+            "help: each call returns a different value, so do not use `pure!`: make the call where the message is created, and send the value in the message\n\
+             help: a time or a random number can be a row key, because a row key need not be a function of the message: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)` with `ctx.now()` or `ctx.rng()`"
         ),
         Why::Call(name) | Why::Method(name) | Why::Macro(name) | Why::Name(name, _) => {
             let called = name.rsplit("::").next().unwrap_or(name);
@@ -257,7 +257,7 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
             names(key.to_token_stream(), &mut mentioned);
             let say_so = if mentioned.iter().any(|n| n == called) {
                 let shown = plain_words(peel_references(key).to_token_stream());
-                format!("say so: `pure!({shown})`")
+                format!("write `pure!({shown})`")
             } else {
                 // the key is a local: `pure!` has no effect on a local, so points to the call that computes it
                 let shown = match &taint.why {
@@ -267,46 +267,46 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
                     _ => name.clone(),
                 };
 
-                format!("say so where it is called, in line {}: `pure!({shown})`", taint.span.start().line)
+                format!("write `pure!({shown})` in line {}", taint.span.start().line)
             };
 
             let or = match name.starts_with("Self::") {
                 true => "help: or write it with a loop if it calls itself, so that Beehive can check it",
-                false => "help: or make it an associated function of this impl block, which Beehive then checks",
+                false => "help: or make it an associated function of this impl block, so that Beehive can check it",
             };
             format!(
                 "help: if `{called}` depends only on its arguments, {say_so}, or `#[handlers(pure({called}))]`\n{or}"
             )
         }
         Why::FunctionValue => {
-            "help: call a function by its name, best an associated function of this impl block, which Beehive checks".into()
+            "help: call a function by name, preferably an associated function of this impl block, which Beehive can check".into()
         }
         Why::InClosure(_) => {
             "help: change it where the closure is not stored: in a loop, or in a closure that is the argument of a method".into()
         }
         Why::Together | Why::MutableBorrow(_) | Why::Dropped(_) => {
-            "help: compute the key from the message alone, before touching state".into()
+            "help: compute the key only from the message, before the handler touches state".into()
         }
         Why::Moved(name) => format!(
-            "help: compute the key before the condition, or lend the value instead of moving it: `&{name}`"
+            "help: compute the key before the condition, or borrow the value instead of moving it: `&{name}`"
         ),
-        // does not propose a message that carries the time: its sender would also have to read the context
+        // We do not suggest a message that carries the time: its sender would also have to read the context.
         Why::Context => format!(
-            "help: what is kept by time or by chance can be a row, which is free to choose: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)`\n\
-             help: to own all of `{f}` on one bee, say so: `self.{f}.whole().{method}(..)`"
+            "help: a time or a random number can be a row key, because a row key need not be a function of the message: make `{f}` a `Table`, and write `self.{f}.at(key).insert(..)`\n\
+             help: to have one bee own all of `{f}`, write `self.{f}.whole().{method}(..)`"
         ),
         Why::Field(_) => {
-            "help: a key may use the message and constants; configuration would move cells when it changes"
+            "help: compute the key from the message and constants; otherwise, a change of the configuration would move cells"
                 .into()
         }
         Why::Helper(name) => format!(
-            "help: if `{name}` computes it from its arguments alone, drop its `self` and call it as `Self::{name}(..)`, \
-             which Beehive then checks\n\
+            "help: if the result depends only on the arguments, remove the `self` of `{name}` and call it as \
+             `Self::{name}(..)`, so that Beehive can check it\n\
              help: otherwise emit a message that carries the key and handle it in its own `#[rcv]` method"
         ),
         _ => format!(
-            "help: to keep the application sharded, emit a message that carries the key and handle it in its own `#[rcv]` method\n\
-             help: to own all of `{f}` on one bee, say so: `self.{f}.whole().{method}(..)`"
+            "help: to keep the app sharded, emit a message that carries the key and handle it in its own `#[rcv]` method\n\
+             help: to have one bee own all of `{f}`, write `self.{f}.whole().{method}(..)`"
         ),
     }
 }

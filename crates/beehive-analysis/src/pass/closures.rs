@@ -53,7 +53,7 @@ impl Pass<'_, '_> {
         if of_state {
             self.error(
                 c,
-                "state is accessed inside a closure, so Beehive cannot tell with which keys\n\
+                "state is accessed inside a closure, so Beehive cannot tell which keys it uses\n\
                  help: use a `for` loop, `if let` or `match` instead of a combinator",
             );
         }
@@ -67,7 +67,7 @@ impl Pass<'_, '_> {
         }
         if !is_pure(&nodes) {
             out.push(Node::Effect);
-            value.taint.get_or_insert(Taint::new(Why::Other("its closure has an effect"), c.span()));
+            value.taint.get_or_insert(Taint::new(Why::Other("its closure has side effects"), c.span()));
         }
 
         value
@@ -131,7 +131,7 @@ impl Pass<'_, '_> {
     pub(super) fn value_argument(&mut self, e: &Expr, of: Option<&Taint>, out: &mut Vec<Node>) -> Value {
         let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
 
-        let view = || Taint::new(Why::Other("it is a closure's view of state"), c.span());
+        let view = || Taint::new(Why::Other("it is computed from state in a closure"), c.span());
         let taint = of.cloned().unwrap_or_else(view);
         let (nodes, value) = self.closure_body(c, &Kind::Tainted(taint));
         if touches_state(&nodes) {

@@ -20,14 +20,14 @@ use syn::{Block, Expr, Pat};
 
 /// Error for a loop over a dictionary. A call to one of its iterating methods is refused, by the dictionary's
 /// type, with the same text.
-const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may belong to another bee\n\
-    note: to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees\n\
-    note: to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`\n\
-    note: to process each of them where it is, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
-    note: data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`";
+const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may be owned by a different bee\n\
+    note: to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees\n\
+    note: to have one bee own all cells, use `self.dictionary.whole()`, which has `iter` and `keys`\n\
+    note: to process each cell on the bee that owns it, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
+    note: data that belongs together can be stored in the rows of one cell of a `Table`: `self.table.at(key).iter()`";
 
-const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would not end\n\
-    help: bound it by the message, say with `.take(n)`";
+const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would never end\n\
+    help: bound the loop by the message, for example with `.take(n)`";
 
 impl Pass<'_, '_> {
     /// Checks whether a loop in the map can end in any way other than its condition. A closure's body is

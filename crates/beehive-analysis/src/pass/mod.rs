@@ -247,7 +247,7 @@ impl<'u, 'a> Pass<'u, 'a> {
             self.error_at(
                 *span,
                 "Beehive cannot tell whether this is compiled\n\
-                 help: put the `#[cfg]` on two versions of a method of this impl block",
+                 help: write two versions of a method of this impl block, and put a `#[cfg]` on each",
             );
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn verdicts(handlers: &[(&str, &Summary)], also_whole: &[Ident]) -> V
                 (format!("it uses all of `{field}` (line {line})"), line)
             }
             (None, None, Some(((by, line), field))) => {
-                (format!("`{by}` owns all of `{field}` (line {line}), with every cell of it"), line)
+                (format!("`{by}` owns all cells of `{field}` (line {line})"), line)
             }
             (None, None, None) => (format!("its map is `{cells}`"), 0),
         };

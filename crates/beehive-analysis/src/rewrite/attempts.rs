@@ -66,7 +66,7 @@ pub(crate) fn analyzed(block: &ItemImpl, diagnostics: &mut Diagnostics) -> Optio
         let Some(span) = attempt_in(f) else { continue };
 
         if !f.sig.receiver().is_some_and(|r| matches!(r.kind, ReceiverKind::Reference(_, _, Some(_)))) {
-            let text = "`attempt!` undoes changes of the app, so it needs a method that takes `&mut self`";
+            let text = "`attempt!` undoes changes to the app's state, so it works only in a method that takes `&mut self`";
             labeled.errors.push(Error::new(span, text));
         }
 
@@ -271,8 +271,8 @@ impl Leaving {
         self.errors.push(Error::new_spanned(
             e,
             format!(
-                "{what} would leave the attempt, which is then neither done nor undone\n\
-                 help: leave it by its value, `Ok(..)` or `Err(..)?`, and do what follows after it"
+                "{what} would leave the attempt, which would then be neither kept nor undone\n\
+                 help: end the attempt with its value, `Ok(..)` or `Err(..)?`, and leave the loop or the method after it"
             ),
         ))
     }

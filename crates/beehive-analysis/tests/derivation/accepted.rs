@@ -128,8 +128,8 @@ fn an_answer_is_an_effect() {
     }
 }
 
-/// If a variable may be a view of a variable that the map needs, a change of the view changes the needed
-/// variable, too. A map that prints the change must declare both variables.
+/// If a variable may be a view of a variable that the map needs, a change through the view also changes the needed
+/// variable. A map that prints the change must declare both variables.
 #[test]
 fn what_a_map_changes_it_declares() {
     let got = map(

@@ -47,7 +47,7 @@ fn kinds_are_checked() {
 fn another_handler_centralizes() {
     let items = "#[rcv(KIND)] fn put(&mut self, m: &M) { self.d.put(m.a, 1); } #[rcv] fn count(&mut self, _: &N) { self.all(); } fn all(&mut self) { self.d.whole(); }";
     let error = only_error(&items.replace("KIND", "sharded"));
-    assert!(error.contains("`count` owns all of `d`"), "{error}");
+    assert!(error.contains("`count` owns all cells of `d`"), "{error}");
     assert_eq!(warnings(&items.replace("(KIND)", "")), ["put_is_centralized"]);
     assert!(warnings(&items.replace("KIND", "centralized")).is_empty());
     let d = block(&items.replace("(KIND)", ""));
@@ -91,22 +91,28 @@ fn shapes() {
     for (items, want) in [
         ("#[rcv] async fn h(&mut self, m: &M) {}", "synchronous"),
         ("#[rcv] fn h<X: E>(&mut self, m: &X) {}", "cannot be generic"),
-        ("#[rcv] fn h(&mut self, m: M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
+        (
+            "#[rcv] fn h(&mut self, m: M) {}",
+            "a handler has the signature `fn name(&mut self, msg: &Message)`",
+        ),
         (
             "#[rcv] fn h(&mut self, ctx: &mut Ctx, m: &M) {}",
-            "a handler is `fn name(&mut self, msg: &Message)`",
+            "a handler has the signature `fn name(&mut self, msg: &Message)`",
         ),
-        ("#[rcv] fn h(m: &M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
-        ("#[rcv] fn h(self, m: &M) {}", "a handler is `fn name(&mut self, msg: &Message)`"),
-        ("#[rcv(each = d)] fn h(&mut self, m: &M) {}", "a handler for each cell is"),
-        ("#[every(\"1s\")] fn h(&mut self, m: &M) {}", "a timer is"),
-        ("#[every(\"1s\", each = d)] fn h(&mut self) {}", "a timer for each cell is"),
+        ("#[rcv] fn h(m: &M) {}", "a handler has the signature `fn name(&mut self, msg: &Message)`"),
+        ("#[rcv] fn h(self, m: &M) {}", "a handler has the signature `fn name(&mut self, msg: &Message)`"),
+        ("#[rcv(each = d)] fn h(&mut self, m: &M) {}", "a per-cell handler has the signature"),
+        ("#[every(\"1s\")] fn h(&mut self, m: &M) {}", "a timer has the signature"),
+        ("#[every(\"1s\", each = d)] fn h(&mut self) {}", "a per-cell timer has the signature"),
         ("#[every] fn h(&mut self) {}", "a timer needs a period"),
         ("#[every(\"1 hour\")] fn h(&mut self) {}", "expected a period"),
         ("#[every(\"0s\")] fn h(&mut self) {}", "expected a period"),
         ("#[every(\"99999999999999999999h\")] fn h(&mut self) {}", "expected a period"),
         ("#[rcv(map = runtime)] fn h(&mut self, m: &M) {}", "are not available"),
-        ("#[rcv(broadcast)] fn h(&mut self, m: &M) {}", "`each = dictionary` runs once for every cell"),
+        (
+            "#[rcv(broadcast)] fn h(&mut self, m: &M) {}",
+            "`each = dictionary` runs the handler once for every cell",
+        ),
         ("#[rcv(local)] fn h(&mut self, m: &M) {}", "expected `sharded`"),
         ("#[rcv(whole(d))] fn h(&mut self, m: &M) {}", "`whole(..)` requires `map = ..`"),
         ("#[rcv] fn h(&mut self, m: &M) {} #[rcv] fn g(&mut self, m: &M) {}", "`h` already handles `M`"),
@@ -117,7 +123,7 @@ fn shapes() {
 
     let trait_impl = "impl X for T { #[rcv] fn h(&mut self, m: &M) {} }".parse().expect("tokens");
     let d = beehive_analysis::derivation(Default::default(), trait_impl).expect("parses");
-    assert!(errors(&d)[0].starts_with("`#[handlers]` goes on an inherent impl block"), "{:?}", errors(&d));
+    assert!(errors(&d)[0].starts_with("`#[handlers]` belongs on an inherent impl block"), "{:?}", errors(&d));
 }
 
 #[test]

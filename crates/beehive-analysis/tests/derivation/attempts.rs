@@ -114,7 +114,7 @@ fn a_map_that_takes_self_is_refused_with_the_reason() {
         "#[rcv(map = Self::cells)] fn h(&mut self, m: &Msg) { self.d.put(m.a, 1); } fn cells(&self, m: &Msg, mapper: &mut Mapper) {}",
     ));
     assert!(
-        found.iter().any(|e| e.contains("`cells` takes `self`") && e.contains("another bee,")),
+        found.iter().any(|e| e.contains("`cells` takes `self`") && e.contains("a different bee,")),
         "{found:?}"
     );
     let found = errors(&block(

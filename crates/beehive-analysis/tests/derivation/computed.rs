@@ -121,7 +121,7 @@ fn a_function_that_asserts_may_compute_a_key() {
     }
 }
 
-/// The printed map compiles even if it omits the code that determines a type or how the handler returns.
+/// The printed map compiles even if it omits the code that determines a type or the way in which the handler returns.
 #[test]
 fn what_the_map_leaves_out_does_not_break_it() {
     for (body, kept) in [
@@ -144,12 +144,12 @@ fn what_the_map_leaves_out_does_not_break_it() {
         ),
         ("let (mut a, mut b) = (m.a, m.b); (a, b) = (b, a); self.t.put((a, b), 1);", "(a,b)=(b,a);"),
         ("let (a, b) = (m.a, m.b); let (a, b) = (b, a); self.t.put((a, b), 1);", "let(a,b)=(b,a);"),
-        // state decides how the handler returns
+        // state decides in which way the handler returns
         (
             "let Some(k) = m.opt else { match self.d.get(&m.a) { Some(_) => return, None => { ctx.emit(m.a); return } } }; self.e.put(k, 1);",
             "return;};::beehive",
         ),
-        // one arm has a guard on the message, another one on state
+        // one arm has a guard on the message, a different one has a guard on state
         (
             "match m.opt { Some(x) if x > 9 => { self.d.put(x, 1); } Some(x) if self.e.contains(&x) => { self.e.put(x, 2); } _ => {} }",
             "ifletSome(x)=m.opt{",

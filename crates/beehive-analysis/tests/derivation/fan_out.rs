@@ -27,7 +27,7 @@ fn helper_fan_out_is_polynomial() {
         assert!(took < Duration::from_secs(5), "{last}: {took:?}");
         assert!(d.errors.is_empty(), "{:?}", errors(&d));
 
-        // the size of the output is that of the slice, not of the number of paths
+        // the size of the output is proportional to the slice, not to the number of paths
         assert!(d.tokens.to_string().len() < 200_000);
     }
 }

@@ -38,7 +38,7 @@ fn what_depends_on_the_order_is_refused_with_the_ways_out() {
 
     let found = errors(&handler(cases[0]));
     assert!(found[0].contains("it depends on the order of a hash map or a hash set (line 1)"), "{found:?}");
-    assert!(found[0].contains("sort it first") && found[0].contains("`BTreeSet`"), "{found:?}");
+    assert!(found[0].contains("sort the elements first") && found[0].contains("`BTreeSet`"), "{found:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Hash maps and hash sets that no local's own type shows: what is computed from their order is refused, and what does
-//! not depend on it is not.
+//! Hash maps and hash sets that no local's own type shows: keys computed from their order are refused, and keys that do
+//! not depend on it are accepted.
 
 use crate::{errors, handler};
 
@@ -48,7 +48,7 @@ fn what_does_not_depend_on_the_order_is_a_key() {
         "let mut n: HashMap<u64, u64> = HashMap::with_capacity(2); n.insert(m.a, m.b); if let Some(k) = n.get(&m.a) { self.d.put(*k, 1); }",
         "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; for k in m.v.iter() { self.d.put(*k, own.all.len() as u64); }",
         "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; let mut v: Vec<u64> = own.all.into_iter().collect(); v.sort(); for k in v { self.d.put(k, 1); }",
-        // none of these holds one, although the function has some
+        // none of these contains one, although the function has some
         "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; let l: Vec<u64> = m.v.iter().copied().filter(|k| own.all.contains(k)).collect(); for k in l.chunks(2).map(|c| c.iter().sum::<u64>()) { self.d.put(k, 1); }",
         "struct Own { all: HashSet<u64> } let own = Own { all: m.v.iter().copied().collect() }; let n = own.all.len() as u64; let l = m.v.iter().map(|k| k ^ 1).collect::<Vec<u64>>(); for k in l.iter() { self.d.put(*k, n); }",
         "let s: HashSet<u64> = m.v.iter().copied().collect(); let h: HashMap<u64, u64> = m.pairs.iter().copied().collect(); if let Some(k) = h.get(&m.a) { self.d.put(*k, s.len() as u64); }",

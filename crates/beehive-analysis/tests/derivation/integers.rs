@@ -1,9 +1,9 @@
-//! Integers without a written type: where the map lacks the code from which the compiler infers it, the map has a copy
-//! of that code, or the type must be written.
+//! Integers without a written type: if the map lacks the code from which the compiler infers the type, the map contains
+//! a copy of that code, or the type must be written.
 
 use crate::{block, errors, handler};
 
-const SAYS: &str = "follows from code that the map leaves out";
+const SAYS: &str = "is inferred from code that the map omits";
 
 /// Returns how many locals of the map of a body get their types from a copy of the body.
 fn witnesses(body: &str) -> usize {
@@ -27,7 +27,7 @@ fn a_type_that_only_the_handler_knows_is_taken_from_a_copy_of_its_body() {
         "let n; if m.flag { n = 3; } else { n = 4; } self.e.put(m.a, n); self.d.put(n.max(1), 1);",
         "let n = 3; if self.e.get(&m.a) == Some(n) { self.d.put(n.max(2), 1); }",
         "let n = 3; let add = |q| q ^ n; ctx.emit(Note(add(m.a))); self.d.put(n.rotate_left(3), 1);",
-        // patterns, loops and what holds integers
+        // patterns, loops, and values that hold integers
         "let (n, q) = (3, m.a); self.e.put(q, n); self.d.put(n.max(2) ^ q, 1);",
         "for k in 0..3 { self.e.put(m.a, k); self.d.put(k.max(1), 1); }",
         "for k in [1, 2, 3] { self.e.put(m.a, k); self.d.put(k.max(2), 1); }",
@@ -42,7 +42,7 @@ fn a_type_that_only_the_handler_knows_is_taken_from_a_copy_of_its_body() {
         // helpers
         "let n = 1; self.sub(n); self.d.put(n.pow(2), 1); } fn sub(&mut self, a: u64) { self.e.put(2, a);",
         "self.sub(m.a); } fn sub(&mut self, a: u64) { let mut n = 0; for _ in 0..a % 3 { n += 1; } self.e.put(a, n); self.d.put(n.min(5), 1);",
-        // a function with a type parameter decides nothing
+        // a function with a type parameter determines no type
         "let mut n = m.text.trim().parse().unwrap_or(3); if m.flag { self.e.put(m.a, n); } else { let r = Self::view(&mut n); *r = (*r).wrapping_add(m.a); } self.d.put(n.min(4), 1); } fn view<T>(v: &mut T) -> &mut T { v",
         "let n = 3; self.e.put(m.a, n); self.d.put(Self::same(&n).max(2), 1); } fn same<T: Clone>(v: &T) -> T { v.clone()",
         // operators and literals

@@ -35,10 +35,7 @@ fn the_documentation_tells_the_map() {
     let d = block("/// Puts.\n#[rcv] fn h(&mut self, m: &M) { self.d.put(m.a, 1); self.e.get(&m.b); }");
     let out = d.tokens.to_string();
     assert!(out.contains("**Map:** sharded, `d[m.a], e[m.b]`. **Joins:** `d[m.a] with e[m.b]`."), "{out}");
-    assert!(
-        out.contains("**Note:** one handler, one key") && out.contains("write `#[rcv(joins)]`."),
-        "{out}"
-    );
+    assert!(out.contains("**Note:** touch only one key") && out.contains("write `#[rcv(joins)]`."), "{out}");
 
     let d = block("#[rcv(centralized)]\nfn h(&mut self, m: &M) {\nself.d.put(1, 1); }");
     let out = d.tokens.to_string();

@@ -30,7 +30,7 @@ fn a_bare_name_of_the_standard_library_is_checked_by_the_compiler() {
         assert!(found[from..].contains(check), "{body}\n{found}");
     }
 
-    // a path says which macro it is
+    // a path determines which macro it is
     assert!(!tokens("self.g.put(std::format!(\"{}\", m.a), 1);").contains("__macros"));
     assert!(!tokens("tracing::info!(\"{}\", m.a); self.d.put(m.a, 1);").contains("__macros"));
 }
@@ -55,7 +55,7 @@ fn a_macro_that_may_be_the_users_may_change_what_it_mentions() {
     assert!(found[0].contains("`tracing::debug!(..)`"), "{found:?}");
 }
 
-/// It is not known whether a `bail!` of the user returns, so the map continues after it.
+/// It is unknown whether a `bail!` defined by the user returns, so the map continues after it.
 #[test]
 fn a_macro_that_may_be_the_users_may_return_or_not() {
     for body in [
@@ -99,7 +99,7 @@ fn a_raw_identifier_is_captured_without_its_mark() {
     }
 }
 
-/// `show!` may contain a `let` of a name that it gets.
+/// `show!` may contain a `let` of a name that is passed to it.
 #[test]
 fn a_name_that_a_macro_statement_may_bind_anew_is_unknown_until_the_block_ends() {
     for body in [
@@ -118,7 +118,7 @@ fn a_name_that_a_macro_statement_may_bind_anew_is_unknown_until_the_block_ends()
     ] {
         let found = errors(&handler(body));
         assert!(
-            found.len() == 1 && found[0].contains("it goes through the macro `show!`"),
+            found.len() == 1 && found[0].contains("it depends on the macro `show!`"),
             "{body}\n{found:?}"
         );
     }

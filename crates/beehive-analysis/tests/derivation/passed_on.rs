@@ -1,5 +1,5 @@
-//! The block that the compiler gets: what was written, but for the macro's attributes and the lines that document the
-//! maps.
+//! The block that is passed to the compiler: the block as written, except for the macro's attributes and the lines that
+//! document the maps.
 
 use beehive_analysis::derivation;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};

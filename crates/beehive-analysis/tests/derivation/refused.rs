@@ -80,7 +80,7 @@ fn bodies_are_refused_for_their_reason() {
             not_msg,
         ),
         ("let mut k = m.a; 'b: { if self.d.contains(&m.a) { break 'b; } k = m.b; } self.e.get(&k);", not_msg),
-        // keys from other sources than the message
+        // keys from sources other than the message
         ("self.d.get(&ctx.bee());", not_msg),
         ("self.d.get(&(m.a + self.limit));", not_msg),
         ("self.d.get(&rand::random::<u64>());", not_msg),
@@ -167,7 +167,7 @@ fn bodies_are_refused_for_their_reason() {
         ("let mut n = 0; for x in &m.items { stop!(x); n += 1; } self.e.put(n, 1);", not_msg),
         (
             "for q in &m.items { if matches!(m.opt, Some(x) if x > (if *q > 2 { break } else { 3 })) { self.d.put(*q, 1); } }",
-            "in a macro that a key may need",
+            "in a macro on which a key may depend",
         ),
         (
             "if matches!(m.kind, Kind::A(x) if self.d.contains(&x)) { self.e.put(m.a, 1); }",
@@ -203,22 +203,28 @@ fn bodies_are_refused_for_their_reason() {
             "for x in &m.items { if self.d.contains(x) { let z = if m.flag { break } else { 1 }; self.e.put(z, 1); } }",
             not_msg,
         ),
-        ("for i in 0.. { if self.d.contains(&i) { break; } self.e.put(i, 1); }", "the map would not end"),
+        ("for i in 0.. { if self.d.contains(&i) { break; } self.e.put(i, 1); }", "the map would never end"),
         (
             "for i in m.items.iter().cycle() { if self.d.contains(i) { break; } self.e.put(*i, 1); }",
-            "the map would not end",
+            "the map would never end",
         ),
         ("let p = &raw mut m.a; self.d.get(&m.a);", "does not know this syntax"),
         ("unsafe { let t = self as *mut T; (*t).d.put(m.a, 1); }", "`self` leaves the handler"),
         ("self.pick(m.a); } fn pick(k: u64) -> u64 { k", "takes no `self`"),
-        ("let k = self.pick(m.a); self.d.get(&k); } fn pick(&self, k: u64) -> u64 { k", "drop its `self`"),
-        // the help line proposes `pure!` at the call that computes the key
-        ("let k = shards::of(m.a); self.d.get(&k);", "`pure!(shards::of(..))`, or `#[handlers(pure(of))]`"),
+        (
+            "let k = self.pick(m.a); self.d.get(&k); } fn pick(&self, k: u64) -> u64 { k",
+            "remove the `self` of",
+        ),
+        // the help line suggests `pure!` at the call that computes the key
+        (
+            "let k = shards::of(m.a); self.d.get(&k);",
+            "`pure!(shards::of(..))` in line 1, or `#[handlers(pure(of))]`",
+        ),
         ("let k = m.id.load(Ordering::Relaxed); self.d.get(&k);", "`pure!(value.load(..))`"),
         ("let k = my_key!(m); self.d.get(&(k, m.a));", "`pure!(my_key!(..))`"),
         ("let k = shard_of(m.a); self.d.get(&pure!(k));", "`pure!(shard_of(..))`"),
-        ("self.d.get(&(shard_of(m.a), m.b));", "say so: `pure!((shard_of(m.a), m.b))`"),
-        ("let k = vec![m.opt?]; for x in &k { self.d.get(x); }", "`?` in a macro"),
+        ("self.d.get(&(shard_of(m.a), m.b));", "write `pure!((shard_of(m.a), m.b))`"),
+        ("let k = vec![m.opt?]; for x in &k { self.d.get(x); }", "`?` is used in a macro"),
         ("let f = |x: u64| { n!(x) }; self.d.get(&f(m.a));", not_msg),
     ];
 
@@ -248,7 +254,7 @@ fn a_value_that_is_a_key_in_three_places_is_one_error() {
         "let k = *self.d.get(&m.a).unwrap(); self.e.get(&k);\nself.e.put(k, 1);\nself.d.put(k, 1);",
     ));
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("the same value is a key again at line 2, 3"), "{found:?}");
+    assert!(found[0].contains("the same value is also used as a key at line 2, 3"), "{found:?}");
 }
 
 #[test]

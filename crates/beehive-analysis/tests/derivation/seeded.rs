@@ -24,7 +24,7 @@ fn every_seeded_bug_changes_every_one_of_its_maps() {
             let source = faults::block(&s, &[*body]);
             let (sound, broken) = (sound(&source), broken(&source, s.faults));
             assert!(broken.errors.is_empty(), "{}: {:?}", s.app, broken.errors);
-            // some are refused by a check of the compiler
+            // some are refused by a check in the compiler
             let refused = !sound.errors.is_empty() || sound.block.to_string().contains("still_bound");
             let (sound, broken) = (&sound.handlers[1], &broken.handlers[1]);
             assert!(refused || sound.map.to_string() != broken.map.to_string(), "{}: {body}", s.app);

@@ -1,10 +1,10 @@
-//! Indirect changes of a local: through a view that is stored after its declaration, through the result of a call,
-//! in a closure with an effect, in a loop condition that the map does not repeat, and in code that the analysis
-//! does not follow.
+//! Indirect changes of a local: through a view that is stored after its declaration, through the result of a call, in a
+//! closure with side effects, in a loop condition that the map does not repeat, and in code that the analysis does not
+//! follow.
 
 use crate::{errors, handler};
 
-/// Checks that the map either repeats the change or the key is refused. The map must never name another key.
+/// Checks that the map repeats the change or the key is refused. The map must never name a different key.
 fn repeats_or_refuses(bodies: &[(&str, &str)]) {
     for (body, kept) in bodies {
         let d = handler(body);

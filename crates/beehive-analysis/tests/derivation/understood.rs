@@ -55,7 +55,7 @@ const FOLLOWED: &[(&str, &[Form])] = &[
                 "let mut v = m.v.clone(); if let Some(r) = Some(&mut v) { r.sort(); } for k in v { self.d.put(k, 1); }",
             ),
             (
-                "closures that change what they capture",
+                "closures that change captured locals",
                 "let mut v = vec![]; let mut add = |k: u64| v.push(k); add(m.a); add(m.b); for k in v { self.d.put(k, 1); }",
             ),
             (
@@ -63,11 +63,11 @@ const FOLLOWED: &[(&str, &[Form])] = &[
                 "let mut v = vec![]; Self::fill(&mut v, m.a); for k in v { self.d.put(k, 1); } } fn fill(v: &mut Vec<u64>, x: u64) { v.push(x);",
             ),
             (
-                "iterators by hand",
+                "iterators advanced by hand",
                 "let mut it = m.v.iter(); let first = it.next(); for k in it { self.d.put((*k, first), 1); }",
             ),
             (
-                "a macro of your own that gets fields of the message",
+                "a macro of your own, called with fields of the message",
                 "show!(m.a, m.name.len()); self.d.put(m.a, 1);",
             ),
             ("a macro of your own in a block", "let k = m.a / 2; { show!(k); } self.d.put(k, 1);"),
@@ -89,7 +89,7 @@ const FOLLOWED: &[(&str, &[Form])] = &[
             ("loops over the message", "for (k, v) in &m.pairs { self.d.put(*k, *v); }"),
             ("`while`, `loop`, labels", "let mut k = m.a; while k > 9 { k /= 10; } self.d.put(k, 1);"),
             (
-                "`break` and `return` on state: the map goes on",
+                "`break` and `return` on state: the map continues",
                 "for k in &m.v { if self.d.contains(k) { break; } self.d.put(*k, 1); }",
             ),
             (
@@ -109,10 +109,10 @@ const FOLLOWED: &[(&str, &[Form])] = &[
             ("helpers", "self.note(m.a); } fn note(&mut self, k: u64) { self.d.put(k, 1);"),
             ("names for dictionaries", "let seen = &mut self.d; seen.put(m.a, 1);"),
             (
-                "rows, chosen by anything",
+                "row keys that depend on state",
                 "let n = self.d.get(&m.a).copied(); self.rows.at(m.b).insert(n, 1);",
             ),
-            ("all of a dictionary, said so", "self.d.whole().put(self.e.get(&m.a).copied(), 1);"),
+            ("all of a dictionary, with `whole`", "self.d.whole().put(self.e.get(&m.a).copied(), 1);"),
             ("the origin of a message", "self.d.put(ctx.origin(), 1);"),
         ],
     ),
@@ -120,7 +120,10 @@ const FOLLOWED: &[(&str, &[Form])] = &[
 
 const REFUSED: &[Form] = &[
     ("a key from state", "let k = *self.d.get(&m.a).unwrap(); self.e.put(k, 1);"),
-    ("a local that state decides", "let mut k = m.a; if self.d.contains(&k) { k = m.b; } self.e.put(k, 1);"),
+    (
+        "a local whose value depends on state",
+        "let mut k = m.a; if self.d.contains(&k) { k = m.b; } self.e.put(k, 1);",
+    ),
     ("a key from the context", "self.d.put(ctx.now(), 1);"),
     ("a key from the configuration", "self.d.put(m.a % self.config.shards, 1);"),
     ("a key from an unknown function", "self.d.put(bucket(&m.name), 1);"),
@@ -132,7 +135,7 @@ const REFUSED: &[Form] = &[
     ("all cells", "for v in &self.d { ctx.emit(v); }"),
     ("state in a closure", "m.o.map(|k| self.d.get(&k).copied());"),
     ("state in an unknown macro", "count!(self.d, m.a);"),
-    ("`self` that leaves the block", "process(self);"),
+    ("`self` passed to other code", "process(self);"),
     ("a recursive helper", "self.walk(m.a); } fn walk(&mut self, k: u64) { self.d.put(k, 1); self.walk(k);"),
     ("a loop that only state ends", "for k in 0.. { if self.d.contains(&k) { break; } }"),
     ("`async`", "async { self.d.get(&m.a); };"),
@@ -150,14 +153,14 @@ fn chapter() -> String {
 <!-- written by the tests of beehive-analysis: UNDERSTOOD=write cargo test -p beehive-analysis understood -->
 
 A map is the part of a handler that computes which cells it touches. It runs before the handler and knows the message, not the
-state. Therefore a key must be a function of the message, and the macro must be able to see this. The tables list what it recognizes.
-Anything else is refused with an error that says what to write instead; see [the errors](super::errors).
+state. Therefore a key must be a function of the message, and the macro must be able to see this. The tables list the code that it
+recognizes. All other code is refused with an error that suggests an alternative; see [the errors](super::errors).
 
 ",
     );
 
     for (section, forms) in FOLLOWED {
-        out += &format!("## {section}\n\n| what | example | cells |\n|---|---|---|\n");
+        out += &format!("## {section}\n\n| form | example | cells |\n|---|---|---|\n");
         for (form, body) in *forms {
             let d = handler(body);
             assert!(d.errors.is_empty(), "{body}\n{:?}", errors(&d));
@@ -168,7 +171,7 @@ Anything else is refused with an error that says what to write instead; see [the
         out += "\n";
     }
 
-    out += "## Refused\n\n| what | example | why |\n|---|---|---|\n";
+    out += "## Refused\n\n| form | example | reason |\n|---|---|---|\n";
     for (form, body) in REFUSED {
         let found = errors(&handler(body));
         assert_eq!(found.len(), 1, "{body}\n{found:?}");
@@ -178,8 +181,8 @@ Anything else is refused with an error that says what to write instead; see [the
             &format!("| {form} | {} | {} |\n", cell(body), why.replace(" (line 1)", "").replace('|', "\\|"));
     }
 
-    out += "\n## Names\n\nThe macro sees names, not types. These are the names it knows. A method on message data that appears in none of
-these lists may still be used to compute a key, but if it is called on a `mut` local, Beehive assumes it modifies that local.\n";
+    out += "\n## Names\n\nThe macro sees names, not types. These are the names that it knows. A method on message data that is in none of
+these lists can still be used to compute a key, but if it is called on a `mut` local, Beehive assumes that it modifies that local.\n";
     for group in understood() {
         let names: Vec<String> = group.names.iter().map(|name| format!("`{name}`")).collect();
         out += &format!("\n**{}**: {}.\n", group.what, names.join(", "));

@@ -1,5 +1,4 @@
-//! Handlers that the authors of a suite of applications wanted to write, and whether the analysis accepts
-//! them.
+//! Handlers that the authors of a suite of apps wanted to write, and whether the analysis accepts them.
 
 use crate::{block, errors};
 

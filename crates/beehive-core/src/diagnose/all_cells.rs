@@ -1,4 +1,4 @@
-//! Methods that iterate over all cells of a dictionary. Such iteration is rejected, because each cell may be owned by a
+//! Methods that iterate over all cells of a dictionary. Such iteration is rejected, because each cell may belong to a
 //! different bee.
 //!
 //! The methods exist so that the compiler error can list the alternatives. None of them can be called.
@@ -15,10 +15,10 @@ use std::iter::{Empty, empty};
 #[diagnostic::on_unimplemented(
     message = "this needs all cells of a dictionary, and each may be owned by a different bee",
     label = "needs all cells of the dictionary",
-    note = "to read all of them without changing any: `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees",
-    note = "to own all of them on one bee: `self.dictionary.whole()`, which has `iter` and `keys`",
-    note = "to process each of them on its own bee, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
-    note = "data that belongs together can be the rows of one cell of a `Table`: `self.table.at(key).iter()`",
+    note = "to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees",
+    note = "to have one bee own all cells, use `self.dictionary.whole()`, which has `iter` and `keys`",
+    note = "to process each cell on the bee that owns it, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
+    note = "data that belongs together can be stored in the rows of one cell of a `Table`: `self.table.at(key).iter()`",
     note = "more: beehive::guide::errors::all_cells"
 )]
 pub trait OnOneBee {}

@@ -342,7 +342,7 @@ impl Pass<'_, '_> {
             }
             Pat::Macro(mac) => {
                 self.blind = true;
-                self.error(mac, "Beehive cannot see into a macro in a pattern\nhelp: write the pattern out, or compare in an `if`");
+                self.error(mac, "Beehive cannot see into a macro in a pattern\nhelp: write out the pattern, or compare in an `if`");
             }
             _ => {}
         }

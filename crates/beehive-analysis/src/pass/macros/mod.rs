@@ -252,7 +252,7 @@ impl Pass<'_, '_> {
         if value.exits {
             self.error(
                 &m.path,
-                "`?` in a macro that a key may need\nhelp: compute it in a `let` of its own first",
+                "`?` is used in a macro on which a key may depend\nhelp: compute the value in a separate `let` first",
             );
         }
     }
