@@ -161,7 +161,7 @@ impl Pass<'_, '_> {
         self.key_errors.push(KeyError { taint, keys: vec![key.span()], message, notes });
     }
 
-    /// Refuses an argument that becomes a key in the method `name`, where `access` is that access.
+    /// Refuses an argument that becomes a key in the method `name`; `access` is the access with this key.
     pub(super) fn refuse_argument(&mut self, name: &str, access: &str, argument: &Expr, taint: Taint) {
         if self.is_reported(&taint, argument.span()) {
             return;
@@ -177,8 +177,8 @@ impl Pass<'_, '_> {
         self.key_errors.push(KeyError { taint, keys: vec![argument.span()], message, notes });
     }
 
-    /// Checks whether the mistake that makes a key unknown has already been reported, and adds the key to that error.
-    /// The same value may be a key in several places, but each mistake is one error.
+    /// Checks whether the mistake because of which a key is unknown has already been reported, and if so adds the key
+    /// to that error. The same value may be a key in several places, but each mistake is one error.
     fn is_reported(&mut self, taint: &Taint, key: Span) -> bool {
         if taint.why == Why::Refused {
             return true;
@@ -199,7 +199,7 @@ impl Pass<'_, '_> {
     /// Turns the refused keys into errors at the end of a function.
     pub(super) fn report_keys(&mut self) {
         let errors = std::mem::take(&mut self.key_errors);
-        // a refused construct hides names, so these errors may be mere consequences of it
+        // a refused construct hides names, so these errors may only be consequences of it
         if self.blind {
             return;
         }
@@ -237,7 +237,7 @@ fn reads_clock_or_chance(path: &str) -> bool {
     KNOWN.iter().any(|known| path == *known || path.ends_with(&format!("::{known}")))
 }
 
-/// Returns the help lines of the error: what to write instead.
+/// Returns the help lines of the error: the code to write instead.
 fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
     match &taint.why {
         Why::Unordered => "help: sort the elements first, `keys.sort()`, or collect them into a `BTreeSet` or a `BTreeMap`, which are ordered".into(),
@@ -259,7 +259,8 @@ fn way_out(f: &Ident, method: &str, key: &Expr, taint: &Taint) -> String {
                 let shown = plain_words(peel_references(key).to_token_stream());
                 format!("write `pure!({shown})`")
             } else {
-                // the key is a local: `pure!` has no effect on a local, so points to the call that computes it
+                // the key is a local: `pure!` has no effect on a local, so the help line points to the call that
+                // computes it
                 let shown = match &taint.why {
                     Why::Call(_) => format!("{name}(..)"),
                     Why::Method(_) => format!("value.{name}(..)"),

@@ -131,8 +131,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Analyzes the operands of a chain of `&&`. Everything after the first state-dependent operand is
-    /// analyzed as being under that condition.
+    /// Analyzes the operands of a chain of `&&`. Everything after the first state-dependent operand is analyzed as code
+    /// under that condition.
     fn condition(&mut self, condition: &Expr) -> (Vec<Segment>, Option<Taint>) {
         let mut segments: Vec<Segment> = vec![];
         let mut why: Option<Taint> = None;
@@ -308,7 +308,7 @@ impl Pass<'_, '_> {
 
     fn labeled_block(&mut self, b: &syn::ExprBlock, out: &mut Vec<Node>, statement: bool) -> Value {
         let site = crate::value::Site::of(b);
-        // the map visits the whole attempt, and a `?` inside leaves the attempt, not the function
+        // the map visits the whole attempt, and a `?` in it leaves the attempt, not the function
         let attempt = crate::rewrite::attempts::is_label(b.label.as_ref());
         let undecided = self.is_undecided(site) || attempt;
         let depth = self.control.len();

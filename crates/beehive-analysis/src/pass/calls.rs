@@ -46,7 +46,7 @@ impl Pass<'_, '_> {
         let of_message = value.taint.is_none();
         let of_receiver = value.unordered.take();
         let mut views = self.place_views(&c.receiver);
-        // how often a closure runs may depend on the receiver
+        // the receiver may determine how often a closure runs
         self.conditions.push(value.sources.clone());
         let arguments: Vec<Value> = self.with_views(views.clone(), |pass| {
             c.args
@@ -456,8 +456,8 @@ fn swaps_elements(c: &ExprMethodCall) -> bool {
     c.method == "swap" && c.args.len() == 2 && !c.args.last().is_some_and(is_name)
 }
 
-/// Checks whether a function may do more with a parameter than read it: call one of its methods that is not
-/// known to only read, or hand it to something else.
+/// Checks whether a function may do more with a parameter than read it: call a method on it that is not known to only
+/// read, or pass it to other code.
 fn handles(item: &ImplItemFn, index: usize) -> bool {
     struct Uses<'n> {
         name: &'n Ident,

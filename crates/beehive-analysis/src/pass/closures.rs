@@ -58,7 +58,7 @@ impl Pass<'_, '_> {
             );
         }
 
-        // includes the changes made by a closure with an effect
+        // includes the changes made by a closure with side effects
         accumulate(&nodes, &mut value);
         value.exits = false;
         value.jumps = false;
@@ -126,8 +126,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes an argument of which the map needs only the accesses, not the value. If it is a closure, its parameters
-    /// depend on state; `of` is the taint of the value for which the closure is called.
+    /// Analyzes an argument of which the map needs only the accesses, not the value. If the argument is a closure, its
+    /// parameters depend on state; `of` is the taint of the value on which the closure operates.
     pub(super) fn value_argument(&mut self, e: &Expr, of: Option<&Taint>, out: &mut Vec<Node>) -> Value {
         let Expr::Closure(c) = peel(e) else { return self.expression(e, out) };
 

@@ -1,5 +1,4 @@
-//! Analyzes expressions: computes where each value comes from, and refuses syntax that the analysis does not
-//! support.
+//! Analyzes expressions: determines the origin of each value, and refuses syntax that the analysis does not support.
 
 use super::Pass;
 use super::locals::scope::Kind;
@@ -79,7 +78,7 @@ impl Pass<'_, '_> {
             }
             Expr::Index(i) => {
                 let mut value = match self.named_field(&i.expr) {
-                    // indexing a dictionary is left for the compiler to refuse; a configuration may be indexed
+                    // the compiler refuses an index into a dictionary; a configuration may be indexed
                     Some(field) => {
                         out.push(Node::Effect);
                         Value::tainted(Why::Field(field.to_string()), field.span())
@@ -236,7 +235,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks for a literal or a constant, division by which either always panics or never does.
+    /// Checks for a literal or a constant: division by it either always panics or never does.
     fn is_constant(&self, e: &Expr) -> bool {
         match peel(e) {
             Expr::Lit(_) => true,

@@ -18,8 +18,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Pat};
 
-/// Error for a loop over a dictionary. A call to one of its iterating methods is refused, by the dictionary's
-/// type, with the same text.
+/// Error for a loop over a dictionary. A call to one of the dictionary's iterating methods is refused with the same
+/// text, by the dictionary's type.
 const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may be owned by a different bee\n\
     note: to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees\n\
     note: to have one bee own all cells, use `self.dictionary.whole()`, which has `iter` and `keys`\n\
@@ -30,8 +30,8 @@ const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would never
     help: bound the loop by the message, for example with `.take(n)`";
 
 impl Pass<'_, '_> {
-    /// Checks whether a loop in the map can end in any way other than its condition. A closure's body is
-    /// printed unchanged, so a `return` in it also ends the loop in the map.
+    /// Checks whether a loop in the map can end other than by its condition. A closure's body is printed unchanged, so
+    /// a `return` in it also ends the loop in the map.
     fn may_end(&self, body: &[Node]) -> bool {
         self.closures > 0 || may_leave(body)
     }
@@ -68,7 +68,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Leaves a loop or a labeled block. Returns what is known about the values given by `break`.
+    /// Leaves a loop or a labeled block. Returns the merged properties of the values given by `break`.
     pub(super) fn leave(&mut self) -> Value {
         let Some(left) = self.enclosing.pop() else { return Value::default() };
 
@@ -115,7 +115,7 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Marks all enclosing loops and blocks as undecided: the handler may leave any of them where the map
+    /// Marks all enclosing loops and blocks as undecided: the handler may leave any of them at a point where the map
     /// does not.
     pub(super) fn undecide_all(&mut self) {
         if self.closures == 0 {
@@ -289,7 +289,7 @@ impl Pass<'_, '_> {
         out.push(Node::For { label, pattern: pattern.to_token_stream(), iterator, words, value, body });
     }
 
-    /// Checks whether the map of a loop may not end although the handler does, or neither of them ends.
+    /// Checks whether the map of a loop may not end although the handler's loop does, or whether neither of them ends.
     fn never_ends(&self, over: &Expr, undecided: bool, body: &[Node]) -> bool {
         match undecided {
             true if self.unit.faults.has(Fault::EndlessLoopsAreAllowed) => false,
@@ -298,8 +298,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Analyzes `iterator.for_each(|x| body)` as a loop. Returns `false` if the call cannot be treated as
-    /// one.
+    /// Analyzes `iterator.for_each(|x| body)` as a loop. Returns `false` if the call cannot be treated as a loop.
     pub(super) fn for_each(&mut self, c: &syn::ExprMethodCall, out: &mut Vec<Node>) -> bool {
         let (Some(Expr::Closure(closure)), 1) = (c.args.first(), c.args.len()) else { return false };
         let (Some(pattern), 1) = (closure.inputs.first(), closure.inputs.len()) else { return false };
@@ -370,7 +369,7 @@ impl Pass<'_, '_> {
                 self.dropped(&Value { jumps: false, ..all }, &c);
             }
 
-            // operands after one that depends on state are evaluated only if that operand is true
+            // the operands after a state-dependent one are evaluated only if that operand is true
             let under = self.control.len() > depth;
             if under { &mut later } else { &mut first }.extend(head);
 

@@ -1,6 +1,6 @@
-//! One pass over one function: code that depends only on the message is kept as nodes, while values that
-//! depend on state are tainted. Each file handles one kind of syntax (`closures`, `loops`, `calls` and so on) or one
-//! question about values (`scope`, `views`, `order`, `keeping`).
+//! One pass over one function: code that depends only on the message is kept as nodes, while values that depend on
+//! state are tainted. Each file handles one kind of syntax (`closures`, `loops`, `calls` and so on) or one question
+//! about values (`scope`, `views`, `order`, `keeping`).
 
 mod access;
 mod branches;
@@ -42,9 +42,9 @@ struct Enclosing {
     is_loop: bool,
     /// Whether its value is used by an expression, rather than discarded by a statement.
     is_value: bool,
-    /// What is known about the values given by `break`.
+    /// The merged properties of the values given by `break`.
     yields: Value,
-    /// The sources that decide how often it runs, as far as the pass has found them.
+    /// The sources that determine how often it runs, as far as the pass has found them.
     decided_by: Sources,
     /// Number of conditions on the message around it.
     conditions: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Pass<'u, 'a> {
     unit: &'u Unit<'a>,
     facts: &'u Facts,
     learned: Facts,
-    /// Whether this round only looks for facts. Its nodes have no texts, because the next round makes them anew.
+    /// Whether this round only looks for facts. Its nodes have no texts, because the next round creates them again.
     only_learns: bool,
     scopes: Scopes,
     /// The conditions on state around the current point, outermost first.
@@ -63,13 +63,13 @@ pub(crate) struct Pass<'u, 'a> {
     /// The loops around the current point that the handler may leave earlier than the map, outermost first.
     stops: Vec<Stop>,
     enclosing: Vec<Enclosing>,
-    /// Where the conditions on the message around the current point come from, outermost first.
+    /// The origins of the conditions on the message around the current point, outermost first.
     conditions: Vec<Sources>,
     /// Number of closures around the current point.
     closures: usize,
     /// Number of those closures that are arguments of methods.
     direct_closures: usize,
-    /// Whether the closure under analysis has a macro that ends the handler with a panic.
+    /// Whether the closure under analysis contains a macro that ends the handler with a panic.
     diverged: bool,
     /// Number of `pure!` macros around the current point.
     trust: usize,
@@ -84,8 +84,8 @@ pub(crate) struct Pass<'u, 'a> {
     /// Number of flags made so far for `pure || state` conditions, used to name the next one.
     flags: usize,
     errors: Vec<Error>,
-    /// Whether a refused construct may bind names unknown to the pass. Errors about keys are then suppressed,
-    /// because they may be mere consequences.
+    /// Whether a refused construct may bind names unknown to the pass. Errors about keys are then suppressed, because
+    /// they may only be consequences.
     blind: bool,
     key_errors: Vec<KeyError>,
     parameter_keys: Vec<(usize, String)>,
@@ -96,11 +96,11 @@ pub(crate) struct Pass<'u, 'a> {
     macros: Vec<Ident>,
     /// The function under analysis.
     item: &'u ImplItemFn,
-    /// The facts about the function determined once for all rounds.
+    /// The facts about the function that are determined once for all rounds.
     once: &'u Once,
     /// Types and traits declared by the function itself.
     own_types: Vec<Ident>,
-    /// Those of its types that have no `Clone`, derived or implemented.
+    /// The types among them that neither derive nor implement `Clone`.
     uncloned_types: Vec<Ident>,
     /// Names of macros declared or imported by the function itself.
     own_macros: Vec<String>,
@@ -108,15 +108,15 @@ pub(crate) struct Pass<'u, 'a> {
     parameters_end: usize,
     /// The parameters whose patterns are a name and whose types are `&`.
     borrowed: Variables,
-    /// What a map assumes about names that macros may bind anew.
+    /// The assumptions of the map about names that macros may rebind.
     assumptions: Vec<Assumption>,
-    /// Locals in which there are certainly no hash maps and no hash sets.
+    /// Locals that certainly contain no hash maps and no hash sets.
     ordered: Variables,
-    /// Locals that certainly are no hash maps or hash sets, though their elements may be.
+    /// Locals that are certainly not hash maps or hash sets, though their elements may be.
     lists: Variables,
-    /// Maps whose values are certainly no hash maps or hash sets.
+    /// Maps whose values are certainly not hash maps or hash sets.
     plain_maps: Variables,
-    /// Locals whose types may be other names of hash maps or hash sets.
+    /// Locals whose types may be aliases of hash maps or hash sets.
     unknown_types: Variables,
 }
 
@@ -234,8 +234,8 @@ impl<'u, 'a> Pass<'u, 'a> {
         }
     }
 
-    /// Refuses `#[cfg]` inside a body. An attribute macro sees the body before `#[cfg]` is applied, and a
-    /// `let` that is later removed would shadow another.
+    /// Refuses `#[cfg]` inside a body. An attribute macro sees the body before `#[cfg]` is applied, so a `let` that is
+    /// later removed would shadow an earlier one.
     fn refuse_conditional_compilation(&mut self, item: &ImplItemFn) {
         let conditional = self.once.conditional.get_or_init(|| {
             let mentioned = self.mentions().iter().any(|name| name == "cfg" || name == "cfg_attr");
@@ -275,7 +275,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         self.printed_keeping(e, Use::Taken, &|name| self.keeping(name))
     }
 
-    /// Like [`Self::printed`], for an expression taken apart by a pattern.
+    /// Like [`Self::printed`], for an expression destructured by a pattern.
     fn printed_matched(&self, e: &Expr) -> TokenStream {
         self.printed_keeping(e, Use::Matched, &|name| self.keeping(name))
     }
@@ -289,7 +289,7 @@ impl<'u, 'a> Pass<'u, 'a> {
         moved(e, used, &self.control, &locals, self.unit.faults)
     }
 
-    /// Returns every name in the function, as often as it is mentioned.
+    /// Returns every name in the function, with repetitions.
     fn mentions(&self) -> &'u [String] {
         self.unit.names(self.item, self.once)
     }
@@ -304,7 +304,7 @@ impl<'u, 'a> Pass<'u, 'a> {
     }
 }
 
-/// Returns where a body has attributes that decide whether part of it is compiled.
+/// Returns the places at which a body has attributes that decide whether part of it is compiled.
 fn conditional_parts(item: &ImplItemFn) -> Vec<Span> {
     struct Conditional(Vec<Span>);
 

@@ -54,8 +54,8 @@ impl Pass<'_, '_> {
             }
 
             if self.computing == 0 && std::mem::take(&mut self.logged) {
-                // the map omits the logging and adds its effect before the statement, so that the effect counts no
-                // matter which branch is taken
+                // the map omits the logging and adds its effect before the statement, so that the effect counts
+                // whichever branch is taken
                 out.insert(before, Node::Effect)
             }
         }
@@ -97,7 +97,7 @@ impl Pass<'_, '_> {
                 }
             }
             Item::Use(_) => {
-                // the import may give the name of a macro another meaning
+                // the import may give a macro's name a different meaning
                 names(item.to_token_stream(), &mut self.own_macros);
                 out.push(Node::Item(item.to_token_stream()))
             }
@@ -416,7 +416,7 @@ impl Pass<'_, '_> {
             self.statement(diverge, &mut nodes);
             self.conditions.pop();
             if ends_in_macro(diverge) {
-                // whatever the macro is, the code after it does not run
+                // whichever macro it is, the code after it does not run
                 self.exit(false, &mut nodes);
             } else if clean
                 && !jumps(diverge)
@@ -475,7 +475,7 @@ impl Pass<'_, '_> {
         }
         let printed = declared.to_token_stream();
 
-        // in a function that has no state, a change of a local is its only effect
+        // in a function without state, changes to locals are the only effects
         let within = (self.closures > 0 || self.is_free()) && !value.changes.is_empty();
         if matches!(pattern, Pat::Wild(_)) && discards(initial) && !within {
             out.push(Node::Effect);
@@ -498,7 +498,7 @@ impl Pass<'_, '_> {
         out.push(Node::Exit { quiet, certain: self.control.is_empty(), ends: self.ends_stop(), tokens });
     }
 
-    /// Returns the taint of a result that depends on state although no single value is the cause.
+    /// Returns the taint of a result that depends on state although no single value causes this.
     pub(super) fn together(e: &impl Spanned) -> Taint {
         Taint::new(Why::Together, e.span())
     }

@@ -1,4 +1,4 @@
-//! Locals moved by the handler: how the map keeps each of them, and which it cannot keep.
+//! Decides, for the locals that the handler moves, how the map keeps each of them, and which of them it cannot keep.
 //!
 //! If state decides between branches, the map runs all of them. A local moved by one branch would no longer exist in
 //! the others. The map therefore moves a clone of the local, or reborrows the local if it is a `&mut`. If neither is
@@ -25,9 +25,9 @@ impl Pass<'_, '_> {
             })
     }
 
-    /// Returns what the map does with a local where the handler moves it. If state decides between several branches
-    /// that may move the local, the map runs all of these branches, so it must keep the local. A local used only once
-    /// is moved, because its type need not be `Clone`.
+    /// Returns how the map keeps a local where the handler moves it. If state decides between several branches that may
+    /// move the local, the map runs all of these branches, so it must keep the local. A local that is used only once is
+    /// moved, because its type need not be `Clone`.
     pub(in crate::pass) fn keeping(&self, name: &Ident) -> Keeping {
         if self.control.is_empty() {
             return Keeping::Moved;
@@ -91,7 +91,7 @@ impl Pass<'_, '_> {
         self.enclosing.iter().skip(self.variable(id).nesting).any(|l| l.is_loop)
     }
 
-    /// Taints the value of an expression that moves a local the map cannot keep.
+    /// Taints the value of an expression that moves a local that the map cannot keep.
     pub(in crate::pass) fn moves(&self, e: &Expr, value: &mut Value) {
         // a closure is printed unchanged
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
@@ -100,7 +100,7 @@ impl Pass<'_, '_> {
         self.moves_by(e, value, &|name| self.keeping(name));
     }
 
-    /// Like [`Self::moves`]. `keeping` returns what the map does with each local.
+    /// Like [`Self::moves`]. `keeping` returns how the map keeps each local.
     pub(in crate::pass) fn moves_by(&self, e: &Expr, value: &mut Value, keeping: &dyn Fn(&Ident) -> Keeping) {
         match peel(e) {
             Expr::Path(p) => {
@@ -133,7 +133,7 @@ impl Pass<'_, '_> {
         Taint::new(Why::Moved(name.to_string()), first.unwrap_or(name.span()))
     }
 
-    /// Taints the value of an expression with an operand that moves a local the map cannot keep.
+    /// Taints the value of an expression with an operand that moves a local that the map cannot keep.
     pub(in crate::pass) fn moves_operands(&self, e: &Expr, value: &mut Value) {
         if self.closures > 0 || self.control.is_empty() || value.taint.is_some() {
             return;

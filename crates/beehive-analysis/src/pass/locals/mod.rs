@@ -1,11 +1,11 @@
-//! Locals: which of them a name denotes, into which others a value is a view, and who owns what is moved.
+//! Locals: which local a name denotes, into which other locals a value is a view, and which local owns a moved value.
 //!
-//! - [`scope`]: names, and what a change means for the value of a local.
+//! - [`scope`]: names, and the effect of a change on the known value of a local.
 //! - [`views`]: through which values a local may change; `borrows` finds the `&mut` in an expression.
 //! - `destructors`: which values may change a local where they go out of scope.
-//! - [`owners`]: what is known about the type of a local.
+//! - [`owners`]: the known properties of a local's type.
 //! - [`keeping`]: how a map keeps a local that the handler moves.
-//! - `rebinding`: macros that may give a name to another local.
+//! - `rebinding`: macros that may bind a name to a different local.
 
 mod borrows;
 mod destructors;

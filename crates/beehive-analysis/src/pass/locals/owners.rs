@@ -1,5 +1,5 @@
-//! What is known about the type of a local without knowing the type: whether it is a reference, may be cloned, or holds
-//! a `&mut`.
+//! Determines properties of a local's type without knowing the type: whether it is a reference, whether it may be
+//! cloned, and whether it holds a `&mut`.
 
 use super::scope::Variable;
 use super::views::taken_from;
@@ -12,11 +12,10 @@ use crate::syntax::{last_name, names, peel};
 use quote::ToTokens;
 use syn::{Expr, ImplItemFn, Pat, Type};
 
-/// What the analysis knows about a local's type, which determines how the map can keep the local where the handler
-/// moves it.
+/// The known properties of a local's type, which determine how the map can keep the local where the handler moves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::pass) enum Owner {
-    /// The type is not known. It is assumed to be `Clone`.
+    /// The type is unknown. It is assumed to be `Clone`.
     Unknown,
     /// A `&mut`. `holds` says whether the value it refers to may itself hold a `&mut`.
     Reference { holds: bool },
@@ -31,7 +30,7 @@ pub(in crate::pass) enum Owner {
 }
 
 impl Pass<'_, '_> {
-    /// Calls `run`, which declares a local about whose type `owner` is known.
+    /// Calls `run`, which declares a local whose type has the properties `owner`.
     pub(in crate::pass) fn with_owner<T>(&mut self, owner: Owner, run: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.scopes.owner, owner);
         let out = run(self);
@@ -39,7 +38,7 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Returns what is known about the type of the locals bound by a pattern to an expression or to parts of it.
+    /// Returns the known properties of the type of the locals that a pattern binds to an expression or to parts of it.
     pub(in crate::pass) fn owner(&self, declared: &Pat, of: &Expr) -> Owner {
         let whole = match declared {
             Pat::Type(t) if self.is_uncloned(t.ty.to_token_stream()) => {
@@ -75,7 +74,7 @@ impl Pass<'_, '_> {
         mentioned.iter().any(|name| self.uncloned_types.iter().any(|of| of == name))
     }
 
-    /// Checks whether the value of an expression visibly holds a `&mut`, or something else that is not `Clone`.
+    /// Checks whether the value of an expression visibly holds a `&mut`, or some other value that is not `Clone`.
     /// Unlike [`Self::views`], this misses everything that only a type would reveal.
     fn holds(&self, e: &Expr) -> bool {
         let yields = |b: &syn::Block| match b.stmts.last() {
@@ -118,7 +117,7 @@ impl Pass<'_, '_> {
                 let returned = self.unit.versions(&name).iter().any(|item| {
                     matches!(&item.sig.output, syn::ReturnType::Type(_, ty) if mentions_mutable_views(ty.to_token_stream()))
                 });
-                // the function may be one of this block's, which takes a `&mut` but returns something else
+                // the function may be one of this block's functions that takes a `&mut` but returns a different value
                 let passes_on = is_upper(&name) || self.unit.versions(&name).is_empty();
                 returned || returns_mutable_view(&name) || passes_on && c.args.iter().any(|a| self.holds(a))
             }
@@ -176,7 +175,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns what is known about a parameter's type. A type parameter is `Clone` only if its bounds say so.
+/// Returns the known properties of a parameter's type. A type parameter is `Clone` only if its bounds say so.
 pub(in crate::pass) fn owner_of_parameter(ty: &Type, item: &ImplItemFn) -> Owner {
     let copies = |tokens: proc_macro2::TokenStream| {
         let mut mentioned = vec![];

@@ -17,7 +17,7 @@ pub(crate) struct Read {
     pub names: Vec<String>,
     /// The names that it may change or borrow mutably.
     pub borrowed: BTreeSet<String>,
-    /// Whether its value may hold a `&mut` made inside; see
+    /// Whether its value may hold a `&mut` created inside; see
     /// [`mentions_mutable_views`](crate::known::types::mentions_mutable_views).
     pub mutable: bool,
     /// Whether a value of an unknown type may be built inside; see

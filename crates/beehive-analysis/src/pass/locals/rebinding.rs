@@ -1,5 +1,5 @@
-//! Macros that may bind a name anew: as a statement, a macro that Beehive cannot see into may expand to a `let` of a name
-//! that it got. After it, the name denotes another local, until the block ends.
+//! Macros that may rebind a name: as a statement, a macro that Beehive cannot see into may expand to a `let` of a name
+//! that is passed to it. After the statement, the name denotes a different local, until the block ends.
 
 use super::scope::{Alias, Kind, Known};
 use super::views::Views;
@@ -11,10 +11,11 @@ use crate::value::{Site, Taint, Value, VariableId, Variables};
 use syn::Macro;
 
 impl Pass<'_, '_> {
-    /// Declares the local that a name denotes after a macro statement, which may be another one than before.
+    /// Declares the local that a name denotes after a macro statement, which may differ from the one it denoted before.
     ///
-    /// If the macro gets only fields of a borrowed parameter, it could do nothing else to the parameter, and the
-    /// compiler can check that it does not bind the name. The map then assumes that the name keeps its meaning.
+    /// If only fields of a borrowed parameter are passed to the macro, the macro could do nothing else to the
+    /// parameter, and the compiler can check that it does not bind the name. The map then assumes that the name keeps
+    /// its meaning.
     pub(in crate::pass) fn rebound(&mut self, id: VariableId, m: &Macro, taint: Taint, out: &mut Vec<Node>) {
         if !matches!(self.variable(id).kind, Kind::Known(_)) {
             return;
@@ -43,8 +44,8 @@ impl Pass<'_, '_> {
         out.push(Node::Let { tokens: Default::default(), defines, value });
     }
 
-    /// Returns the number of a macro statement, what is known about a parameter whose name the compiler can watch
-    /// there, and that name as the macro gets it.
+    /// Returns the number of a macro statement, the known value of a parameter whose name the compiler can watch there,
+    /// and that name as it is passed to the macro.
     fn assumed(&self, id: VariableId, m: &Macro) -> Option<(usize, Known, proc_macro2::Ident)> {
         let v = self.variable(id);
         let Kind::Known(known) = &v.kind else { return None };

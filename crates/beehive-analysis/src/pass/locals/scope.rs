@@ -1,4 +1,4 @@
-//! Tracks locals: which variable a name denotes, and what a change to a variable means for the known values.
+//! Tracks locals: which variable a name denotes, and how a change to a variable affects the known values.
 //!
 //! A variable is *known* while its value in the map equals its value in the handler. Some changes make it
 //! *poisoned* in all later rounds of the fixpoint: by a value that depends on state, under a condition that
@@ -24,20 +24,20 @@ use syn::{Expr, Pat};
 /// Maximum length of the text that stands for a local in reports.
 const ALIAS_MAX: usize = 60;
 
-/// The expression that an immutable local stands for in reports.
+/// The expression that an immutable local represents in reports.
 #[derive(Clone, Debug, Default)]
 pub(in crate::pass) struct Alias {
     pub words: String,
     pub identity: String,
 }
 
-/// What is known about a local that is a function of the message.
+/// The known value of a local that is a function of the message.
 #[derive(Clone, Debug, Default)]
 pub(in crate::pass) struct Known {
     pub sources: Sources,
     pub varies: BTreeSet<Site>,
     pub alias: Option<Alias>,
-    /// Why the order of its elements differs between runs; `None` if it does not.
+    /// The reason why the order of its elements differs between runs; `None` if it does not.
     pub unordered: Option<Taint>,
 }
 
@@ -75,7 +75,7 @@ impl Variable {
 }
 
 impl Kind {
-    /// The kind of a binding inside a pattern. It keeps no alias, because it is bound to only part of the
+    /// Returns the kind of a binding inside a pattern. It keeps no alias, because the binding gets only part of the
     /// initializer.
     fn part(&self) -> Kind {
         match self {
@@ -101,7 +101,7 @@ pub(in crate::pass) struct Variable {
     /// Number of scopes around its declaration.
     pub scope: usize,
     pub site: Site,
-    /// Number of changes seen so far.
+    /// Number of changes to it that have been seen so far.
     version: usize,
     /// The locals into which it may be a mutable view.
     pub views: Views,
@@ -111,10 +111,10 @@ pub(in crate::pass) struct Variable {
     pub late: bool,
     /// Whether it is known to be an `Option`.
     pub is_option: bool,
-    /// What is known about its type, which determines how the map can keep it where it is moved.
+    /// The known properties of its type, which determine how the map can keep it where it is moved.
     pub owner: Owner,
-    /// The first place at which the map would have to keep the local and cannot. All such places are reported
-    /// as one error.
+    /// The first place at which the map would have to keep the local but cannot. All such places are reported as one
+    /// error.
     pub first_moved: OnceCell<Span>,
 }
 
@@ -127,9 +127,9 @@ pub(in crate::pass) struct Scopes {
     starts: Vec<usize>,
     /// Locals that the bindings being declared may borrow mutably.
     pub views: Views,
-    /// What is known about the type of the binding being declared.
+    /// The known properties of the type of the binding being declared.
     pub owner: Owner,
-    /// Whether the parameters of the closure that is analyzed next are certainly no hash maps or hash sets.
+    /// Whether the parameters of the closure that is analyzed next are certainly not hash maps or hash sets.
     pub ordered: bool,
 }
 
@@ -156,7 +156,7 @@ impl Pass<'_, '_> {
         self.scopes.names.iter().rfind(|(known, _)| known == name).map(|(_, id)| *id)
     }
 
-    /// Returns the variable probably meant by an unknown name.
+    /// Returns the variable that the user probably meant by an unknown name.
     pub(in crate::pass) fn similar(&self, name: &Ident) -> Option<String> {
         let known = self.scopes.names.iter().map(|(known, _)| known.as_str());
         similar(&name.to_string(), known).map(str::to_string)
@@ -193,8 +193,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the number of conditions on state, and of closures that may run at another time, around the
-    /// current point. Under them, the handler may not run what the map runs, and go on.
+    /// Returns the number of conditions on state, and of closures that may run at a different time, around the
+    /// current point. Inside them, the handler may skip code that the map runs, and may leave out the rest.
     pub(in crate::pass) fn depth(&self) -> usize {
         self.control.len().saturating_sub(self.direct_closures + self.stops.len())
     }
@@ -253,7 +253,7 @@ impl Pass<'_, '_> {
         defines.insert(id);
     }
 
-    /// Adds the views stored after the declaration: those that this local will hold, and those into this one
+    /// Adds the views stored after the declaration: the views that this local will hold, and the views into this local
     /// that other locals will hold.
     fn add_stored(&mut self, id: VariableId, site: Site) {
         if self.facts.stored.is_empty() {
@@ -391,7 +391,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the local of which an expression names a part. The result of a call is not part of a local.
+    /// Returns the local that contains the place named by an expression. The result of a call is not part of a local.
     pub(in crate::pass) fn place(&self, e: &Expr) -> Option<VariableId> {
         match peel(e) {
             Expr::Path(p) => p.path.get_ident().and_then(|i| self.find(i)),
@@ -429,7 +429,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Like [`Self::changed`], for the local alone.
+    /// Like [`Self::changed`], but without the locals into which this one is a view.
     pub(in crate::pass) fn changed_itself(&mut self, id: VariableId, value: &mut Value, span: Span) {
         let loops: BTreeSet<Site> = {
             let from = self.variable(id).nesting;
@@ -473,7 +473,7 @@ impl Pass<'_, '_> {
         known.sources.and(&value.sources);
         self.conditions.iter().skip(v.conditions).for_each(|sources| known.sources.and(sources));
         if !loops.is_empty() {
-            // the value also depends on the sources that decide the number of iterations
+            // the value also depends on the sources that determine the number of iterations
             for l in self.enclosing.iter().filter(|l| loops.contains(&l.site)) {
                 known.sources.and(&l.decided_by);
                 self.facts.decided_by.get(&l.site).into_iter().for_each(|sources| known.sources.and(sources));
@@ -492,8 +492,8 @@ impl Pass<'_, '_> {
         value.changes.insert(id);
     }
 
-    /// Returns an expression as a person would write it: without copies of and references to the whole value,
-    /// and with immutable locals replaced by what they stand for.
+    /// Returns an expression as a person would write it: without copies of and references to the whole value, and with
+    /// each immutable local replaced by the expression that it represents.
     pub(in crate::pass) fn words(&self, e: &Expr) -> String {
         if self.only_learns {
             return String::new();
@@ -519,8 +519,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns what [`Self::in_words`] does, for the name of a local or a field of one, as most keys are. It takes much
-    /// less time to print these than to turn them into tokens.
+    /// Like [`Self::in_words`], but only for the name of a local or a field of a local, which is the form of most keys.
+    /// Printing these directly takes much less time than turning them into tokens.
     fn field_in_words(&self, e: &Expr) -> Option<Alias> {
         match e {
             Expr::Path(p) if p.attrs.is_empty() && p.qself.is_none() => {
@@ -545,7 +545,7 @@ impl Pass<'_, '_> {
         words(tokens, &|n| self.word(n, bound))
     }
 
-    /// Returns what a name stands for in an expression that binds the names `bound` itself.
+    /// Returns the text that a name represents in an expression that itself binds the names `bound`.
     fn word(&self, n: &str, bound: &[String]) -> Option<String> {
         let id = self.find_name(n).filter(|_| bound.iter().all(|b| b != n))?;
         match &self.variable(id).kind {
@@ -558,19 +558,20 @@ impl Pass<'_, '_> {
         words(tokens, &|n| self.identified(n, bound))
     }
 
-    /// Returns the identity of a local in an expression that binds the names `bound` itself.
+    /// Returns the identity of a local in an expression that itself binds the names `bound`.
     fn identified(&self, n: &str, bound: &[String]) -> Option<String> {
         let id = self.find_name(n)?;
         let v = self.variable(id);
         Some(match &v.kind {
-            // if a name is also bound inside the expression, it may denote the local in one place and not
+            // if a name is also bound inside the expression, it may denote the local in one place and a different value
             // in another
             Kind::Known(Known { alias: Some(a), .. }) if bound.iter().all(|b| b != n) => a.identity.clone(),
             _ => format!("{n}#{id}.{}", v.version),
         })
     }
 
-    /// Returns what an immutable local bound to `e` stands for, or `None` if it should keep its own name.
+    /// Returns the expression that an immutable local bound to `e` represents, or `None` if the local should keep its
+    /// own name.
     pub(in crate::pass) fn alias(&self, e: &Expr, value: &Value) -> Option<Alias> {
         // a local that may change later does not keep its current value
         let stable = value.uses.iter().all(|id| {
@@ -592,7 +593,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns a name without the mark of a raw identifier. A format string captures `r#type` as `{type}`.
+/// Returns a name without the prefix of a raw identifier. A format string captures `r#type` as `{type}`.
 fn unraw(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
 }

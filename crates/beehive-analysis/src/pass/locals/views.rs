@@ -1,4 +1,4 @@
-//! Decides which locals may change through a value, given the value's origin.
+//! Decides which locals may change through a value, based on the origin of the value.
 //!
 //! A local holds a *view* of each local that may change through it. Three kinds of views do not belong to a
 //! local: [`EXCLUSIVE`] is a view of a temporary behind a `&mut` (`&mut [a, b]`, `vec.leak()`,
@@ -35,7 +35,7 @@ pub(in crate::pass) const INTERIOR: VariableId = 1;
 /// The view of a static, or of a constant, which has the same form.
 pub(in crate::pass) const GLOBAL: VariableId = 2;
 
-/// Returns the pseudo-variables for the three views that belong to no local.
+/// Returns the pseudo-variables for the three views that do not belong to a local.
 pub(in crate::pass) fn pseudo_variables() -> Vec<Variable> {
     (0..=GLOBAL).map(|_| Variable::nameless()).collect()
 }
@@ -171,7 +171,7 @@ impl Pass<'_, '_> {
                 let name = last_name(&m.mac.path);
                 let arguments = self.unit.arena.arguments(&m.mac, &name);
                 let arguments = (*arguments).as_ref().map(|a| &a.expressions[..]).unwrap_or_default();
-                // texts and truth values are no views
+                // strings and booleans are not views
                 let holds = matches!(name.as_str(), "pure" | "vec");
                 arguments.iter().filter(|_| holds).for_each(|a| out.extend(self.views(a)));
             }
@@ -199,7 +199,7 @@ impl Pass<'_, '_> {
         out
     }
 
-    /// Checks for a macro whose value consists of its arguments, or of nothing that could be a view.
+    /// Checks for a macro whose value consists only of its arguments, or of nothing that could be a view.
     fn is_transparent(&self, m: &syn::Macro) -> bool {
         let name = last_name(&m.path);
         matches!(macro_kind(&m.path), MacroKind::Trust | MacroKind::Pure)
@@ -269,7 +269,7 @@ impl Pass<'_, '_> {
         let p = match peel(&c.func) {
             Expr::Path(p) => p,
             closure @ Expr::Closure(_) => return out.extend(self.views(closure)),
-            // a closure held by a local may return what it has captured
+            // a closure held by a local may return its captured values
             held => {
                 out.extend(self.place_views(held));
                 return out.extend([EXCLUSIVE, INTERIOR]);
@@ -351,9 +351,9 @@ impl Pass<'_, '_> {
         !reads && (global(views) || c.args.iter().any(handed))
     }
 
-    /// Handles a method called as a statement on a value of an unknown type. Such a method is called for its effect,
-    /// and that effect may lie outside the value. It must not happen both in the map and in the handler. The methods of
-    /// `Cell` have no such effect.
+    /// Handles a method called as a statement on a value of unknown type. Such a method is called for its effect, which
+    /// may lie outside the value and must not happen both in the map and in the handler. The methods of `Cell` have no
+    /// such effect.
     pub(in crate::pass) fn called_for_its_effect(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };
         let method = c.method.to_string();
@@ -369,7 +369,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether a local, or a local into which it is a view, may change other than by interior mutability.
+    /// Checks whether a local, or a local into which it is a view, may change by means other than interior mutability.
     pub(in crate::pass) fn is_exclusive(&self, id: VariableId) -> bool {
         let fixed = self.unit.faults.has(Fault::TemporariesAreFixed);
         self.reaches(id, |id, v| id == EXCLUSIVE && !fixed || v.mutable)
@@ -414,8 +414,8 @@ pub(in crate::pass) fn of_parameter(ty: &Type, item: &ImplItemFn) -> Views {
     exclusive.then_some(EXCLUSIVE).into_iter().collect()
 }
 
-/// Recognizes a method whose result is what its closures compute, `fold(0, |sum, x| sum + x)`, and is no view, or is one
-/// of the other arguments, which are returned.
+/// Recognizes a method whose result is computed by its closures (`fold(0, |sum, x| sum + x)`), so that it is not a
+/// view, or is one of the other arguments. Those arguments are returned.
 fn computed_by_closure(c: &syn::ExprMethodCall) -> Option<impl Iterator<Item = &Expr>> {
     let of_closures = |a: &Expr| match peel(a) {
         Expr::Closure(closure) => yields_values(closure),
@@ -428,8 +428,8 @@ fn computed_by_closure(c: &syn::ExprMethodCall) -> Option<impl Iterator<Item = &
         .then(|| c.args.iter().filter(move |a| !is_closure(a)))
 }
 
-/// Returns the local, or the part of one, whose old value a call returns: `mem::take(&mut local)`,
-/// `mem::replace(&mut local, new)`. What it returns cannot borrow from the local.
+/// Returns the local, or the part of a local, whose old value a call returns: `mem::take(&mut local)`,
+/// `mem::replace(&mut local, new)`. The returned value cannot borrow from the local.
 pub(in crate::pass) fn taken_from(c: &syn::ExprCall) -> Option<&Expr> {
     let Expr::Path(p) = peel(&c.func) else { return None };
     let mut names = p.path.segments.iter().rev().map(|s| s.ident.to_string());

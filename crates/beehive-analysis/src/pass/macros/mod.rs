@@ -104,8 +104,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks whether a statement that logs, inside an expression that computes a value, can be left out of the
-    /// map: `None => { tracing::debug!("none"); 0 }`. Its arguments must touch no state and change nothing.
+    /// Checks whether a statement that logs, inside an expression that computes a value, can be left out of the map:
+    /// `None => { tracing::debug!("none"); 0 }`. The arguments must touch no state and change nothing.
     fn only_logs(&mut self, arguments: &arguments::Arguments) -> bool {
         if self.computing == 0 || self.closures > 0 || self.trust > 0 {
             return false;
@@ -226,8 +226,8 @@ impl Pass<'_, '_> {
         value
     }
 
-    /// Handles a macro that looks like one from a logging or error crate but may be defined by the user: the locals it
-    /// mentions may change, and the macro may or may not return.
+    /// Handles a macro that looks like one from a logging or error crate but may be defined by the user: the locals
+    /// that it mentions may change, and the macro may or may not return.
     fn distrust(&mut self, m: &Macro, name: &str, span: Span) {
         let mut mentioned = vec![];
         names(m.tokens.clone(), &mut mentioned);
@@ -238,11 +238,11 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Refuses `?` inside a macro that the map may print. A jump that stays inside of the macro is none.
+    /// Refuses `?` inside a macro that the map may print. A jump that stays inside the macro is accepted.
     fn refuse_exits(&mut self, value: &mut Value, arguments: &arguments::Arguments, m: &Macro) {
         let list = Punctuated::<Expr, Token![,]>::parse_terminated;
         let stays_inside = || match &arguments.pattern {
-            // a pattern is no expression
+            // a pattern is not an expression
             Some((_, guard)) => arguments.expressions.iter().chain(guard).all(stays),
             None => list.parse2(m.tokens.clone()).is_ok_and(|list| list.iter().all(stays)),
         };
@@ -257,8 +257,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Handles a macro that Beehive cannot see into. The macro may change any local it mentions and, as a statement, bind
-    /// its name anew, but it must not mention state.
+    /// Handles a macro that Beehive cannot see into. The macro may change any local that it mentions and, as a
+    /// statement, rebind the local's name, but it must not mention state.
     fn opaque(&mut self, m: &Macro, name: &str, span: Span, out: &mut Vec<Node>, statement: bool) -> Value {
         let help = "help: read the state into a local first, and pass the local to the macro";
         let message = format!("state is used inside `{name}!`, which Beehive cannot see into\n{help}");

@@ -1,5 +1,5 @@
-//! Hash maps and hash sets that the type of no local shows: in a field of a type that the function declares, in what a
-//! nested function returns, or as the values of another map.
+//! Finds hash maps and hash sets that the type of no local shows: in a field of a type that the function declares, in
+//! the result of a nested function, or as the values of another map.
 
 use crate::faults::Fault;
 use crate::known::methods::builds_any_type;
@@ -35,9 +35,9 @@ const VISITS: &[&str] = &[
 /// The places where a function may hold hash maps and hash sets that the types of its locals do not reveal.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Hidden {
-    /// Any collection may be one.
+    /// Any collection may be a hash map or a hash set.
     anywhere: bool,
-    /// What a map holds for a key may be one.
+    /// The value for a key of a map may be a hash map or a hash set.
     inside: bool,
 }
 
@@ -58,14 +58,14 @@ impl Pass<'_, '_> {
         self.unit.faults.has(Fault::HashOrderIsFixed) || self.unit.faults.has(Fault::HiddenHashesIgnored)
     }
 
-    /// Checks whether what a map holds for a key may be a hash map or a hash set.
+    /// Checks whether the values of a map may be hash maps or hash sets.
     pub(in crate::pass) fn holds_hashed(&self, map: &Expr) -> bool {
         let plain =
             || self.root(map).is_some_and(|id| self.plain_maps.contains(&id) || self.ordered.contains(&id));
         !self.overlooks() && self.hidden().inside && !plain()
     }
 
-    /// Checks whether it matters where hash maps and hash sets certainly are not.
+    /// Checks whether the analysis has to track which values certainly contain no hash maps and no hash sets.
     fn watches_hashes(&self) -> bool {
         self.hidden().anywhere || self.hidden().inside || !self.unknown_types.is_empty()
     }
@@ -95,8 +95,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Records what the declaration of a local shows: that there is no hash map and no hash set in it, or not in the
-    /// values of the map that it is; or that its type may be another name of a hash map.
+    /// Records what a local's declaration shows: it contains no hash map or set; or it is a map whose values contain
+    /// none; or its type may be an alias of a hash map.
     pub(in crate::pass) fn declared_plain(&mut self, declared: &Pat, of: &Expr, defines: &Variables) {
         let written = match (declared, peel(of)) {
             (Pat::Type(t), _) => Some(&*t.ty),
@@ -120,8 +120,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks for a value made by a function of a type that may be another name of a hash map or a hash set:
-    /// `use std::collections::HashSet as Set;` outside of the block.
+    /// Checks whether the expression calls an associated function of a type that may be an alias of `HashMap` or
+    /// `HashSet`, declared outside the block.
     fn makes_unknown_type(&self, e: &Expr) -> bool {
         let Expr::Call(c) = peel_references(e) else { return false };
         let Expr::Path(p) = peel(&c.func) else { return false };
@@ -144,8 +144,8 @@ impl Pass<'_, '_> {
             })
     }
 
-    /// Checks that the type of a value certainly contains no hash map and no hash set: it consists of parts of the
-    /// message and of locals of which this is known.
+    /// Checks that the type of a value certainly contains no hash map and no hash set: the value consists of parts of
+    /// the message, and of locals that are known to contain none.
     pub(in crate::pass) fn holds_no_hashes(&self, e: &Expr) -> bool {
         let all = |list: &Punctuated<Expr, syn::Token![,]>| list.iter().all(|e| self.holds_no_hashes(e));
         match peel_references(e) {
@@ -175,12 +175,12 @@ impl Pass<'_, '_> {
                 Expr::Path(p) if p.path.is_ident("Some") => all(&c.args),
                 Expr::Path(p) => p.path.segments.iter().rev().nth(1).is_some_and(|s| {
                     let name = s.ident.to_string();
-                    // their elements have an order, which hash maps and hash sets have not
+                    // their elements are ordered, unlike those of hash maps and hash sets
                     is_primitive(&name) || matches!(name.as_str(), "String" | "BTreeSet" | "BinaryHeap")
                 }),
                 _ => false,
             },
-            // the names below are looked up out here
+            // the code below looks up names in the scope outside the branches
             Expr::Match(_) | Expr::If(_) | Expr::Block(_)
                 if bound_inside(e).iter().any(|name| self.find_name(name).is_some()) =>
             {
@@ -213,7 +213,7 @@ impl Pass<'_, '_> {
     fn result_holds_no_hashes(&self, c: &ExprMethodCall) -> bool {
         let method = c.method.to_string();
         match method.as_str() {
-            // numbers and truth values
+            // numbers and booleans
             "len" | "count" | "is_empty" | "contains" | "contains_key" | "all" | "any" | "position"
             | "is_some" | "is_none" => return true,
             // the result has the type of the argument
@@ -231,7 +231,7 @@ impl Pass<'_, '_> {
             })
     }
 
-    /// Checks whether the parameters of the closures that a method gets are certainly no hash maps or hash sets.
+    /// Checks whether the parameters of the closures passed to a method are certainly not hash maps or hash sets.
     pub(in crate::pass) fn passes_no_hashes(&self, c: &ExprMethodCall) -> bool {
         let given = c.args.iter().filter(|a| !matches!(peel(a), Expr::Closure(_)));
         self.watches_hashes()
@@ -267,7 +267,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the type that a method call makes, if it is written there: `collect::<Vec<u64>>()`.
+/// Returns the result type of a method call if it is written in the call: `collect::<Vec<u64>>()`.
 fn written_result(c: &ExprMethodCall) -> Option<&Type> {
     let types = c.turbofish.as_ref().filter(|_| c.method == "collect" || c.method == "parse")?;
     types.args.iter().find_map(|a| match a {
@@ -276,7 +276,7 @@ fn written_result(c: &ExprMethodCall) -> Option<&Type> {
     })
 }
 
-/// Returns the written type of the values of a map.
+/// Returns the type of a map's values if it is written.
 fn value_type(t: &Type) -> Option<&Type> {
     let Type::Path(p) = t else { return None };
     let last = p.path.segments.last().filter(|s| is_map(&s.ident.to_string()))?;
@@ -289,7 +289,7 @@ fn value_type(t: &Type) -> Option<&Type> {
     }
 }
 
-/// Checks for a method whose result, whatever its closures return, consists of parts of its receiver, or is a number.
+/// Checks for a method whose result is a number or consists of parts of the receiver, whatever its closures return.
 fn keeps_items(method: &str) -> bool {
     matches!(
         method,
@@ -312,7 +312,7 @@ fn keeps_items(method: &str) -> bool {
     )
 }
 
-/// Checks for a closure whose result is visibly a number, a text or a truth value.
+/// Checks for a closure whose result is visibly a number, a string or a boolean.
 fn yields_number(closure: &syn::ExprClosure) -> bool {
     matches!(peel(&closure.body), Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) | Expr::Unary(_))
 }
@@ -325,7 +325,7 @@ fn entry_of(c: &ExprMethodCall) -> Option<&Expr> {
     }
 }
 
-/// Checks for a collection that is visibly no hash map and no hash set, whatever its elements are.
+/// Checks for a collection that is visibly not a hash map or a hash set, whatever its elements are.
 fn is_list(e: &Expr) -> bool {
     match peel(e) {
         Expr::Macro(m) => m.mac.path.is_ident("vec"),
@@ -338,7 +338,7 @@ fn is_list(e: &Expr) -> bool {
     }
 }
 
-/// Checks for a written type without hash maps and hash sets.
+/// Checks for a written type that contains no hash maps and no hash sets.
 fn is_plain_type(t: &Type) -> bool {
     is_frozen(t) && !is_hashed(t, true)
 }
@@ -351,7 +351,7 @@ fn is_map(name: &str) -> bool {
     name.ends_with("Map")
 }
 
-/// Checks for the name of a hash map or a hash set anywhere in tokens, also at the end of a path.
+/// Checks for the name of a hash map or a hash set anywhere in tokens, even at the end of a path.
 fn mentions(tokens: impl ToTokens) -> bool {
     fn any(tokens: proc_macro2::TokenStream) -> bool {
         tokens.into_iter().any(|token| match token {
@@ -363,7 +363,7 @@ fn mentions(tokens: impl ToTokens) -> bool {
     any(tokens.to_token_stream())
 }
 
-/// Checks for an import that gives a hash map or a hash set another name.
+/// Checks for an import that gives a hash map or a hash set an alias.
 fn renames(tree: &UseTree) -> bool {
     match tree {
         UseTree::Path(p) => renames(&p.tree),
@@ -376,11 +376,11 @@ fn renames(tree: &UseTree) -> bool {
 #[derive(Default)]
 struct Found {
     anywhere: bool,
-    /// Whether a written type has a hashed type as the values of a map.
+    /// Whether a written type has a hashed type as the value type of a map.
     nested: bool,
     /// Number of mentions of hash sets.
     sets: usize,
-    /// Number of maps for which no type of the values is written.
+    /// Number of maps whose value type is not written.
     maps: usize,
 }
 
@@ -420,7 +420,7 @@ impl<'ast> Visit<'ast> for Found {
     }
 
     fn visit_expr_path(&mut self, p: &'ast syn::ExprPath) {
-        // a function of the type as a value, or a path of a trait
+        // a function of the type used as a value, or a path of a trait
         self.anywhere |= mentions(p);
     }
 

@@ -1,8 +1,8 @@
 //! Finds the values that depend on the order of a hash set or a hash map, which differs from run to run: the
 //! map and the handler would see different orders.
 //!
-//! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and is known
-//! again after `sort()`. Everything else computed from it is tainted.
+//! A value is *unordered* if only the order of its elements is unknown. It may be passed on and collected, and becomes
+//! known again after `sort()`. Everything else computed from it is tainted.
 
 pub(crate) mod hashes;
 
@@ -85,7 +85,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Recognizes `local.sort();` as a statement of the block that declares the local: from here on, the order is
+    /// Recognizes `local.sort();` as a statement of the block that declares the local: from this point on, the order is
     /// known.
     pub(super) fn sorted(&mut self, e: &Expr) {
         let Expr::MethodCall(c) = peel(e) else { return };
@@ -164,8 +164,8 @@ pub(crate) const OPEN: &[&str] = &[
     "by_ref",
 ];
 
-/// Says how the result of a method depends on the order of its receiver. `holds_hashed` says whether what a map holds
-/// for a key may have an unknown order itself.
+/// Returns how the result of a method depends on the order of its receiver. `holds_hashed` is set if the value for a
+/// key of a map may itself have an unknown order.
 fn order(c: &ExprMethodCall, holds_hashed: bool) -> Order {
     let by_key = || matches!(c.args.first().map(peel), Some(Expr::Reference(_)));
     match c.method.to_string().as_str() {
@@ -185,7 +185,7 @@ fn order(c: &ExprMethodCall, holds_hashed: bool) -> Order {
     }
 }
 
-/// Checks for a value, or a function that makes one, that is visibly no hash map or hash set.
+/// Checks for a value, or a function that creates one, that is visibly not a hash map or a hash set.
 fn is_plain(e: &Expr) -> bool {
     match peel(e) {
         Expr::Lit(_) | Expr::Binary(_) | Expr::Cast(_) => true,
@@ -199,8 +199,8 @@ fn is_plain(e: &Expr) -> bool {
     }
 }
 
-/// Checks for a collection that depends only on which elements were inserted, and not on the order of
-/// insertion. A map is not such a type, because of two values for the same key it keeps the last.
+/// Checks for a collection that depends only on which elements were inserted, not on the order of insertion. A map is
+/// not such a type: of two values for the same key, it keeps the last.
 fn is_ordered_set(t: &Type) -> bool {
     matches!(t, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "BTreeSet"))
 }
