@@ -3,7 +3,7 @@
 
 use crate::node::Node;
 
-/// Removes the effects that no longer matter.
+/// Removes the effects that no longer influence the map.
 pub(crate) fn remove_settled(nodes: Vec<Node>) -> Vec<Node> {
     remove(nodes, false).0
 }

@@ -1,6 +1,6 @@
-//! Which integers of a function have the same type, and which of these types are known.
+//! Tracks which integers of a function have the same type, and which of these types are known.
 
-/// Methods of an integer, of an option, or of an iterator whose results have a type of their own.
+/// Methods of an integer, an option or an iterator whose results have a type that does not depend on the receiver's.
 pub(super) const OF_OTHER_TYPE: &[&str] = &[
     "all",
     "any",
@@ -26,30 +26,30 @@ pub(super) const OF_OTHER_TYPE: &[&str] = &[
     "to_string",
 ];
 
-/// Integers that have the same type.
+/// A class of integers that have the same type.
 pub(super) type Class = usize;
 
-/// The type of an expression, as far as it matters here.
+/// The type of an expression, as far as this analysis distinguishes types.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Type {
-    /// Something else than an integer of unknown type.
+    /// Anything other than an integer of unknown type.
     Known,
-    /// An integer whose type is not known yet.
+    /// An integer whose type is not yet known.
     Open(Class),
-    /// Something that holds such integers: an array, a range, an iterator or an option.
+    /// A value that holds such integers: an array, a range, an iterator or an option.
     Many(Class),
-    /// Like `Many`, if its own type names a closure, which no other expression has.
+    /// Like `Many`, but its own type names a closure, so no other expression has the same type.
     Lazy(Class),
-    /// A tuple with these parts.
+    /// A tuple; the number is the index of its parts.
     Parts(usize),
     /// The expression does not end.
     Never,
 }
 
-/// The types of the integers of a function, as far as they were read.
+/// The types of a function's integers, as far as the function has been read.
 #[derive(Default)]
 pub(super) struct Types {
-    /// For each class, a class that it was united with, or itself.
+    /// For each class, a class with which it was united, or the class itself.
     united: Vec<Class>,
     known: Vec<bool>,
     pub tuples: Vec<Vec<Type>>,
@@ -68,7 +68,7 @@ impl Types {
         self.united.len() - 1
     }
 
-    /// Returns the class that stands for all those that this one was united with.
+    /// Returns the class that represents all classes united with this one.
     pub(super) fn class(&self, mut class: Class) -> Class {
         while self.united[class] != class {
             class = self.united[class];
@@ -76,7 +76,7 @@ impl Types {
         class
     }
 
-    /// Returns what this type is, with all that was read so far.
+    /// Returns this type, refined by everything read so far.
     pub(super) fn settled(&self, of: Type) -> Type {
         match of {
             Type::Open(c) | Type::Many(c) | Type::Lazy(c) if self.known[self.class(c)] => Type::Known,
@@ -130,7 +130,7 @@ impl Types {
         Type::Parts(self.tuples.len() - 1)
     }
 
-    /// Returns the type of what an expression of this type holds.
+    /// Returns the type of the items that a value of this type holds.
     pub(super) fn item(&self, of: Type) -> Type {
         match of {
             Type::Many(c) | Type::Lazy(c) => Type::Open(c),
@@ -139,7 +139,7 @@ impl Types {
         }
     }
 
-    /// Returns the type of something that holds values of this type.
+    /// Returns the type of a value that holds items of this type.
     pub(super) fn many(&self, of: Type) -> Type {
         match of {
             Type::Open(c) => Type::Many(c),

@@ -1,9 +1,9 @@
-//! Finds integers of a map whose type may not follow from the map alone.
+//! Finds the integers of a map whose type the compiler may not be able to infer from the map alone.
 //!
-//! The type of `let mut n = 0;` follows from how `n` is used. A map repeats only some of these uses. Without the one
-//! that decides, the compiler takes `n` for an `i32`, or knows no type at all where a method of `n` is called. The code
-//! is read here in the order in which the compiler infers types. Where it is not certain that the compiler knows a
-//! type, this takes it for unknown; [`super::typed`] then makes it known.
+//! The type of `let mut n = 0;` follows from the uses of `n`. A map repeats only some of these uses. Without the use
+//! that determines the type, the compiler takes `n` for an `i32`, or, where a method of `n` is called, knows no type at
+//! all. This file reads the code in the order in which the compiler infers types. If it is not certain that the
+//! compiler knows a type, the type is treated as unknown; [`super::typed`] then makes it known.
 
 use super::integer_types::{Class, OF_OTHER_TYPE, Type, Types};
 use crate::errors::diagnostics::extent;
@@ -19,19 +19,19 @@ use syn::{BinOp, Block, Expr, Lit, Local, Pat, Stmt, Token, UnOp};
 /// Largest value of `i32`, the compiler's default for an integer of unknown type.
 const FALLBACK_MAX: u128 = i32::MAX as u128;
 
-/// Functions that yield an empty collection or a default value, of a type that follows from what is done with it.
+/// Functions that return an empty collection or a default value, whose type follows from its later uses.
 const EMPTY: &[&str] = &["new", "with_capacity", "default"];
 
 /// The source position of a local's declaration: the start and the end of its name, as lines and columns.
 pub(super) type Place = (usize, usize, usize, usize);
 
-/// A use of an integer where its type matters.
+/// A use of an integer for which the type matters.
 #[derive(Clone)]
 pub(super) struct Use {
     pub span: Span,
-    /// The local, if the use is one of a local alone.
+    /// The name of the local, if the use consists of a local alone.
     pub name: Option<String>,
-    /// The method that is called on it; `None` for an operator or a literal.
+    /// The method that is called on the integer; `None` for an operator or a literal.
     pub method: Option<String>,
     pub class: Class,
     /// Whether the type has to be known before this point.
@@ -46,7 +46,7 @@ pub(super) struct Integers {
     /// The values of `break`, for each loop and labeled block around the current point.
     yields: Vec<(Option<String>, Type)>,
     uses: Vec<Use>,
-    /// Whether the type of what is passed to a method of something else is known from then on.
+    /// Whether an argument's type is known once the argument has been passed to a method of some other value.
     arguments_decide: bool,
     /// The locals whose types may be unknown where they are declared.
     locals: Vec<(Place, Class)>,
@@ -55,12 +55,12 @@ pub(super) struct Integers {
 }
 
 impl Integers {
-    /// Reads a body in which all uses that decide types are there.
+    /// Reads a body that contains all uses from which types are inferred.
     pub(super) fn of_handler(body: &Block, generic: &[String]) -> Integers {
         Integers::read(body, generic, true)
     }
 
-    /// Reads the body of a map. It does not take for certain that what is passed to a method has a known type.
+    /// Reads the body of a map. Does not assume that an argument of a method has a known type.
     pub(super) fn of_map(body: &Block, generic: &[String]) -> Integers {
         Integers::read(body, generic, false)
     }
@@ -183,7 +183,7 @@ impl Integers {
 
     fn local(&mut self, l: &Local) {
         let Some(init) = &l.init else {
-            // it may be of any type; only an assigned integer leaves that open
+            // the local may be of any type; the type stays open only if an integer is assigned to the local
             let of = Type::Open(self.types.open());
             return self.bind(&l.pat, of);
         };
@@ -221,7 +221,7 @@ impl Integers {
         self.types.many(all)
     }
 
-    /// Determines the types of arguments passed to a place of known type.
+    /// Marks the types of arguments as known, because the parameters have known types.
     fn passed<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
         for e in es {
             let of = self.of(e);
@@ -253,7 +253,7 @@ impl Integers {
         }
     }
 
-    /// Returns the type of what a closure returns, given the types of its parameters.
+    /// Returns a closure's return type, given the types of its parameters.
     fn closure(&mut self, c: &syn::ExprClosure, of: &[Type]) -> Type {
         let of = of.iter().copied().chain(std::iter::repeat(Type::Known));
         self.scoped(|this| {
@@ -262,7 +262,7 @@ impl Integers {
         })
     }
 
-    /// Returns the type of what a method of an expression of type `of` returns.
+    /// Returns the return type of a method, called on an expression of type `of`.
     fn of_method(&mut self, c: &syn::ExprMethodCall, method: &str, of: Type) -> Type {
         let inferred = c.turbofish.is_none();
         let item = match of {
@@ -337,7 +337,7 @@ impl Integers {
     }
 
     fn of_call(&mut self, c: &syn::ExprCall) -> Type {
-        // a closure may take what the arguments before it hold: `successors(Some(n), |q| q.checked_sub(1))`
+        // a closure may take the items of the arguments before it: `successors(Some(n), |q| q.checked_sub(1))`
         let mut of: Vec<Type> = vec![];
         for a in &c.args {
             let before = of.iter().rev().find_map(|of| match of {
@@ -374,7 +374,7 @@ impl Integers {
             name if EMPTY.contains(&name) && names.len() > 1 && !typed && first != "Self" => {
                 Type::Many(self.types.open())
             }
-            // what it returns may have the type of an argument, which it does not decide
+            // the result may have the type of an argument, which the call does not determine
             name if first == "Self" && !typed && self.generic.iter().any(|g| g == name) => {
                 of.into_iter().find(|of| *of != Type::Known).unwrap_or(Type::Known)
             }
@@ -409,7 +409,7 @@ impl Integers {
         }
     }
 
-    /// Returns what is known about an expression's type, given all code before it.
+    /// Returns the type of an expression, as far as all earlier code determines it.
     fn of(&mut self, e: &Expr) -> Type {
         let of = self.found(e);
         self.types.settled(of)

@@ -1,4 +1,4 @@
-//! Decides what a map leaves where its handler returns: the whole map, or only the current branch.
+//! Decides what the map leaves at a point where its handler returns: the whole map, or only the current branch.
 //!
 //! If the handler returns under a condition on state, the map cannot know whether the handler has returned, so the map
 //! leaves only the current branch, by its label. Under a `pure || state` condition, the map has a flag that says at run
@@ -28,7 +28,7 @@ pub(crate) struct Control {
 pub(crate) struct Certain {
     /// Whether the handler is certain to take the branch.
     pub flag: Ident,
-    /// Set where, in such a case, the handler leaves more than the branch. The code after the branch reads this
+    /// Set where the handler leaves more than the branch, in such a case. The code after the branch reads this
     /// variable, because a branch may be a closure, which `break` cannot leave.
     pub left: Ident,
 }
@@ -175,8 +175,8 @@ struct Moving<'c> {
 }
 
 impl Moving<'_> {
-    /// Checks that an expression neither leaves the function nor moves a local that the map keeps, which is true of most.
-    /// Such an expression is printed unchanged, which is much cheaper than changing a copy of it.
+    /// Checks that an expression neither leaves the function nor moves a local that the map keeps, which is true of
+    /// most expressions. Such an expression is printed unchanged, which is much cheaper than changing a copy of it.
     fn stands(&self, e: &Expr) -> bool {
         let all = |es: &Punctuated<Expr, Token![,]>| es.iter().all(|e| self.is_free(e) && self.stands(e));
         match e {
@@ -206,8 +206,8 @@ impl Moving<'_> {
         }
     }
 
-    /// Checks that the map does not have to keep what it would move where it takes the value of an expression, like
-    /// [`Self::keep`].
+    /// Checks that the map does not have to keep any local or field that it would move with the value of an expression.
+    /// Corresponds to [`Self::keep`].
     fn is_free(&self, e: &Expr) -> bool {
         match e {
             Expr::Paren(p) => self.is_free(&p.expr),
@@ -219,7 +219,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Like [`Self::is_free`], for an expression taken apart by a pattern, like [`Self::keep_matched`].
+    /// Like [`Self::is_free`], for an expression destructured by a pattern. Corresponds to [`Self::keep_matched`].
     fn is_free_matched(&self, e: &Expr) -> bool {
         match e {
             Expr::Paren(p) => self.is_free_matched(&p.expr),
@@ -285,7 +285,7 @@ impl Moving<'_> {
             .is_some_and(|(name, member)| self.is_local(name) && (self.locals.parts)(name, member, matched))
     }
 
-    /// Returns what the map does with a local moved at the current point.
+    /// Returns how the map keeps a local that is moved at the current point.
     fn keeping(&self, path: &syn::Path) -> Keeping {
         match path.get_ident().filter(|name| self.is_local(name)) {
             Some(name) => (self.locals.keeping)(name),
@@ -298,7 +298,7 @@ impl Moving<'_> {
         self.bound.iter().all(|b| name != b)
     }
 
-    /// Calls `run` in a scope of its own.
+    /// Calls `run` in a new scope.
     fn within(&mut self, run: impl FnOnce(&mut Self)) {
         let outside = self.bound.len();
         run(self);

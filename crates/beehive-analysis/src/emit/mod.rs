@@ -24,7 +24,7 @@ pub(crate) fn field_constant(f: &Ident) -> Ident {
     format_ident!("__bh_{}", f, span = f.span())
 }
 
-/// Silences lints in printed code, which is part of code that the compiler lints anyway.
+/// Silences lints in printed code, which repeats code that the compiler lints anyway.
 pub(crate) fn allowances() -> TokenStream {
     quote!(#[allow(warnings, clippy::all, clippy::pedantic)])
 }

@@ -1,5 +1,4 @@
-//! Decides which nodes a map keeps: accesses, exits and, by a backward analysis, everything that those depend
-//! on.
+//! Decides which nodes a map keeps: accesses, exits and, by a backward analysis, everything on which those depend.
 
 use crate::node::{FunctionMap, Node};
 use crate::value::{Value, Variables};

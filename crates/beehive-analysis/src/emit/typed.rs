@@ -1,12 +1,13 @@
 //! Gives the integers of a map the types that they have in the handler.
 //!
-//! The use that decides the type of an integer may be missing in the map (see [`super::integers`]). The map then
-//! starts with a copy of the handler's body that never runs, and both have, after each declaration of such a local, a
-//! call `same(&witness, &local)`, whose parameters have one type. So the compiler infers the type of the witness from
-//! the handler's own code, and that of the map's local from the witness, whatever decides it there.
+//! The use that determines the type of an integer may be missing from the map (see [`super::integers`]). The map then
+//! starts with a copy of the handler's body that never runs. Both contain, after each declaration of such a local, a
+//! call `same(&witness, &local)`, whose two parameters have the same type. The compiler thus infers the type of the
+//! witness from the handler's own code, and the type of the map's local from the witness, whichever use determines it
+//! in the handler.
 //!
-//! A helper whose parameters the copy cannot declare, because their types have no name or are parameters themselves,
-//! has an error instead, which asks for the type.
+//! If the copy cannot declare the parameters of a helper, because their types have no name or are type parameters
+//! themselves, the helper gets an error that asks for the type.
 
 use super::integers::{Integers, Place, Use};
 use crate::errors::diagnostics::extent;
@@ -18,14 +19,14 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Error, Expr, FnArg, ImplItemFn, Pat, ReturnType, Stmt};
 
-/// The map of a handler, with the types of its integers. `generic` names the block's functions that have type
+/// Returns the map of a handler, with the types of its integers. `generic` lists the block's functions that have type
 /// parameters.
 pub(crate) fn typed(map: TokenStream, item: &ImplItemFn, generic: &[String]) -> (TokenStream, Option<Error>) {
     let handler = Integers::of_handler(&item.block, generic);
     if !handler.any() {
         return (map, None);
     }
-    // what the map repeats is Rust that was parsed before
+    // the code that the map repeats is Rust that has already been parsed
     let Ok(block) = syn::parse2::<Block>(quote!({ #map })) else { return (map, None) };
 
     match witnessed(&handler, block, item, generic) {
@@ -60,7 +61,8 @@ pub(crate) fn typed_helper(
     }
 }
 
-/// Returns the body of a map with the types of its integers, unless they follow from the map itself.
+/// Returns the body of a map with the types of its integers, or `None` if the compiler can infer them from the map
+/// itself.
 fn witnessed(
     handler: &Integers,
     mut map: Block,
@@ -81,7 +83,7 @@ fn witnessed(
     };
     let Some((tied, copy)) = copy else {
         let known: Vec<Place> = handler.undetermined().iter().map(|u| extent(u.span)).collect();
-        // the others may follow from the first one
+        // the types of the others may follow from the first one
         let first = undetermined.into_iter().find(|u| !known.contains(&extent(u.span)));
         return first.map_or(Ok(None), |u| Err(error(u)));
     };
@@ -132,7 +134,7 @@ fn can_be_copied(item: &ImplItemFn) -> bool {
     named && returns && item.sig.generics.params.is_empty() && !attempts
 }
 
-/// Checks whether a function declares one local at this place, and not several by a repetition in a macro.
+/// Checks whether a function declares exactly one local at this place, and not several through a repetition in a macro.
 fn declared_once(body: &Block, place: Place) -> bool {
     struct Count(Place, usize);
     impl<'ast> Visit<'ast> for Count {
@@ -199,7 +201,7 @@ impl VisitMut for Renaming<'_> {
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
-/// Locals of a function by their places, with the witnesses of their types.
+/// Locals of a function, by their places, with the witnesses of their types.
 #[derive(Clone)]
 struct Ties(BTreeMap<Place, Ident>);
 
