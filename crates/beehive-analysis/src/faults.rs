@@ -26,7 +26,7 @@ pub enum Fault {
     DroppedChangesIgnored,
     /// Does not treat a temporary behind a `&mut` as something that changes.
     TemporariesAreFixed,
-    /// Does not treat a call to a closure as a change to what the closure has captured.
+    /// Does not treat a call to a closure as a change to the values that the closure has captured.
     ClosuresChangeNothing,
     /// Assumes that every method only reads.
     MethodsOnlyRead,
@@ -38,30 +38,30 @@ pub enum Fault {
     OtherVersionsIgnored,
     /// Treats the order of a hash set or a hash map as known.
     HashOrderIsFixed,
-    /// Does not apply what is learned late in a loop to earlier code in the loop.
+    /// Does not apply facts learned late in a loop to earlier code in the loop.
     LateFactsIgnored,
-    /// Does not treat what a function returns as a view of what was lent to it.
+    /// Does not treat the result of a function as a view of the values lent to the function.
     ReturnedViewsIgnored,
     /// Does not see the change that the initial value of a local makes to another local.
     ResultsHideChanges,
-    /// Takes what `pure!` contains for something that changes nothing.
+    /// Assumes that the argument of `pure!` changes nothing.
     PromisesHideChanges,
-    /// Knows the hash maps and hash sets only that the type of a local shows.
+    /// Recognizes only those hash maps and hash sets that the type of a local shows.
     HiddenHashesIgnored,
-    /// Takes statics for data of the message.
+    /// Treats statics as data of the message.
     GlobalsAreData,
-    /// Takes a macro with the name of one that logs for that one.
+    /// Assumes that a macro with the name of a logging macro is that logging macro.
     GuessedMacrosOnlyLog,
-    /// Takes it that a macro binds none of the names that it gets anew.
+    /// Assumes that a macro rebinds none of the names passed to it.
     MacrosRebindNothing,
-    /// Takes it that no method panics.
+    /// Assumes that no method panics.
     MethodsCannotPanic,
     /// Accepts loops that only state ends.
     EndlessLoopsAreAllowed,
 }
 
 impl Fault {
-    /// Returns the fault of this name.
+    /// Returns the fault with this name.
     #[cfg(feature = "faults")]
     pub fn named(name: &str) -> Option<Fault> {
         use Fault::*;
@@ -95,7 +95,7 @@ impl Fault {
     }
 }
 
-/// The fault seeded into an analysis; by default none.
+/// The fault seeded into an analysis; none by default.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {

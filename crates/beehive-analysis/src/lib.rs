@@ -2,9 +2,10 @@
 //! may touch.
 //!
 //! A handler is a method over dictionaries. A forward pass over its body (the `pass` folder, with one file per kind of
-//! syntax, such as `closures`) separates what depends on the message alone from what depends on state. The result is a
-//! tree of nodes: the slice of the body on which keys depend, with the body's own control flow. The `emit` folder
-//! prunes, checks and prints that tree; the `report` folder describes the result in words; `handlers` implements the
+//! syntax, such as `closures`) separates code that depends only on the message from code that depends on state. The
+//! result is a tree of nodes: the slice of the body on which keys depend, with the body's own control flow. The `emit`
+//! folder prunes, checks and prints that tree; the `report` folder describes the result in words; `handlers` implements
+//! the
 //! `#[handlers]` attribute on top of these, and `derive` holds the three derive macros. The crate is an ordinary
 //! library; `beehive-macros` is the proc-macro crate that the compiler loads.
 //!
@@ -23,13 +24,13 @@
 //!    conditions on the message take the same side in both; the map visits all sides of a condition on state;
 //!    an exit under such a condition leaves only that branch of the map (`pass::branches`, `pass::loops`,
 //!    `pass::stops`, `emit::leave`).
-//! 5. If an expression that the map evaluates panics, the map still visits what the handler may visit without
-//!    evaluating it: a branch under a condition on state, and a helper that may have returned, catch the panic;
-//!    anywhere else the handler has returned before that point, or panics there too (`emit::panics`).
+//! 5. If an expression that the map evaluates panics, the map still visits all cells that the handler may visit without
+//!    evaluating the expression: a branch under a condition on state, and a helper that may have returned, catch the
+//!    panic; anywhere else the handler has returned before that point, or panics there too (`emit::panics`).
 //!
 //! The analysis trusts methods on message data, expressions marked `pure!`, the iteration order inside message types,
-//! and lower-case constants in patterns; it also assumes that a clone equals its original. If one of these breaks its promise,
-//! the guard of the dictionaries catches the access when the handler runs.
+//! and lower-case constants in patterns. It also assumes that a clone equals its original. If one of these assumptions
+//! is wrong, the guard of the dictionaries catches the access when the handler runs.
 
 mod derive;
 mod emit;

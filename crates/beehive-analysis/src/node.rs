@@ -97,8 +97,8 @@ pub(crate) enum Node {
         label: Option<TokenStream>,
         body: Vec<Node>,
     },
-    /// Branches between which state decides, so that the map runs all of them. The number is the depth used
-    /// in the label that leaves a branch ([`branch_label`](crate::emit::leave::branch_label)).
+    /// Branches between which state decides, so the map runs all of them. The number is the depth used in the label
+    /// with which a branch is left ([`branch_label`](crate::emit::leave::branch_label)).
     Either(usize, Vec<Vec<Node>>),
     Helper(HelperCall),
     Exit {
@@ -175,7 +175,7 @@ pub(crate) struct FunctionMap {
     pub missing: Vec<Missing>,
     /// Standard library macros that it calls by a bare name.
     pub macros: Vec<Ident>,
-    /// What it assumes about names that macros may bind anew.
+    /// The assumptions about names that macros may rebind.
     pub assumptions: Vec<Assumption>,
     pub tail: Value,
     pub is_method: bool,
@@ -188,18 +188,18 @@ pub(crate) struct FunctionMap {
     pub may_panic: OnceCell<bool>,
 }
 
-/// The assumption that a name means the same after a statement that is a macro.
+/// The assumption that a name keeps its meaning across a statement that is a macro.
 #[derive(Clone, Debug)]
 pub(crate) struct Assumption {
-    /// Index of the statement, as [`macro_statements`](crate::rewrite::rebinding::macro_statements) counts.
+    /// Index of the statement, as counted by [`macro_statements`](crate::rewrite::rebinding::macro_statements).
     pub statement: usize,
-    /// The name as the macro gets it.
+    /// The name as it is passed to the macro.
     pub name: Ident,
     /// The local that the name denotes after the statement.
     pub local: VariableId,
 }
 
-/// Checks that the nodes contain only bindings, changes and exits that depend on the message alone.
+/// Checks that the nodes contain only bindings, changes and exits that depend only on the message.
 pub(crate) fn is_pure(nodes: &[Node]) -> bool {
     nodes.iter().all(|n| match n {
         Node::Let { .. } | Node::Pure { .. } | Node::Item(_) | Node::Exit { .. } | Node::Jump(_) => true,
@@ -214,7 +214,7 @@ pub(crate) fn is_pure(nodes: &[Node]) -> bool {
     })
 }
 
-/// Checks whether the message alone may make the map leave these nodes by a jump or an exit.
+/// Checks whether a condition on the message alone may make the map leave these nodes by a jump or an exit.
 pub(crate) fn may_leave(nodes: &[Node]) -> bool {
     nodes.iter().any(|n| match n {
         Node::Jump(_) => true,
@@ -237,7 +237,7 @@ pub(crate) fn may_leave(nodes: &[Node]) -> bool {
     })
 }
 
-/// Checks whether the nodes name any cell.
+/// Checks whether any of the nodes is an access to a cell.
 pub(crate) fn touches_state(nodes: &[Node]) -> bool {
     nodes.iter().any(|n| match n {
         Node::Access(_) | Node::Whole { .. } | Node::Helper(_) => true,

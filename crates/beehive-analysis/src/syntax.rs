@@ -207,7 +207,7 @@ pub(crate) fn is_context(t: &Type) -> bool {
 /// Checks whether an expression contains a call and therefore has an effect when used as a statement.
 pub(crate) fn discards(e: &Expr) -> bool {
     match peel(e) {
-        // building a value has no effect, except that an error in tail position is an outcome
+        // building a value has no effect, except that an error in tail position is the function's result
         Expr::Call(c) => match peel(&c.func) {
             Expr::Path(p) => {
                 let last = last_name(&p.path);
@@ -221,8 +221,8 @@ pub(crate) fn discards(e: &Expr) -> bool {
     }
 }
 
-/// Checks whether iterating over this never ends by itself. With `perhaps`, an iterator whose own code decides where it
-/// ends counts as one.
+/// Checks whether iterating over an expression never ends by itself. With `perhaps`, an iterator whose own code decides
+/// where it ends counts as endless.
 pub(crate) fn is_endless(e: &Expr, perhaps: bool) -> bool {
     match peel(e) {
         Expr::Range(r) => r.end.is_none(),
@@ -249,8 +249,8 @@ pub(crate) fn is_endless(e: &Expr, perhaps: bool) -> bool {
     }
 }
 
-/// Checks whether an expression leaves neither the function nor a loop or a block around it. It may not contain a macro,
-/// because that may.
+/// Checks whether an expression leaves neither the function nor a loop or a block around it. It must not contain a
+/// macro, because a macro may leave them.
 pub(crate) fn stays(e: &Expr) -> bool {
     #[derive(Default)]
     struct Jumps {

@@ -1,4 +1,4 @@
-//! What the analysis knows by name, for the guide's chapter about it.
+//! Everything that the analysis knows by name, for a chapter of the guide.
 
 use crate::known::methods::{READS, VIEWS};
 use crate::known::types::standard_types;
@@ -8,7 +8,7 @@ use crate::known::{
 };
 use crate::pass::order::{FREE, OPEN};
 
-/// Names that the analysis treats alike.
+/// Names that the analysis treats in the same way.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Understood {

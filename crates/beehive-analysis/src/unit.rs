@@ -35,11 +35,10 @@ pub(crate) struct Facts {
     pub stopped: BTreeSet<Site>,
     /// Locals that change in loops inside their scope, with those loops.
     pub varying: BTreeMap<Site, BTreeSet<Site>>,
-    /// The sources that decide how often those loops run.
+    /// The sources that determine how often those loops run.
     pub decided_by: BTreeMap<Site, Sources>,
-    /// Locals in which views are stored after their declaration, with the declarations of the locals into
-    /// which the views point. The numbers 0 to 2 in the second set stand for the views that belong to no
-    /// local.
+    /// For each local that gets a view assigned after its declaration: the declarations of the locals that those views
+    /// point into. The numbers 0 to 2 in the second set stand for the views that do not belong to a local.
     pub stored: BTreeMap<Site, (BTreeSet<Site>, Variables)>,
     /// Locals that may change through a shared reference to them, by interior mutability.
     pub touched: BTreeSet<Site>,
@@ -79,17 +78,17 @@ impl Facts {
 /// for all rounds.
 #[derive(Default)]
 pub(crate) struct Once {
-    /// Every name in the function, as often as it is mentioned.
+    /// Every name in the function, with repetitions.
     pub mentioned: OnceCell<Vec<String>>,
     /// Attributes in the body that decide whether part of it is compiled.
     pub conditional: OnceCell<Vec<Span>>,
-    /// Where it may have hash maps and hash sets that no local shows.
+    /// The places where it may have hash maps and hash sets that no local shows.
     pub hidden: OnceCell<Hidden>,
     /// The statements that are macros.
     pub macro_statements: OnceCell<Vec<Site>>,
 }
 
-/// Syntax not contained in the block as such: parsed macro arguments, and closure bodies analyzed as loop
+/// Syntax that does not appear literally in the block: parsed macro arguments, and closure bodies analyzed as loop
 /// bodies. Each is built once and kept, so that its nodes keep their addresses.
 #[derive(Default)]
 pub(crate) struct Arena {
@@ -117,11 +116,10 @@ impl Arena {
     }
 }
 
-/// The name of a function, the index of its version, and for each parameter whether it depends on state.
+/// The name of a function, the index of its version, and, for each parameter, whether it depends on state.
 type Pattern = (String, usize, Vec<bool>);
 
-/// The functions of a block by name. Several functions have the same name if `#[cfg]` decides which of them
-/// is compiled.
+/// The functions of a block by name. Several functions have the same name if `#[cfg]` selects one of them.
 pub(crate) type Functions<'a> = BTreeMap<String, Vec<&'a ImplItemFn>>;
 
 /// The impl block under analysis.
@@ -131,7 +129,7 @@ pub(crate) struct Unit<'a> {
     pub trusted: Vec<String>,
     pub faults: Faults,
     pub arena: Arena,
-    /// The functions whose tokens are known, with these and the names in them.
+    /// The functions whose tokens are known, with their tokens and the names in them.
     written: BTreeMap<Site, (&'a TokenStream, &'a [String])>,
     /// The findings about the views that branches, blocks and closures may yield.
     reads: RefCell<BTreeMap<Site, Rc<Read>>>,
@@ -140,7 +138,7 @@ pub(crate) struct Unit<'a> {
     under_way: RefCell<Vec<String>>,
 }
 
-/// Why a helper could not be analyzed.
+/// The reason why a helper could not be analyzed.
 pub(crate) enum Unavailable {
     /// The block has no function with that name.
     Missing,
@@ -163,7 +161,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Adds the tokens of a function and the names in them. To print the function takes much longer.
+    /// Adds the tokens of a function and the names in them. Printing the function would take much longer.
     pub(crate) fn add_tokens(&mut self, of: &'a ImplItemFn, tokens: &'a TokenStream, names: &'a [String]) {
         self.written.insert(Site::of(of), (tokens, names));
     }
@@ -173,7 +171,7 @@ impl<'a> Unit<'a> {
         self.written.get(&Site::of(of)).map_or_else(|| of.to_token_stream(), |written| written.0.clone())
     }
 
-    /// Returns every name in a function, as often as it is mentioned.
+    /// Returns every name in a function, with repetitions.
     pub(crate) fn names<'o>(&'o self, of: &ImplItemFn, once: &'o Once) -> &'o [String] {
         match self.written.get(&Site::of(of)) {
             Some(written) => written.1,
@@ -185,8 +183,8 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Returns what the tokens of an expression show about the views that it may yield. It is part of a function under
-    /// analysis or of the arena.
+    /// Returns the findings, in the tokens of an expression, about the views that it may yield. The expression is part
+    /// of a function under analysis or of the arena.
     pub(crate) fn read(&self, e: &Expr) -> Rc<Read> {
         let mut known = self.reads.borrow_mut();
         known.entry(Site::of(e)).or_insert_with(|| Rc::new(Read::of(e))).clone()
@@ -246,7 +244,7 @@ impl<'a> Unit<'a> {
         Ok(map)
     }
 
-    /// Analyzes a handler. All its parameters depend on the message alone.
+    /// Analyzes a handler. All its parameters depend only on the message.
     pub(crate) fn handler(&self, item: &ImplItemFn) -> FunctionMap {
         self.fixpoint(item, &[], true)
     }
@@ -291,8 +289,8 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Guesses from the names in a function whether its first round will learn facts, so that a second one is needed: it has a
-/// loop after the declaration of a local that can change.
+/// Guesses from the names in a function whether its first round will learn facts and a second round will be needed:
+/// whether it has a loop after the declaration of a local that can change.
 fn changes_in_loops(names: &[String]) -> bool {
     let mut after = names.windows(2).skip_while(|pair| pair[0] != "let" || pair[1] != "mut");
     after.any(|pair| matches!(pair[1].as_str(), "for" | "loop" | "while"))

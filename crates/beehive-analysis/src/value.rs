@@ -1,5 +1,5 @@
-//! What the pass knows about a value: whether it is a function of the message, and which locals it reads and
-//! changes.
+//! The properties that the pass tracks for a value: whether it is a function of the message, and which locals it reads
+//! and changes.
 
 use proc_macro2::Span;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ impl Site {
     }
 }
 
-/// Why a value is not a function of the message, and the place that made it so.
+/// The reason why a value is not a function of the message, and the place that caused it.
 #[derive(Clone, Debug)]
 pub(crate) struct Taint {
     pub why: Why,
@@ -34,8 +34,8 @@ impl Taint {
     }
 }
 
-/// Why a value is not a function of the message. Names in variants are those of the field, function or
-/// variable to blame.
+/// The reason why a value is not a function of the message. The names in variants are those of the field, function or
+/// variable that causes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Why {
     /// Read from a dictionary.
@@ -52,14 +52,14 @@ pub(crate) enum Why {
     Unordered,
     /// Computed by calling a function value, such as a closure in a field.
     FunctionValue,
-    /// A name that is not a local's: a function that the analysis cannot see into, or a misspelled local,
-    /// with the name probably meant.
+    /// A name that is not a local's: a function that the analysis cannot see into, or a misspelled local, with the name
+    /// that was probably meant.
     Name(String, Option<String>),
     /// Computed by a method that may read something other than its receiver and arguments.
     Method(String),
     /// Produced by a macro that the analysis cannot see into.
     Macro(String),
-    /// A name that such a macro may have bound anew.
+    /// A name that such a macro may have rebound.
     Rebound(String),
     /// Read from the context.
     Context,
@@ -67,10 +67,10 @@ pub(crate) enum Why {
     MutableBorrow(String),
     /// The local with this name is assigned under a condition that depends on state.
     Assigned(String),
-    /// A local changed by a closure that may run at another time.
+    /// The local with this name is changed by a closure that may run at a different time.
     InClosure(String),
-    /// The local with this name is moved where state decides, and may hold a `&mut` or something else that cannot be
-    /// cloned.
+    /// The local with this name is moved under a condition on state, and may hold a `&mut` or some other value that
+    /// cannot be cloned.
     Moved(String),
     /// Computed in the same expression as an access.
     Together,
@@ -78,7 +78,7 @@ pub(crate) enum Why {
     Dropped(String),
     /// The parameter at this index, for which some caller passes a state-dependent value.
     Parameter(usize),
-    /// Produced by code refused with its own error.
+    /// Produced by code that is refused with an error of its own.
     Refused,
     /// Any other reason, in words.
     Other(&'static str),
@@ -174,21 +174,21 @@ impl Sources {
     }
 }
 
-/// What is known about the value of an expression.
+/// The known properties of an expression's value.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Value {
-    /// Why it is not a function of the message; `None` if it is one.
+    /// The reason why it is not a function of the message; `None` if it is one.
     pub taint: Option<Taint>,
-    /// Why the order of its elements differs between runs; `None` if it does not. Nothing else about it is
-    /// unknown.
+    /// The reason why the order of its elements differs between runs; `None` if it does not. Everything else about the
+    /// value is known.
     pub unordered: Option<Taint>,
     /// The locals read by its expression.
     pub uses: Variables,
     /// The locals changed by its expression.
     pub changes: Variables,
-    /// Where the value comes from.
+    /// The origins of the value.
     pub sources: Sources,
-    /// The loops between whose iterations it may differ.
+    /// The loops in which it may differ between iterations.
     pub varies: BTreeSet<Site>,
     /// Whether its type may follow only from how it is used. This is not merged, because it describes the
     /// initial value of a local.
@@ -210,7 +210,7 @@ impl Value {
         Value { sources: Sources::message(), ..Value::default() }
     }
 
-    /// Merges in what is known about another evaluated expression.
+    /// Merges in the properties of another evaluated expression.
     pub(crate) fn and(&mut self, other: Value) {
         if self.taint.is_none() {
             self.taint = other.taint;
@@ -230,10 +230,9 @@ impl Value {
         self.jumps |= other.jumps;
     }
 
-    /// Returns the value's taint or, if it has none, a taint that says that it is computed together with an
-    /// access.
+    /// Returns the value's taint or, if it has none, a taint for a value that is computed together with an access.
     pub(crate) fn taint_or_together(&self, at: &impl Spanned) -> Taint {
-        // the span of a node is found by turning all of it into tokens
+        // finding the span of a node requires turning the whole node into tokens
         self.taint.clone().unwrap_or_else(|| Taint::new(Why::Together, at.span()))
     }
 }

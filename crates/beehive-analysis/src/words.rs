@@ -24,7 +24,7 @@ pub(crate) fn fill(template: &str, argument: &dyn Fn(usize) -> String) -> String
     out
 }
 
-/// Prints tokens, with local variables replaced by what `names` returns for them.
+/// Prints tokens, with each local variable replaced by the text that `names` returns for it.
 pub(crate) fn words(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     print(tokens, names, &mut out);
@@ -37,7 +37,7 @@ pub(crate) fn plain_words(tokens: TokenStream) -> String {
 }
 
 fn print(tokens: TokenStream, names: &dyn Fn(&str) -> Option<String>, out: &mut String) {
-    // what is in front of a group is not in front of its content
+    // tokens before a group do not precede its content
     let start = out.len();
     let last = |out: &String| out.get(start..).unwrap_or_default().chars().next_back();
     let mut after_dot = false;

@@ -2,11 +2,11 @@
 //! that a faulty analysis derives.
 //!
 //! Usage: `random_handlers SEED COUNT > generated.rs`, `random_handlers bodies SEED COUNT > bodies.rs`, or
-//! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs as many bodies as wanted on a
-//! stand-in for the runtime, about 1 000 a minute, in equal shares of ten classes, and prints what it found for each
-//! class. It fails if a map is wrong or does not compile, or if the analysis does not report exactly one error for a
-//! body with one mistake. With the name of a fault, which is then seeded into the analysis,
-//! it shows that the bodies find it.
+//! `random_handlers faults > seeded.rs`. `random_handlers check SEED COUNT` runs COUNT bodies on a stand-in for the
+//! runtime, about 1 000 per minute, in equal shares of ten classes, and prints its findings for each class. It fails if
+//! a map is wrong or does not compile, or if the analysis does not report exactly one error for a body with one
+//! mistake. With the name of a fault, which is then seeded into the analysis, it shows that the bodies detect the
+//! fault.
 
 mod bodies;
 mod faults;
@@ -147,7 +147,7 @@ fn bodies(seed: u64, count: usize) -> Result<String, String> {
             judged.accepted.iter().map(|a| (a.number, a.text.clone())).collect();
         run(judged.accepted, &mut report)?;
         for (number, text) in texts.into_iter().filter(|(n, _)| !report.panicked.contains(n)) {
-            // the writer numbers what does not compile, too
+            // the writer also numbers the bodies that do not compile
             let next = accepted.len() + 1;
             accepted.push(renumbered(&text, number, next));
         }
@@ -180,7 +180,7 @@ fn bodies(seed: u64, count: usize) -> Result<String, String> {
     Ok(out + &tests)
 }
 
-/// Returns a body under another number.
+/// Returns a body with a different number.
 fn renumbered(text: &str, old: usize, new: usize) -> String {
     let mut text = text.replace(&format!("M<{old}>"), &format!("M<{new}>"));
     for name in [

@@ -1,4 +1,4 @@
-//! Statements with one mistake each, which the analysis must report as exactly one error wherever they stand.
+//! Statements with one mistake each, for which the analysis must report exactly one error, whatever surrounds them.
 
 /// A statement with a mistake, and the helper that it needs. `{i}` is the number of the handler.
 pub(crate) struct Mistake {
@@ -65,7 +65,7 @@ pub(crate) const MISTAKES: &[Mistake] = &[
     alone(
         "let mut x = m.a; ctx.emit(Note({ x = x.wrapping_add(9); x })); self.d.put(x, 1); self.e.put(x, 1);",
     ),
-    // a key from another source that the analysis does not know
+    // a key from a source that the analysis does not know
     alone("let x = self.total; self.d.put(x, 1); self.e.put(x, 1);"),
     alone("let x = hash_of(m.a); self.d.put(x, 1); self.e.put(x, 1);"),
     alone("let x = m.a.hash_of(m.b).elapsed(); self.d.put(x, 1); self.e.put(x, 1);"),

@@ -1,5 +1,5 @@
-//! `#[derive(App)]`: generates the constants used by maps, and the code that opens and visits all of an app's
-//! dictionaries.
+//! `#[derive(App)]`: generates the constants used by maps, and the code that opens and visits all dictionaries of an
+//! app.
 
 use super::app_options::{kebab_case, options};
 use super::fields::{DICTIONARIES_MAX, Field, Kind, RowLimit, Share, container, fields};
@@ -162,8 +162,8 @@ fn with_bounds(input: &DeriveInput, fields: &[Field]) -> syn::Generics {
         let Kind::Dictionary { key, contents, .. } = &f.kind else { continue };
 
         if !is_generic(input) {
-            // the first bound reports, at the type, what a derived key lacks; the second never reports
-            // anything but lets the rest of the impl assume that the type is a key
+            // the first bound reports, at the type, which traits a derived key lacks; the second never reports
+            // anything, but lets the rest of the impl assume that the type is a key
             let same = as_argument(key);
             let declared = quote_spanned!(key.span()=> #same: ::beehive::__private::KeyType);
             let key = quote_spanned!(key.span()=> for<'__key> #same: ::beehive::__private::KeyFor<'__key>);
@@ -303,7 +303,7 @@ fn state(input: &DeriveInput, fields: &[Field]) -> TokenStream {
                 let span = key.span();
                 infos.push(quote!(Self::#constant.info()));
 
-                // uses the path in the library, so that another type named `Dict` is a type error
+                // uses the path in the library, so that a different type named `Dict` is a type error
                 let open = quote_spanned!(span=> ::beehive::#container::open);
                 configured.push(quote_spanned!(span=> #name: #open(Self::#constant)));
                 fresh.push(quote_spanned!(span=> #name: #open(Self::#constant)));

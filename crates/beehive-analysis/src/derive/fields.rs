@@ -10,7 +10,7 @@ use syn::{Error, Fields, GenericArgument, LitInt, LitStr, PathArguments, Type};
 /// Limit on an app's dictionaries, because a dictionary's index is a bit in a `u64` mask.
 pub(super) const DICTIONARIES_MAX: usize = 64;
 
-/// Two of one type could also be exchanged by a handler.
+/// With two of one type, a handler could also exchange them.
 const SECOND_CONFIG: &str = "an app has at most one `Config`, because all its settings are in one table\n\
     help: combine the fields of both in one struct";
 
@@ -35,7 +35,7 @@ pub(super) enum Kind<'a> {
     Dictionary {
         container: &'a Ident,
         key: &'a Type,
-        /// The other types it holds: the row keys of a table, then the values.
+        /// The type arguments after the key: the row keys of a table, then the values.
         contents: Vec<&'a Type>,
         index: u32,
         volatile: bool,

@@ -88,8 +88,8 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// Names the type in a place where only a key may stand. Missing derives (such as `Ord`) are reported here,
-/// at the type's name.
+/// Names the type in a position that only a key type may take. Missing derives (such as `Ord`) are reported here, at
+/// the type's name.
 fn ordered(input: &DeriveInput) -> TokenStream {
     let ident = &input.ident;
     let key = bounded(input, &quote!(::beehive::Key));

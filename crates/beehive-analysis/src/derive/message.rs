@@ -54,7 +54,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         p.bounds.push(syn::parse_quote!('static));
     }
 
-    // the types are named by way of `Self`, so that the compiler reports one that does not exist once
+    // the types are named by way of `Self`, so that the compiler reports a nonexistent type only once
     let check_reply = (!commits_errors).then(|| {
         quote_spanned! {reply.span()=>
             ::beehive::__private::ReplyCheck::<<Self as ::beehive::Message>::Reply, false>::check();
@@ -64,7 +64,7 @@ fn message(input: &DeriveInput, types: &Types, name: &Option<LitStr>) -> TokenSt
         ::beehive::__private::ErrorCheck::<<Self as ::beehive::Message>::Error>::check()
     };
 
-    // a reply checked here must not be reported again at each handler
+    // a reply that is checked here must not be reported again at each handler
     let commits_errors = match commits_errors {
         true => quote!(true),
         false => quote!({
@@ -114,7 +114,7 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
                 false => Some(value.parse()?),
             };
             match meant {
-                // the text of a borrowed error converts into the default
+                // the default error type accepts the text of a borrowed error
                 Some(meant) if m.path.is_ident("error") && borrows(&meant) => {}
                 Some(meant) if m.path.is_ident("error") => types.error = meant,
                 Some(meant) => types.reply = owned(meant),
@@ -129,7 +129,7 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
     quote!(#message #serde)
 }
 
-/// What `#[message(..)]` may contain.
+/// The options that `#[message(..)]` may contain.
 const EXPECTED: &str =
     "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`";
 
@@ -140,7 +140,7 @@ const BORROWED_ERROR: &str = "the error of a message cannot be borrowed, because
 const BORROWED_REPLY: &str = "the answer to a message cannot be borrowed, because it is sent and decoded again\n\
     help: use an owned type, here and in the handlers: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
-/// Returns the type that is meant by one that borrows: `String` for `&str`, `Vec<T>` for `&[T]`, `T` for `&T`.
+/// Returns the owned counterpart of a borrowing type: `String` for `&str`, `Vec<T>` for `&[T]`, `T` for `&T`.
 fn owned(mut ty: Type) -> Type {
     struct Own;
 
@@ -169,7 +169,7 @@ fn value<T: Parse>(option: &ParseNestedMeta) -> syn::Result<T> {
     value.map_err(|error| Error::new(error.span(), EXPECTED))
 }
 
-/// Parses the value of an option: a type that does not borrow.
+/// Parses the value of an option that must be a type without borrowed data.
 fn owning(option: &ParseNestedMeta, refusal: &str) -> syn::Result<Type> {
     let ty: Type = value(option)?;
     match borrows(&ty) {

@@ -10,8 +10,8 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, WherePredicate};
 
-/// Implements `Serialize` and `Deserialize`. `of` decides which attribute the error for a union proposes for
-/// switching this off.
+/// Implements `Serialize` and `Deserialize`. `of` determines which attribute the error for a union suggests for turning
+/// this off.
 pub(super) fn serde(input: &DeriveInput, of: Whole) -> syn::Result<TokenStream> {
     let ident = &input.ident;
     if let Data::Union(_) = &input.data {

@@ -14,9 +14,9 @@ use syn::{DeriveInput, Error};
 /// The two expansions of a derive macro.
 struct Derive {
     expand: fn(&DeriveInput) -> syn::Result<TokenStream>,
-    /// Printed in place of the expansion after an error: implementations of the same traits that do nothing.
-    /// Without them, the compiler would report a missing trait at every use of the item: many errors for one
-    /// mistake.
+    /// Printed in place of the expansion after an error: implementations of the same traits that do nothing. Without
+    /// them, one mistake would cause many errors, because the compiler would report a missing trait at every use of the
+    /// item.
     stand_in: fn(&DeriveInput) -> TokenStream,
 }
 
@@ -34,7 +34,7 @@ impl Derive {
     }
 }
 
-/// Refuses a type with lifetime parameters, because it borrows something.
+/// Refuses a type with lifetime parameters, because such a type borrows.
 fn refuse_lifetimes(input: &DeriveInput) -> syn::Result<()> {
     match input.generics.lifetimes().next() {
         Some(lifetime) => Err(Error::new_spanned(lifetime, parts::BORROWED)),

@@ -1,4 +1,4 @@
-//! Checks that the field types of a message or a key can be encoded, and reports each type that cannot only
+//! Checks that the field types of a message or a key can be encoded, and reports each type that cannot be encoded only
 //! once, at the field.
 //!
 //! serde's code mentions a field's type in four places, each of which would produce an error. Therefore that
@@ -11,7 +11,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Data, DeriveInput, Error, Field, Type, TypePath, TypeReference, WherePredicate};
 
-/// Types that can be encoded, with names that hardly any program gives to other types.
+/// Types that can be encoded, and whose names hardly any program gives to other types.
 const KNOWN: [&str; 14] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "bool", "char", "String",
 ];
@@ -58,7 +58,7 @@ pub(super) struct Parts {
 pub(super) const BORROWED: &str = "a field of a message or a key cannot be borrowed, because both are sent, stored and decoded again\n\
     help: use an owned type: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
-/// Returns whether a value of this type borrows: whether its name contains a reference.
+/// Checks whether a value of this type borrows: whether the type's name contains a reference.
 pub(super) fn borrows(ty: &Type) -> bool {
     struct Find(bool);
 
@@ -80,8 +80,9 @@ pub(super) fn borrows(ty: &Type) -> bool {
     find.0
 }
 
-/// Returns whether a value of this type can be changed by those who only read it: whether its name contains a lock or an
-/// atomic of the standard library. Other such types are neither `Sync` nor encoded, so no dictionary can hold them.
+/// Checks whether a value of this type can be changed through a shared reference: whether the type's name contains a
+/// lock or an atomic of the standard library. Other such types either are not `Sync` or cannot be encoded, so no
+/// dictionary can hold them.
 pub(super) fn changes_behind_a_shared_reference(ty: &Type) -> bool {
     struct Find(bool);
 

@@ -1,4 +1,4 @@
-//! Collects a block's errors, each on the user's own tokens and each reported once.
+//! Collects a block's errors: each is reported once, on the user's own tokens.
 
 use crate::errors::pages;
 use proc_macro2::{Span, TokenStream};

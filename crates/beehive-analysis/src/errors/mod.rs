@@ -1,5 +1,5 @@
-//! Errors as the user sees them: where they are collected, which page of the guide explains each, and what keeps the
-//! compiler from reporting the same mistake again.
+//! Errors as the user sees them: where they are collected, which page of the guide explains each, and how the compiler
+//! is kept from reporting the same mistake again.
 
 pub(crate) mod diagnostics;
 pub(crate) mod missing;

@@ -1,5 +1,5 @@
-//! Suggests the known name probably meant by a misspelled one, for help lines only; no decision depends on
-//! it.
+//! Suggests the known name that the user probably meant by a misspelled one. The suggestion appears only in help lines;
+//! no decision depends on it.
 
 /// Returns the nearest known name if its edit distance is at least 1 and at most a third of the name's length
 /// (never less than 1), the threshold that rustc uses. An edit is a substitution, a deletion, an insertion or

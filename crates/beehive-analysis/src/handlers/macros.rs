@@ -1,9 +1,9 @@
 //! Lets the compiler check that the macros known to the analysis by a bare name are those of the standard
 //! library.
 //!
-//! The check calls each macro where all of them are imported from the standard library. If the name has
-//! another meaning in the user's code, through `macro_rules!` or an import, it is ambiguous there, which is
-//! an error at the user's own call. Otherwise both meanings are the same macro.
+//! The check calls each macro in a place where all of them are imported from the standard library. If the name has a
+//! different meaning in the user's code, through `macro_rules!` or an import, it is ambiguous there, which is an error
+//! at the user's own call. Otherwise both meanings are the same macro.
 
 use crate::emit::allowances;
 use proc_macro2::{Ident, TokenStream};

@@ -45,7 +45,7 @@ pub struct HandlerDerivation {
     pub joins: String,
     /// Dictionaries whose shared views it reads; empty if none.
     pub views: String,
-    /// Why it is centralized; empty if it is not.
+    /// The reason why it is centralized; empty if it is not.
     pub reason: String,
     /// Line of the code that centralizes it; zero if it is not centralized.
     pub reason_line: usize,
@@ -69,7 +69,7 @@ pub struct Warning {
 /// The result for a block.
 #[derive(Debug)]
 pub struct Derivation {
-    /// The block as the compiler gets it.
+    /// The block as it is passed on to the compiler.
     pub block: TokenStream,
     /// The code that replaces the block: [`Self::block`] and everything else.
     pub tokens: TokenStream,
@@ -83,7 +83,7 @@ pub struct Derivation {
     pub warnings: Vec<Warning>,
 }
 
-/// What maps assume about each function, by the function's index in the block.
+/// The assumptions that maps make in each function, by the function's index in the block.
 type Assumptions = BTreeMap<Option<usize>, Vec<Assumption>>;
 
 /// A handler of the block.
@@ -354,7 +354,7 @@ fn run(options: syn::Result<BlockOptions>, written: &Written, faults: Faults) ->
     Derivation { block, tokens, handlers: found, helpers, errors: diagnostics.into_errors(), warnings }
 }
 
-/// Returns those of a map's assumptions on which the keys in it depend.
+/// Returns those assumptions of a map on which the map's keys depend.
 fn relied_on(assumptions: &[Assumption], nodes: &[Node]) -> Vec<Assumption> {
     if assumptions.is_empty() {
         return vec![];
@@ -548,7 +548,7 @@ fn judge(
     let mut note = String::new();
     let attribute = h.options.opening();
 
-    // authors who declare the cells know them, so no warning is needed
+    // authors who write `expect` know the cells, so no warning is needed
     let meant = h.options.expect.is_some();
     match &h.options.kind {
         Some((said, span)) if *said != kind => {

@@ -128,8 +128,8 @@ impl Output<'_> {
         }
     }
 
-    /// Returns the block as written, without the macro's attributes, with a doc line about each handler's map, and with
-    /// checks of what the maps assume about macros.
+    /// Returns the block as written, but without the macro's attributes. Each handler gets a doc line about its map,
+    /// and checks of the assumptions about macros are added.
     pub(crate) fn block(&self) -> TokenStream {
         self.written.with_items(|index, item, tokens| match (item, tokens) {
             (ImplItem::Fn(f), _) => self.method(index, f, tokens),
@@ -138,7 +138,7 @@ impl Output<'_> {
         })
     }
 
-    /// Returns a method of the block. `tokens` are those that were written, where they are known.
+    /// Prints a method of the block. `tokens` are the tokens as written, if they are known.
     fn method(&self, index: usize, f: &ImplItemFn, tokens: Option<&TokenStream>) -> TokenStream {
         let assumed = self.assumptions.get(&Some(index));
         let assumed = assumed.filter(|a| !a.is_empty() && self.diagnostics.is_empty());
@@ -193,21 +193,21 @@ impl Output<'_> {
         let context = h.signature.context.as_ref().map(|_| quote!(ctx));
         let call = quote!(self.#method(#arguments #context));
 
-        // the compiler reports a wrong answer at the return type
+        // the compiler reports an answer of the wrong type at the return type
         let returned = match &h.item.sig.output {
             ReturnType::Type(_, of) => of.span(),
             ReturnType::Default => declared_at(h),
         };
 
-        // a type that is not a message is reported where it is written; uses the hygiene of the handler's
-        // name, because the type may come from a macro
+        // a type that is not a message is reported where it is written; the span has the hygiene of the handler's name,
+        // because the type may come from a macro
         let written = h.signature.message.as_ref().map_or(declared_at(h), |(ty, _)| ty.span());
         let message = written.resolved_at(declared_at(h));
         let reply = quote_spanned!(message=> <#ty as ::beehive::Message>::Reply);
         let error = quote_spanned!(message=> <#ty as ::beehive::Message>::Error);
         let is_timer = h.signature.message.is_none();
         let call = match answers {
-            // a variable of the type `()` is a warning of clippy at the handler
+            // for a variable of type `()`, clippy would show a warning at the handler
             false if is_timer && matches!(h.item.sig.output, ReturnType::Default) => {
                 quote!(::beehive::__private::ticked(#call))
             }
@@ -220,7 +220,7 @@ impl Output<'_> {
                 ::beehive::__private::AnswerCheck::<#reply, #error, _>::of(&returned).check();
                 ::beehive::__private::answer::<#reply, #error, _>(returned)
             }},
-            // whatever the message is answered with, an observer leaves that to others
+            // An observer never answers, whatever the message's reply type is.
             false if h.options.observes.is_some() || h.options.misread => quote_spanned! {returned=>
                 ::beehive::__private::unanswered::<(), #error, _>(#call).map(|_| ::core::option::Option::None)
             },
@@ -255,8 +255,8 @@ impl Output<'_> {
             { #reply_check #call }
         };
 
-        // for an `impl` token without the user's span, the compiler does not propose a generic parameter for
-        // an unknown type; its error then equals the one at the user's code, so it shows only one of them
+        // for an `impl` token without the user's span, the compiler does not suggest a generic parameter for an unknown
+        // type; this error then equals the one at the user's code, so the compiler shows only one of them
         let implementation = quote!(impl);
         quote_spanned! {declared_at(h)=>
             #[automatically_derived]

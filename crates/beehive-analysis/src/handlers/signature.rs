@@ -85,8 +85,8 @@ impl Signature {
                 return Err(Error::new_spanned(&t.ty, format!("{shape}\n{help}")));
             };
 
-            // keys and messages are shared references, so this is the context under a name of the program's
-            // own
+            // keys and messages are shared references, so this is the context, whose type has a different name in this
+            // program
             if r.mutability.is_some() {
                 let help = format!(
                     "help: the type of a context is recognized by its name: write `&mut Ctx` instead of `&mut {}`",

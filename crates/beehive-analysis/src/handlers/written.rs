@@ -1,5 +1,5 @@
-//! The block as the macro gets it: its syntax, and the tokens of each item. An item that the macro does not change is
-//! passed on as these tokens, because to print syntax costs as much as to parse it.
+//! The block as the macro receives it: its syntax, and the tokens of each item. An item that the macro does not change
+//! is passed on as tokens, because printing syntax costs as much as parsing it.
 
 use crate::syntax::names;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -19,7 +19,7 @@ pub(crate) struct Written {
 
 /// The tokens of a block.
 struct Parts {
-    /// Everything in front of the braces.
+    /// All tokens before the braces.
     header: Vec<TokenTree>,
     braces: Group,
     body: Body,
@@ -41,7 +41,7 @@ pub(crate) struct Mentions {
     pub of_self: BTreeMap<String, Ident>,
     /// Whether there may be an `attempt!`.
     pub attempts: bool,
-    /// All names in each item whose tokens are known, as often as they are mentioned.
+    /// For each item whose tokens are known, all names in it, with repetitions.
     names: Vec<Vec<String>>,
 }
 
@@ -65,14 +65,14 @@ impl Written {
         })
     }
 
-    /// Returns the tokens of the block with items that `item` returns, given the number, the syntax and, where they are
-    /// known, the tokens of each.
+    /// Returns the tokens of the block, with each item replaced by the result of `item`. `item` is called with the
+    /// number, the syntax and, if known, the tokens of each item.
     pub(crate) fn with_items(
         &self,
         item: impl Fn(usize, &ImplItem, Option<&TokenStream>) -> TokenStream,
     ) -> TokenStream {
-        // for an `impl` token with the user's span, the compiler proposes `impl<T>` for an unknown type in a handler;
-        // a handler handles one type, so that would only lead to the next error
+        // for an `impl` token with the user's span, the compiler suggests `impl<T>` for an unknown type in a handler; a
+        // handler handles one type, so that suggestion would only lead to the next error
         let here = Span::call_site();
         let all = self.block.items.iter().enumerate();
         let Some(Parts { header, braces, body }) = &self.parts else {
@@ -95,7 +95,7 @@ impl Written {
     }
 }
 
-/// Parses a block and takes its tokens apart.
+/// Parses a block and splits its tokens into parts.
 fn apart(item: TokenStream) -> Option<(ItemImpl, Parts)> {
     let mut header: Vec<TokenTree> = item.into_iter().collect();
     let Some(TokenTree::Group(braces)) = header.pop() else { return None };
@@ -173,7 +173,7 @@ impl Mentions {
     }
 
     fn add(&mut self, tokens: TokenStream, all: &mut Vec<String>) {
-        // whether the tokens before are `self`, and `self` and a dot
+        // whether the preceding tokens are `self`, and `self` followed by a dot
         let (mut of_self, mut dotted) = (false, false);
         for t in tokens {
             let (before, after_dot) = (std::mem::take(&mut of_self), std::mem::take(&mut dotted));

@@ -1,7 +1,7 @@
 //! Methods that the analysis knows by name: those whose results may be mutable views, and those that only read a value of
 //! unknown type.
 
-/// Methods whose result may be a mutable view, besides those with `_mut` in their name.
+/// Methods whose result may be a mutable view, in addition to those with `_mut` in their name.
 pub(crate) const VIEWS: &[&str] = &[
     "leak",
     "by_ref",
@@ -75,7 +75,7 @@ pub(crate) fn yields_items(method: &str) -> bool {
     )
 }
 
-/// Checks for a method that makes an iterator from an iterator.
+/// Checks for a method that turns one iterator into another.
 pub(crate) fn adapts(method: &str) -> bool {
     matches!(
         method,
@@ -101,12 +101,12 @@ pub(crate) fn adapts(method: &str) -> bool {
     )
 }
 
-/// Checks whether a method copies a value in a way that keeps what the value shares (`Rc`, `&Cell`).
+/// Checks whether a method copies a value in such a way that the copy still shares its contents (`Rc`, `&Cell`).
 pub(crate) fn keeps_sharing(method: &str) -> bool {
     matches!(method, "clone" | "cloned" | "copied" | "to_owned" | "to_vec")
 }
 
-/// Checks whether a method may take its receiver by value and the receiver may be a value that is not `Copy`.
+/// Checks whether a method may take its receiver by value when the receiver may be a value that is not `Copy`.
 pub(crate) fn takes_itself(method: &str) -> bool {
     method.starts_with("into")
         || method.starts_with("unwrap")
@@ -174,9 +174,9 @@ pub(crate) fn takes_option(method: &str) -> bool {
     )
 }
 
-/// Checks whether a method or function of the standard library never panics, no matter what its arguments are. Closures
-/// among the arguments are checked separately. A name missing from this list only costs the map a few nanoseconds for
-/// calls under a condition on state.
+/// Checks whether a method or function of the standard library never panics, whatever its arguments are. Closures among
+/// the arguments are checked separately. If a name is missing from this list, calls under a condition on state only
+/// cost the map a few nanoseconds more.
 pub(crate) fn cannot_panic(method: &str) -> bool {
     let by_zero = method.contains("div") || method.contains("rem");
     method.starts_with("checked_")

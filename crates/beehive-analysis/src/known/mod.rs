@@ -1,4 +1,4 @@
-//! What the analysis knows by name: the methods of dictionaries, and the calls that may appear in a key.
+//! Everything that the analysis knows by name: the methods of dictionaries, and the calls that may appear in a key.
 
 pub(crate) mod methods;
 pub(crate) mod types;
@@ -14,8 +14,8 @@ pub(crate) fn keyed_by_reference(method: &str) -> Option<bool> {
     }
 }
 
-/// Methods that need all cells of a dictionary. Dictionaries declare them only so that the compiler can say
-/// what to use instead; a `Config` may have methods with these names.
+/// Checks for a method that needs all cells of a dictionary. Dictionaries declare these methods only so that the
+/// compiler can suggest alternatives; a `Config` may have methods with these names.
 pub(crate) fn needs_all_cells(method: &str) -> bool {
     matches!(
         method,
@@ -34,9 +34,9 @@ pub(crate) fn needs_all_cells(method: &str) -> bool {
     )
 }
 
-/// Methods of standard maps that dictionaries have under another name or in another place. Dictionaries also declare
-/// these, only so that the compiler can say what to write instead; a `Config` may have methods with these names. Those
-/// that are keyed accesses of one of the two kinds of dictionaries are not listed.
+/// Checks for a method of standard maps that dictionaries have under a different name or in a different place.
+/// Dictionaries also declare these methods, only so that the compiler can suggest the right one; a `Config` may have
+/// methods with these names. Methods that are keyed accesses of one of the two kinds of dictionaries are not listed.
 pub(crate) fn has_another_name(method: &str) -> bool {
     matches!(
         method,
@@ -419,7 +419,7 @@ pub(crate) fn is_standard_function(name: &str) -> bool {
     PURE_ASSOCIATED.contains(&name)
 }
 
-/// What is known about a function from its path.
+/// The properties of a function that follow from its path.
 pub(crate) enum Callee {
     /// A deterministic function of its arguments.
     Pure,
@@ -486,7 +486,7 @@ pub(crate) fn callee_of(path: &syn::ExprPath, trusted: &[String]) -> Callee {
     }
 }
 
-/// What is known about a macro from its name.
+/// The properties of a macro that follow from its name.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum MacroKind {
     /// Evaluates to an expression built from its arguments.
@@ -501,7 +501,7 @@ pub(crate) enum MacroKind {
     Diverge,
     /// May return early.
     MayExit,
-    /// Has the name of another crate's macro, but no path that says which macro it is.
+    /// Has the name of a macro of some other crate, but no path that shows which macro it is.
     Guessed,
     Unknown,
 }
@@ -562,7 +562,7 @@ fn foreign_macro_kind(name: &str) -> MacroKind {
     kind_of(name, FOREIGN_MACROS)
 }
 
-/// Checks for a macro from another crate that the analysis knows if its path names the crate.
+/// Checks for a macro of some other crate that the analysis knows if its path names the crate.
 pub(crate) fn is_foreign_macro(name: &str) -> bool {
     foreign_macro_kind(name) != MacroKind::Unknown
 }
@@ -576,8 +576,8 @@ pub(crate) fn passes_on(m: &syn::Macro) -> bool {
     macro_kind(&m.path) == MacroKind::Log && m.path.segments.last().is_some_and(|s| s.ident == "dbg")
 }
 
-/// Returns what is known about a macro. The printed code checks that a bare standard library name does not
-/// refer to another macro.
+/// Returns the kind of a macro. The printed code checks that a bare standard library name does not refer to a different
+/// macro.
 pub(crate) fn macro_kind(path: &syn::Path) -> MacroKind {
     let Some(name) = path.segments.last().map(|s| s.ident.to_string()) else { return MacroKind::Unknown };
     let of = path.segments.first().filter(|_| path.segments.len() > 1).map(|s| s.ident.to_string());

@@ -1,5 +1,5 @@
-//! What the analysis knows about types by name: which have no interior mutability, and which tokens may build
-//! a value of another type.
+//! The types that the analysis knows by name: which of them have no interior mutability, and which tokens may build a
+//! value of a different type.
 
 use crate::known::methods::{builds_any_type, returns_mutable_view};
 use crate::known::{is_primitive, is_upper};
@@ -69,8 +69,8 @@ fn is_frozen_name(name: &str) -> bool {
     FROZEN.contains(&name) || is_primitive(name)
 }
 
-/// Checks for a type known to have no interior mutability. `_` counts as known, because only what the expression builds
-/// can fill it in.
+/// Checks for a type known to have no interior mutability. `_` counts as known, because only the values from which the
+/// expression is built can determine it.
 pub(crate) fn is_frozen(t: &Type) -> bool {
     match t {
         Type::Path(p) => p.path.segments.last().is_some_and(|s| {
@@ -95,8 +95,8 @@ pub(crate) fn is_frozen(t: &Type) -> bool {
     }
 }
 
-/// Checks for a type with a hash map or a hash set in it. With `aliases`, a generic type of any other name
-/// counts as one, because it may be an alias.
+/// Checks for a type that contains a hash map or a hash set. With `aliases`, a generic type of any other name counts as
+/// one, because it may be an alias.
 pub(crate) fn is_hashed(t: &Type, aliases: bool) -> bool {
     match t {
         Type::Path(p) => p.path.segments.last().is_some_and(|s| {
@@ -125,7 +125,7 @@ fn is_ordered_name(name: &str) -> bool {
         || is_frozen_name(name) && !name.starts_with("Hash")
 }
 
-/// Checks whether the value of some tokens may hold a `&mut` made inside them.
+/// Checks whether the value of some tokens may hold a `&mut` created inside them.
 pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|t| match t {
         TokenTree::Ident(i) => i == "mut" || returns_mutable_view(&i.to_string()),
@@ -134,11 +134,11 @@ pub(crate) fn mentions_mutable_views(tokens: TokenStream) -> bool {
     })
 }
 
-/// The last name before a point among tokens.
+/// The last name before the current point in a sequence of tokens.
 #[derive(Default)]
 pub(crate) struct Last {
     of: Option<String>,
-    /// Number of colons after it.
+    /// Number of colons since that name.
     colons: usize,
 }
 
@@ -148,13 +148,13 @@ impl Last {
         Last { of: Some(name), colons: 0 }
     }
 
-    /// Checks whether a name after this one may make a value of an unknown type.
+    /// Checks whether a name after this one may build a value of an unknown type.
     pub(crate) fn builds(&self, name: &str) -> bool {
         let unknown = |of: &String| is_upper(of) && of != "Self" && !is_frozen_name(of);
         builds_any_type(name) || self.colons == 2 && !is_upper(name) && self.of.as_ref().is_some_and(unknown)
     }
 
-    /// Goes on after a token that is neither a name nor a group.
+    /// Continues after a token that is neither a name nor a group.
     pub(crate) fn pass(&mut self, t: &TokenTree) {
         match t {
             TokenTree::Punct(p) if p.as_char() == ':' => self.colons += 1,

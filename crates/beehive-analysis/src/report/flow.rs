@@ -7,7 +7,7 @@ use crate::value::{Sources, Variables};
 use crate::words::{fill, placeholder};
 use std::collections::BTreeSet;
 
-/// Indices of the cells touched on the way to a point.
+/// Indices of the cells touched on a path to a point.
 type Path = BTreeSet<usize>;
 
 /// Returns the cells that a function may touch. Computed once, because many callers may share the function.

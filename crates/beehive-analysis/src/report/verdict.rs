@@ -12,7 +12,7 @@ pub(crate) struct Verdict {
     pub cells: String,
     /// Different keys needed together by one message, so that their owners merge; empty if none.
     pub joins: String,
-    /// The reason for its kind, in words.
+    /// The reason for its kind.
     pub reason: String,
     /// Line of the code that centralizes it; zero if it is not centralized.
     pub line: usize,

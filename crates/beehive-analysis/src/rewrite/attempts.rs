@@ -96,8 +96,8 @@ pub(crate) fn executed(f: &mut ImplItemFn) {
     Executed { app, context, yields }.visit_block_mut(&mut f.block)
 }
 
-/// Returns the type that a method's attempts yield if they name none: a `Result` with the method's error
-/// type, or with `beehive::Error` if the method names none.
+/// Returns the type that a method's attempts yield if they specify none: a `Result` with the method's error type, or
+/// with `beehive::Error` if the method specifies none.
 fn yields_as(output: &ReturnType) -> TokenStream {
     let any = quote!(::beehive::Result<_>);
     let ReturnType::Type(_, of) = output else { return any };
@@ -142,7 +142,7 @@ fn content(m: &Macro) -> syn::Result<Content> {
 struct Executed {
     app: TokenStream,
     context: TokenStream,
-    /// The type that an attempt yields if it names none.
+    /// The type that an attempt yields if it specifies none.
     yields: TokenStream,
 }
 

@@ -1,10 +1,10 @@
-//! Statements that are macros into which Beehive cannot see, and the check that such a macro binds no name anew on which
-//! a map depends.
+//! Macro statements that Beehive cannot see into, and the check that such a macro does not rebind a name on which a map
+//! depends.
 //!
-//! `macro_rules! next { ($m:ident . $f:ident) => { let $m = ..; } }` binds the handler's `msg` anew in `next!(msg.a);`.
-//! What a macro does is known only to the compiler. The code passed to the compiler therefore repeats the statement
-//! in a branch that never runs, where the name has a type of its own, and where the name must still have that type
-//! afterwards (`beehive::__private::watched`). The statement itself stays as it is.
+//! `macro_rules! next { ($m:ident . $f:ident) => { let $m = ..; } }` rebinds the handler's `msg` in `next!(msg.a);`.
+//! Only the compiler knows the expansion of a macro. The code passed to the compiler therefore repeats the statement in
+//! a branch that never runs, where the name has a type of its own, and where the name must still have that type
+//! afterwards (`beehive::__private::watched`). The statement itself stays unchanged.
 
 use crate::emit::allowances;
 use crate::node::Assumption;
@@ -34,13 +34,13 @@ pub(crate) fn macro_statements(f: &ImplItemFn) -> Vec<Site> {
 }
 
 /// Checks that a name occurs in the arguments of a macro only as `name.field`, and returns its first occurrence. A
-/// method of the value, or one that follows from a trait, might not be found where the name has another type.
+/// method of the value, or one that comes from a trait, might not be found if the name has a different type.
 pub(crate) fn only_reads_fields(arguments: &TokenStream, name: &str) -> Option<Ident> {
     let mut found = None;
     occurrences(arguments.clone(), name, &mut found).then_some(found).flatten()
 }
 
-/// Returns `false` if the name occurs other than as `name.field`.
+/// Returns `false` if the name occurs in any form other than `name.field`.
 fn occurrences(tokens: TokenStream, name: &str, found: &mut Option<Ident>) -> bool {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == wanted);
@@ -67,7 +67,7 @@ fn occurrences(tokens: TokenStream, name: &str, found: &mut Option<Ident>) -> bo
     })
 }
 
-/// Inserts the checks of a function's assumptions in front of its statements.
+/// Inserts the checks of a function's assumptions before its statements.
 pub(crate) fn checked(f: &mut ImplItemFn, assumptions: &[Assumption]) {
     if !assumptions.is_empty() {
         Checked { assumptions, next: 0 }.visit_impl_item_fn_mut(f)
@@ -98,7 +98,7 @@ impl VisitMut for Checked<'_> {
     }
 }
 
-/// Returns a statement that fails to compile if a macro binds a name anew.
+/// Returns a statement that fails to compile if a macro rebinds a name.
 fn check(m: &StmtMacro, name: &Ident) -> Stmt {
     let allowances = allowances();
     let asked = quote_spanned!(m.mac.path.span()=> ::beehive::__private::still_bound(#name));

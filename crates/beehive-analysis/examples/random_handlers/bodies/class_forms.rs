@@ -1,4 +1,4 @@
-//! The forms that belong to one class of bodies each, as data.
+//! The forms that belong to a single class of bodies, as data.
 
 use super::classes::{Class, Form};
 use super::forms::Of;
@@ -13,17 +13,17 @@ const fn gives(of: Of, text: &'static str) -> Form {
     Form { text, declares: Some(of), derivable: true }
 }
 
-/// A declaration of a local that is no function of the message, or not visibly one.
+/// A declaration of a local that is not a function of the message, or not visibly one.
 const fn hides(of: Of, text: &'static str) -> Form {
     Form { text, declares: Some(of), derivable: false }
 }
 
-/// A statement whose map a person would not try to write, or that does not show what it does.
+/// A statement for which a person would not try to write a map, or whose effect is hidden.
 const fn obscures(text: &'static str) -> Form {
     Form { text, declares: None, derivable: false }
 }
 
-/// Returns the forms of a class, besides those of the other tables.
+/// Returns the forms of a class that are not in the other tables.
 pub(super) fn forms(class: Class) -> &'static [Form] {
     match class {
         Class::HiddenChanges => HIDDEN_CHANGES,
@@ -257,7 +257,7 @@ const MACROS: &[Form] = &[
     does("tracing::trace!(\"{q} {}\", {n}, q = {n});"),
     does("let _ = format!(\"{:?}\", {l});"),
     does("if matches!({o}, Some(q) if q > {n}) { self.{d}.put({k}, 1); }"),
-    // that it binds no name, only its definition shows, which a person reads and the compiler checks
+    // only the macro's definition shows that the macro binds no name; a person reads it, and the compiler checks it
     does("show!(m.a);"),
     does("if {n} > 2 { show!({n}); }"),
     obscures("another!(m.a); self.{d}.put(m.a ^ m.b, {n});"),

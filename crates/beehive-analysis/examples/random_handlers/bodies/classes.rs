@@ -1,4 +1,4 @@
-//! The classes of bodies: in each of them, analyses of handlers have gone wrong in a way of its own.
+//! The classes of bodies: each of them covers a kind of code for which analyses of handlers have been wrong.
 
 use super::class_forms::forms;
 use super::forms::Of;
@@ -7,12 +7,12 @@ use super::{Bodies, Body};
 /// The kind of Rust code that a body exercises.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Class {
-    /// Keys change through views and shared references that no `mut` names.
+    /// Keys that change through views and shared references that no `mut` names.
     HiddenChanges,
     /// A condition around the only accesses depends on a change whose result is used, so a wrong map drops the
     /// message.
     WrongDrops,
-    /// The methods have several versions, and functions are promised to be deterministic.
+    /// Methods with several versions, and functions that are promised to be deterministic.
     Promises,
     /// Hash maps and hash sets, whose order differs from run to run.
     HashOrder,
@@ -20,9 +20,9 @@ pub(crate) enum Class {
     SideEffects,
     /// Macros of the standard library, of other crates, and the user's own.
     Macros,
-    /// Keys whose computation panics where the handler does not get to.
+    /// Keys whose computation panics at a point that the handler does not reach.
     Panics,
-    /// Maps that take long, or that could.
+    /// Maps that take long, or that could take long.
     Costs,
     /// Ordinary forms: patterns, closures, moves, functions by path, types of the body.
     Ordinary,
@@ -71,7 +71,7 @@ impl Bodies {
             .map(|_| if self.one_in(2) { self.class_statement() } else { self.statement(2) })
             .collect();
         statements.push(self.class_statement());
-        // what the statements have left in the locals decides which cells these are
+        // the state of the locals after the statements decides which cells these are
         if class != Class::WrongDrops {
             statements.extend([self.access(), self.access()]);
         }

@@ -1,4 +1,4 @@
-//! One handler for each form, so that a check of few bodies meets them all.
+//! One handler for each form, so that even a check of few bodies covers all forms.
 
 use super::class_forms::forms;
 use super::classes::Class;
@@ -108,7 +108,7 @@ impl Bodies {
         written
     }
 
-    /// Returns a handler for each form of a class, whose keys depend on what the form declares.
+    /// Returns a handler for each form of a class, whose keys depend on the local that the form declares.
     pub(super) fn of_each_class_form(&mut self) -> Vec<Body> {
         let mut written = vec![];
         for class in Class::ALL {

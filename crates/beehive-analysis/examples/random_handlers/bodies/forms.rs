@@ -1,4 +1,4 @@
-//! The forms of expressions and statements that a body is made of, as data.
+//! The forms of expressions and statements of which a body consists, as data.
 //!
 //! A form is Rust code with placeholders: `{n}` stands for a number, `{l}` for a list, `{o}` for an option,
 //! `{p}` for a pair, `{t}` for a text and `{s}` for a set. Each is a place that is only read. Other
@@ -390,7 +390,7 @@ pub(super) const DECLARED_BY_CHANGE: &[(Of, &str)] = &[
     (Of::Number, "let mut k = 1; for q in &m.items { k = k * 2 % 7; } let {v} = k ^ {n};"),
     (Of::Number, "let {v} = if m.flag { 3 } else { 4 };"),
     (Of::Number, "let mut {v} = 9; for k in [1, 2] { {v} ^= k; if k > {n} { {v} = 2; } }"),
-    // the map leaves out what decides their types
+    // the map leaves out the code that determines their types
     (Of::Number, "let q = if m.flag { 3 } else { 4 }; ctx.emit(Note(q)); let {v} = q.wrapping_add({n});"),
     (
         Of::Number,
@@ -550,7 +550,7 @@ pub(super) const MOVES: &[&str] = &[
     "let mut own = [{v}]; let q = own.iter_mut().map(|q| q.len() as u64).max(); if self.e.contains(&m.b) { self.touch{i}(q.unwrap_or(1)); } else { self.touch{i}(q.unwrap_or(2) + 1); }",
     "let mut own = {v}; let q = std::mem::take(&mut own); if self.e.contains(&m.b) { let moved = q; self.touch{i}(moved.len() as u64); } else { let other = (q, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
     "let mut own = Some({v}); let q = std::mem::replace(&mut own, None); if self.e.contains(&m.b) { let moved = q; self.touch{i}(moved.map_or(1, |q| q.len() as u64)); } else { self.touch{i}(q.map_or(2, |q| q.len() as u64)); }",
-    // a `&mut`, or what holds one
+    // a `&mut`, or a value that holds one
     "let mut own = {v}; let r = &mut own; if self.e.contains(&m.b) { let moved = r; self.touch{i}(moved.len() as u64); } else { let other = (r, {n}); self.touch{i}(other.0.len() as u64 + 1); }",
     "let mut own = {v}; let r: &mut {T} = &mut own; match r { moved if self.e.contains(&m.b) => { self.touch{i}(moved.len() as u64); } other => { self.touch{i}(other.len() as u64 + 1); } }",
     "let mut own = {v}; let ref mut r = own; if self.e.contains(&m.b) { let moved = Some(r); if let Some(q) = moved { self.touch{i}(q.len() as u64); } } else { let other = r; self.touch{i}(other.len() as u64 + 1); }",

@@ -9,17 +9,17 @@ use std::fmt::{self, Display};
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) bodies: usize,
-    /// Those whose map a person could write.
+    /// Number of bodies whose map a person could write.
     pub(crate) derivable: usize,
     pub(crate) refused: usize,
-    /// Those that are refused although a person could write the map.
+    /// Number of bodies that are refused although a person could write the map.
     pub(crate) wrongly_refused: usize,
-    /// Those that the compiler refuses with their map, by the code of the error.
+    /// Number of bodies that the compiler refuses with their map, by the code of the error.
     pub(crate) rustc: BTreeMap<String, usize>,
     pub(crate) unsound: usize,
-    /// Those that were also tried with one mistake in them.
+    /// Number of bodies that were also tried with one mistake in them.
     pub(crate) mistaken: usize,
-    /// Those whose mistake is not exactly one error.
+    /// Number of bodies whose mistake does not cause exactly one error.
     pub(crate) miscounted: usize,
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct Counts {
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) classes: BTreeMap<Class, Counts>,
-    /// For each form, in how many bodies it is, and how many of them were wrongly refused.
+    /// For each form, the number of bodies that contain it, and the number of those that were wrongly refused.
     pub(crate) forms: BTreeMap<&'static str, (usize, usize)>,
     /// Descriptions of the findings that fail the check.
     pub(crate) wrong: Vec<String>,
-    /// Number of handlers that ran, of those whose map is exact, of those that panicked, and of unsound maps.
+    /// Numbers of handlers that ran, of those with exact maps, of those that panicked, and of unsound maps.
     runs: [usize; 4],
-    /// The numbers of the handlers of the last program that panicked for some message.
+    /// The numbers of the handlers in the last program that panicked for some message.
     pub(crate) panicked: Vec<usize>,
 }
 
@@ -42,14 +42,14 @@ impl Report {
         self.classes.entry(body.class).or_default()
     }
 
-    /// Counts a body that the analysis accepted under a condition which the compiler found not to hold.
+    /// Counts a body that the analysis accepted under a condition that does not hold according to the compiler.
     pub(crate) fn refused_by_the_compiler(&mut self, body: &Accepted) {
         let counts = self.of(body);
         counts.refused += 1;
         counts.wrongly_refused += usize::from(body.derivable);
     }
 
-    /// Adds what a program printed that ran these bodies beside their maps.
+    /// Adds the output of a program that ran these bodies and their maps.
     pub(crate) fn ran(&mut self, printed: &str, accepted: &[Accepted]) -> Result<(), String> {
         let mut complete = false;
         self.panicked.clear();

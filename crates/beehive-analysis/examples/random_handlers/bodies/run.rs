@@ -14,7 +14,7 @@ const RUNTIME: &str = concat!(include_str!("stand_in.rs"), include_str!("surroun
 /// Number of random messages for each handler.
 const RUNS: u32 = 100;
 
-/// The error for a macro that binds a name anew on which a map depends: only the compiler can find it.
+/// The error for a macro that rebinds a name on which a map depends: only the compiler can find it.
 const REFUSED_BY_THE_COMPILER: &str = "this macro gives a name another meaning";
 
 /// A body that the analysis accepted.
@@ -22,7 +22,7 @@ pub(crate) struct Accepted {
     pub(crate) number: usize,
     pub(crate) class: Class,
     pub(crate) text: String,
-    /// The handler and its helpers as the compiler gets them.
+    /// The handler and its helpers as they are passed to the compiler.
     block: String,
     map: String,
     helpers: String,
@@ -114,7 +114,7 @@ pub(crate) fn miscounted(text: &str) -> Result<Option<String>, String> {
         .then(|| format!("{} errors for one mistake: {text}{}", errors.len(), errors.join("\n"))))
 }
 
-/// Runs handlers beside their maps. Those whose maps do not compile are reported and left out.
+/// Runs handlers and their maps side by side. Handlers whose maps do not compile are reported and left out.
 pub(crate) fn run(mut accepted: Vec<Accepted>, report: &mut Report) -> Result<(), String> {
     loop {
         let (program, lines) = with_maps(&accepted);

@@ -236,7 +236,7 @@ impl Chance {
     }
 }
 
-/// Runs a handler and its map beside one another, and prints the first message whose map misses a cell.
+/// Runs a handler and its map side by side, and prints the first message for which the map misses a cell.
 fn check<const N: u32>(
     handle: fn(&mut A, &M<N>, &mut Ctx) -> Result,
     map: fn(&M<N>, &mut Mapper),
