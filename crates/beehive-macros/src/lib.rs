@@ -6,21 +6,21 @@
 
 use proc_macro::TokenStream;
 
-/// Makes a struct an application. Its fields are of the types `Dict<K, V>`, `Table<K, Row, V>` and `Config<T>`.
+/// Makes a struct an app. Its fields are of the types `Dict<K, V>`, `Table<K, Row, V>` and `Config<T>`.
 ///
 /// - `#[app(name = "learning-switch")]`: stable name of the app. Default: the name of the struct in kebab case.
 /// - `#[app(replication = 3)]`: number of hives that keep a copy of the app's state, from 1 to 15. Default: 1. This has
-///   no effect yet, because hives do not form clusters so far.
+///   no effect, because hives do not form clusters yet.
 /// - `#[app(cells = 100_000)]`: maximum number of cells on a hive. A message that needs another cell is answered with an
 ///   error of kind `Limit`. Messages that race for the last cells may exceed the limit by a few cells. An empty cell
 ///   stops counting once its bee has retired, within a fraction of a second. Default: no limit.
-/// - `#[app(in_memory)]`: the state of the app is in memory only, also in a hive with a journal (see
+/// - `#[app(in_memory)]`: the state of the app is in memory only, even in a hive with a journal (see
 ///   `Builder::in_memory`). Default: the app is in the log, if the hive has one.
 /// - `#[rows(max = 4096)]` on a `Table`: maximum number of rows in a cell at the end of a transaction. A transaction that
 ///   leaves more fails with an error of kind `Limit`. With `evict = first` (or `last`), the rows with the lowest (or
 ///   highest) keys are removed instead. The removal is part of the transaction, so it is logged and rolled back with it.
-/// - `#[volatile]` on a `Dict` or a `Table`: the contents move and roll back with their bee, but they are not logged and
-///   are lost on failover.
+/// - `#[volatile]` on a `Dict` or a `Table`: the contents move and roll back with their bee, but are not logged and are
+///   lost on failover.
 /// - `#[shared]` on a `Dict` or a `Table`: makes the committed contents readable from outside the app. With
 ///   `#[shared(max_age = "5s")]`, a handler that would read older contents fails. Default: ten seconds.
 #[proc_macro_derive(App, attributes(app, rows, shared, volatile))]
@@ -70,7 +70,7 @@ pub fn message(item: TokenStream) -> TokenStream {
 /// - `#[every("10s")] fn name(&mut self, ctx: &mut Ctx)`: a timer.
 /// - `#[every("10s", each = d)] fn name(&mut self, key: &Key, ctx: &mut Ctx)`: a timer for every cell of `d`.
 ///
-/// The parentheses may also assert properties of the handler. The program compiles only if these hold:
+/// The parentheses may also assert properties of the handler. The program compiles only if they hold:
 /// - `sharded`, `centralized`, `stateless`: the kind of the map. Without `centralized`, the macro warns about a key that is
 ///   the same for every message, and about a dictionary that another handler uses as a whole.
 /// - `observes`: the handler only observes messages that other handlers answer. A handler that answers nothing needs this
