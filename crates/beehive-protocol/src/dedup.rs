@@ -9,7 +9,7 @@ use crate::{LaneId, Part, Seq};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The deduplication table of a receiver: handled messages, by lane.
+/// The deduplication table of a receiver: the handled messages of each lane.
 ///
 /// Kafka keeps similar state for each producer id. Entries remain valid when the table moves to another bee, so when
 /// two bees merge, the union of their tables ([`DedupTable::absorb`]) is correct.

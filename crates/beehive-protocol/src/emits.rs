@@ -10,12 +10,12 @@ use std::fmt::{Debug, Formatter};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// An emitted message that one app has to handle. In a list of emits, `P` says where the payload is.
+/// An emitted message that one app has to handle. In a list of emits, `P` is the place of the payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emit<P = Payload> {
     /// Identity of the message for the app that handles it.
     pub id: MessageId,
-    /// The type of the message. For a sweep, and for a built-in type, also the handler.
+    /// The type of the message. For a sweep and for a built-in type, it also identifies the handler.
     pub message_type: MessageTypeId,
     /// The encoded message.
     pub payload: P,
@@ -39,7 +39,7 @@ pub struct Emit<P = Payload> {
 }
 
 impl<P> Emit<P> {
-    /// Returns the same emit with another payload.
+    /// Returns the same emit with a different payload.
     fn with<Q>(&self, payload: Q) -> Emit<Q> {
         let Emit { id, message_type, at, is_sweep, position, origin, sender, hops, chain, chance, .. } =
             *self;
@@ -119,8 +119,8 @@ impl<'de> Deserialize<'de> for Payload {
 
 /// Emitted messages, in the order in which they were emitted.
 ///
-/// A message that several apps handle is one [`Emit`] for each of them. All have the same lane, number and part, and
-/// their payload is encoded only once: the others refer to it.
+/// If several apps handle a message, there is one [`Emit`] for each of them. All of them have the same lane, number and
+/// part, and the payload is encoded only once: the other emits refer to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Emits(pub Vec<Emit>);
 
@@ -144,7 +144,7 @@ impl FromIterator<Emit> for Emits {
     }
 }
 
-/// Where a payload is.
+/// The place of a payload.
 #[derive(Serialize, Deserialize)]
 enum PayloadAt<P> {
     /// In this emit.
@@ -160,10 +160,10 @@ struct Copies<'a> {
     first: Option<HashMap<SharedId, usize>>,
 }
 
-/// What all emits of one message have in common.
+/// The part of an id that all emits of one message share.
 type SharedId = (LaneId, Seq, Part);
 
-/// A longer list gets a table.
+/// Maximum length of a list that is searched. A longer list gets a table.
 const SEARCHED_MAX: usize = 16;
 
 impl<'a> Copies<'a> {
@@ -211,7 +211,7 @@ impl<'de> Deserialize<'de> for Emits {
     }
 }
 
-/// Gives each listed emit its payload.
+/// Decodes a list in which emits may refer to the payloads of earlier ones.
 struct FromList;
 
 impl<'de> Visitor<'de> for FromList {
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// The messages of a batch go to one app after the other.
+    /// Returns the emits of a batch of messages, one app after the other.
     fn of_apps(messages: u64, apps: u16, payload: &[u8]) -> Emits {
         (0..apps).flat_map(|app| (0..messages).map(move |seq| emit(seq, app, payload))).collect()
     }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     proptest! {
-        /// Also if, against the rule, emits with the same id have different payloads.
+        /// Emits with the same id never have different payloads, but the encoding does not rely on this.
         #[test]
         fn every_list_is_decoded_as_it_was(list in prop::collection::vec((0..4u64, 0..3u16, 0..3u8), 0..40)) {
             let emits: Emits = list.iter().map(|(seq, app, byte)| emit(*seq, *app, &[*byte])).collect();

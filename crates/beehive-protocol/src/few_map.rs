@@ -82,7 +82,7 @@ impl<K: Ord, V> FewMap<K, V> {
                 }
                 Err(at) if entries.len() < FEW => {
                     if entries.len() == entries.capacity() {
-                        // a first entry gets room for itself alone, because most maps never get a second one
+                        // most maps never get a second entry, so the first one gets space only for itself
                         entries.reserve_exact(entries.len().max(1).min(FEW - entries.len()))
                     }
                     entries.insert(at, (key, value))
@@ -144,8 +144,8 @@ impl<K: Ord, V> FewMap<K, V> {
         }
     }
 
-    /// Makes a tree with few entries a list again. Half of the limit, so that a map at the limit does not change between
-    /// the two with each entry.
+    /// Turns a tree with few entries back into a list. The threshold is half of the limit, so that a map at the limit
+    /// does not switch between the two forms with every entry.
     fn shrink(&mut self) {
         if let Many(entries) = self
             && entries.len() <= FEW / 2
@@ -162,7 +162,7 @@ impl<K: Ord, V> FewMap<K, V> {
         few.into_iter().flatten().map(|(key, value)| (key, value)).chain(many.into_iter().flatten())
     }
 
-    /// Returns the entries from `key` on.
+    /// Returns the entries whose key is at least `key`.
     pub(crate) fn from<Q: Ord + ?Sized>(&self, key: &Q) -> impl Iterator<Item = (&K, &V)>
     where
         K: Borrow<Q>,
@@ -290,7 +290,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is done, with few entries or many, the map is a `BTreeMap`.
+        /// Whatever the operations, and however many entries there are, the map behaves like a `BTreeMap`.
         #[test]
         fn it_is_a_sorted_map(steps in prop::collection::vec((0..6u8, 0..40u8, any::<u8>()), 0..120)) {
             let (mut map, mut model) = (FewMap::<u8, u8>::default(), BTreeMap::new());

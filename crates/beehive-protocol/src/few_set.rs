@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{Debug, Formatter};
 use std::marker::PhantomData;
 
-/// A sorted set. It keeps a single element in itself, a few in an exactly sized list, and more in a tree. It is encoded
-/// like a `BTreeSet`.
+/// A sorted set. It stores a single element inline, a few elements in an exactly sized list, and more in a tree. It is
+/// encoded like a `BTreeSet`.
 #[derive(Clone)]
 pub struct FewSet<T: Ord> {
     elements: Elements<T>,
@@ -17,7 +17,7 @@ pub struct FewSet<T: Ord> {
 #[derive(Clone)]
 enum Elements<T: Ord> {
     One(T),
-    /// None, or at least two. A unit takes no bytes.
+    /// No elements, or at least two. A unit takes no bytes.
     Others(FewMap<T, ()>),
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whether it has few elements or many, the set is the same as a `BTreeSet`, also in its bytes.
+        /// Whether it has few elements or many, the set equals a `BTreeSet`, and so do its bytes.
         #[test]
         fn it_is_a_sorted_set(parts in prop::collection::vec(prop::collection::vec(0..40u8, 0..12), 1..5)) {
             let (mut few, mut model) = (FewSet::default(), BTreeSet::new());

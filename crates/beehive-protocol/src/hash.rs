@@ -60,7 +60,7 @@ impl CellHasher {
         if hash == 0 { 1 } else { hash }
     }
 
-    /// Adds a text, at compile time.
+    /// Adds a string, at compile time.
     pub(crate) const fn text(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let mut at = 0;

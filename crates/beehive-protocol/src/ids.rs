@@ -58,12 +58,12 @@ pub struct AppId(pub u16);
 #[serde(transparent)]
 pub struct HandlerId(pub u16);
 
-/// The type of a logged message, by a hash of its name.
+/// The type of a logged message, identified by a hash of its name.
 ///
-/// A name takes 10 to 60 bytes in every record, this number at most 5. It is a hash and not a position in a table of the
-/// log: all logs of a cluster then use the same numbers, so a bee that moves from one log to another takes its outbox
-/// along unchanged. The log's [`Shapes`](crate::Shapes) contain the names. Two names of one program with the same number
-/// are refused when the program starts.
+/// A name would take 10 to 60 bytes in every record; this number takes at most 5. It is a hash rather than a position
+/// in a table of the log, so that all logs of a cluster use the same numbers, and a bee that moves from one log to
+/// another takes its outbox along unchanged. The log's [`Shapes`](crate::Shapes) contain the names. If two names of one
+/// program have the same number, the program is refused when it starts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MessageTypeId(pub u32);
@@ -180,7 +180,7 @@ impl From<u64> for EntryNumber {
 }
 
 impl MessageTypeId {
-    /// Returns the number of a name (see [`MessageTypeId::name`]). A program does this at compile time.
+    /// Returns the number of a name (see [`MessageTypeId::name`]). Evaluated at compile time.
     pub const fn of(message: &str, handler: Option<&str>) -> MessageTypeId {
         let mut hasher = CellHasher::new(0);
         hasher.text(message);
@@ -190,8 +190,8 @@ impl MessageTypeId {
         MessageTypeId(hasher.finish() as u32)
     }
 
-    /// Returns the name of a message type in a log. If several handlers of an app receive the type independently of each
-    /// other (the built-in types, and sweeps), the name also contains the handler.
+    /// Returns the name of a message type in a log. If several handlers of an app receive the type independently of one
+    /// another (the built-in types, and sweeps), the name also contains the handler.
     pub fn name(message: &str, handler: Option<&str>) -> String {
         match handler {
             Some(handler) => format!("{message}@{handler}"),

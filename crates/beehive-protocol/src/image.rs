@@ -44,7 +44,7 @@ const PACKED_BYTES_MAX: usize = 4096;
 /// The order of the bytes is the order of [`Row::place`], so the rows of a cell are next to each other.
 type Key = Box<[u8]>;
 
-/// A key that is looked up.
+/// The key of a row to look up.
 type Wanted = SmallVec<[u8; 96]>;
 
 /// Returns the key of a row in a tree.
@@ -119,12 +119,12 @@ impl Rows {
         }
     }
 
-    /// Removes the row at the place of `row`, whose value does not matter.
+    /// Removes the row at the place of `row`; the value of `row` is ignored.
     fn remove(&mut self, row: &Row) {
         match self {
             Rows::Few(rows) => rows.remove(row),
             Rows::Many(rows) => {
-                // half of the limit, so that cells at the limit do not change between the two with each row
+                // half of the limit, so that cells at the limit do not switch between the two forms with every row
                 if rows.remove(&*wanted(row)).is_some() && rows.len() <= FEW / 2 {
                     let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
                     if bytes <= PACKED_BYTES_MAX / 2 {
@@ -220,7 +220,7 @@ impl Debug for EncodedCells {
 
 impl Serialize for EncodedCells {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // one image at a time, because a bee may be large
+        // encodes one image at a time, because a bee may be large
         let mut list = serializer.serialize_seq(Some(self.cell_count()))?;
         self.images().try_for_each(|image| list.serialize_element(&image))?;
         list.end()
@@ -305,7 +305,7 @@ mod tests {
         cells
     }
 
-    /// Large values are in a tree, and few small rows in a buffer again after that.
+    /// Large values are stored in a tree; if only a few small rows remain, they are stored in a buffer again.
     #[test]
     fn a_bee_takes_two_words_and_one_block() {
         assert_eq!(size_of::<EncodedCells>(), 2 * size_of::<usize>());
@@ -321,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done, with few rows or many, the cells are those of a plain map.
+        /// Whatever the operations, and however many rows there are, the cells equal those of a plain map.
         #[test]
         fn the_cells_are_those_of_a_map(steps in prop::collection::vec(step(), 0..80)) {
             let (mut cells, mut model) = (EncodedCells::default(), Model::new());
@@ -358,7 +358,7 @@ mod tests {
                 prop_assert_eq!(cells.cell_count(), cells.images().count());
                 prop_assert!(cells.images().all(|image| !image.rows.is_empty()));
                 prop_assert!(cells.dictionaries().is_sorted());
-                // built in another order, the cells are equal and have the same bytes
+                // if the cells are built in a different order, they are equal and have the same bytes
                 let again = of_images(cells.images().collect::<Vec<_>>().into_iter().rev());
                 prop_assert_eq!(&again, &cells);
                 prop_assert_eq!(encode_many(&again), encode_many(&cells));

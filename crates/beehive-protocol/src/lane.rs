@@ -142,7 +142,7 @@ impl Numbers {
     /// The numbers of messages that are never resent.
     pub const NONE: Numbers = Numbers { lane: LaneId::NONE, seq: Seq::ZERO, part: Part::WHOLE };
 
-    /// Returns the numbers of `lane` from `seq` on.
+    /// Returns the numbers of `lane`, starting at `seq`.
     pub const fn new(lane: LaneId, seq: Seq) -> Numbers {
         Numbers { lane, seq, part: Part::WHOLE }
     }

@@ -1,4 +1,4 @@
-//! A set of lanes that is empty for nearly every bee, and takes one word while it is.
+//! A set of lanes that is empty for nearly every bee, and takes one word while it is empty.
 
 use crate::LaneId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

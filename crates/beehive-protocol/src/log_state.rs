@@ -47,7 +47,7 @@ pub struct Waiting {
     pub emit: Emit,
 }
 
-/// A sweep that is not over.
+/// A sweep that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The message that visits every cell.
@@ -75,7 +75,7 @@ pub struct LogState {
     pub frozen: BTreeSet<LaneId>,
     /// Emitted messages that have not yet been handled.
     pub outbox: BTreeMap<MessageId, Waiting>,
-    /// Sweeps that are not over.
+    /// Sweeps that are not finished.
     pub sweeps: BTreeMap<MessageId, Sweep>,
     /// Number of messages emitted so far.
     pub emitted: u64,
@@ -388,8 +388,8 @@ mod tests {
         assert_eq!(heirs(&apply(fuse(5, 4)), 4), lanes(&[2]));
     }
 
-    /// If an operator changes settings while a hive starts, the log may contain the new settings and those of the start in
-    /// either order.
+    /// If an operator changes settings while a hive starts, the log may contain the new settings and the settings of
+    /// the start in either order.
     #[test]
     fn the_newest_settings_stay() {
         let of = |version, table: &str| (APP, LoggedSettings { version, table: table.into() });

@@ -1,8 +1,8 @@
 //! The rows of a small bee, packed into one buffer.
 //!
-//! A hive may have millions of bees, and nearly every bee has one row or a few. Three blocks of memory for each row (the
-//! list, the key and the value) would take more than the row itself. A row is found by walking over those before it, so
-//! the buffer is for few rows only.
+//! A hive may have millions of bees, and nearly every bee has one row or a few. Three memory blocks for each row (the
+//! list, the key and the value) would take more memory than the row itself. To find a row, the earlier rows have to be
+//! walked, so the buffer is only for few rows.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns by what rows are sorted: dictionary, length of the cell's key, cell's key, row's key.
+    /// Returns the row's sort key: dictionary, length of the cell's key, cell's key, row's key.
     pub(crate) fn place(&self) -> (u32, usize, &'a [u8], &'a [u8]) {
         (self.dict, self.key.len(), self.key, self.row)
     }
@@ -33,7 +33,8 @@ pub(crate) struct PackedRows {
     bytes: Box<[u8]>,
 }
 
-/// Splits a number off: seven bits a byte, the lowest first. The highest bit of a byte says that another byte follows.
+/// Splits off a number: seven bits in each byte, the lowest first. The highest bit of a byte is set if another byte
+/// follows.
 fn number(rest: &mut &[u8]) -> Option<u32> {
     let (mut number, mut shift) = (0, 0);
     loop {
@@ -71,7 +72,7 @@ fn bytes_of(row: &Row) -> usize {
     numbers.into_iter().map(digits).sum::<usize>() + row.key.len() + row.row.len() + row.value.len()
 }
 
-/// Splits the first row off.
+/// Splits off the first row.
 fn split<'a>(rest: &mut &'a [u8]) -> Option<Row<'a>> {
     let dict = number(rest)?;
     let lengths = [number(rest)?, number(rest)?, number(rest)?];
@@ -134,7 +135,7 @@ impl PackedRows {
         self.bytes = bytes.into_boxed_slice()
     }
 
-    /// Sets a row. Returns whether it is a new one.
+    /// Sets a row. Returns whether the row is new.
     pub(crate) fn set(&mut self, row: Row) -> bool {
         let Found { all, value } = self.find(&row);
         let is_new = value.is_none();
@@ -146,7 +147,7 @@ impl PackedRows {
         is_new
     }
 
-    /// Removes the row at the place of `row`, whose value does not matter.
+    /// Removes the row at the place of `row`; the value of `row` is ignored.
     pub(crate) fn remove(&mut self, row: &Row) {
         let found = self.find(row);
         if found.value.is_some() {

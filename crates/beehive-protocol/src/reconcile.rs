@@ -1,8 +1,8 @@
-//! The next steps of a colony: what its leader appends, proposes and sends because of what the registry says.
+//! The next steps of a colony: what its leader appends, proposes and sends in response to the state of the registry.
 //!
-//! Nobody coordinates moves and merges. The registry says where each bee has to be; the log of a colony says which bees
-//! the colony has. [`steps`] compares the two and returns what is missing. All steps are idempotent, so a leader may take
-//! them in any order, lose some, repeat some, and start anew after a crash.
+//! No coordinator controls moves and merges. The registry states where each bee has to be; the log of a colony states
+//! which bees the colony has. [`steps`] compares the two and returns the missing steps. All steps are idempotent, so a
+//! leader may take them in any order, lose some, repeat some, and start again after a crash.
 //!
 //! ```text
 //!   log of the source                     registry               log of the target
@@ -17,20 +17,20 @@
 //!   Thaw                                                         Unstage
 //! ```
 //!
-//! The fence: a record that exists because of what the registry said contains the registry's index, and the log keeps the
-//! highest one. A leader works only while its replica of the registry has reached that index. Otherwise a new leader with
-//! an older replica could undo what its predecessor has done for a newer reason.
+//! The fence: a record that responds to the state of the registry contains the registry's index, and the log keeps the
+//! highest such index. A leader works only while its replica of the registry has reached that index. Otherwise a new
+//! leader with an older replica could undo what its predecessor did in response to a newer state.
 
 use crate::{Aim, BeeId, CellId, ColonyId, Epoch, Proposal, RegistryState};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bees of a colony, as far as the registry is concerned.
+/// The bees of a colony, in the form in which the registry needs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hosting {
     /// The highest index of the registry on which a record of the log is based.
     known: u64,
-    /// Changes that the log has decided, and the registry has not confirmed.
+    /// Changes that the log has decided and that the registry has not yet confirmed.
     untold: Vec<Untold>,
     bees: BTreeMap<BeeId, Hosted>,
     /// Copies of bees that are about to move to this colony, with their epochs.
@@ -46,7 +46,7 @@ pub struct Hosted {
     pub frozen: Option<ColonyId>,
 }
 
-/// A change that a log has decided, and that the registry must learn.
+/// A change that a log has decided and about which the registry must be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Untold {
     /// A bee has merged into another one.
@@ -78,13 +78,13 @@ pub enum Untold {
 pub enum HostingRecord {
     /// The colony has a new bee.
     Create { bee: BeeId, view: u64 },
-    /// The bee does nothing until it is decided whether it moves to colony `to`.
+    /// The bee does nothing until the decision whether it moves to colony `to`.
     Freeze { bee: BeeId, to: ColonyId, view: u64 },
     /// The log contains a copy of a bee, which becomes valid if the registry decides so.
     Stage { bee: BeeId, epoch: Epoch, view: u64 },
     /// The copy is not needed.
     Unstage { bee: BeeId, view: u64 },
-    /// The copy is the bee.
+    /// The copy becomes the bee.
     Adopt { bee: BeeId, view: u64 },
     /// The frozen bee has moved, or no longer exists.
     Drop { bee: BeeId, view: u64 },
@@ -100,7 +100,7 @@ pub enum HostingRecord {
     Told { what: Untold, view: u64 },
 }
 
-/// A copy of a bee on its way to another colony. Whoever sends it adds the bee's state.
+/// A copy of a bee on its way to another colony. The sender adds the bee's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageFrame {
     /// The colony to which it goes.
@@ -186,8 +186,8 @@ impl Hosting {
         &self.untold
     }
 
-    /// Checks whether a bee takes part in a change that the registry has not confirmed. It takes part in no other change
-    /// until then.
+    /// Checks whether a bee takes part in a change that the registry has not confirmed. Until then, the bee takes part
+    /// in no other change.
     pub fn is_busy(&self, bee: BeeId) -> bool {
         self.untold.iter().any(|untold| untold.concerns(bee))
     }
@@ -196,7 +196,7 @@ impl Hosting {
         self.untold.iter().any(|untold| untold.ended(bee))
     }
 
-    /// Checks whether a bee may be split or released now, as far as the registry is concerned.
+    /// Checks whether the registry allows a bee to be split or released now.
     pub fn is_free(&self, bee: BeeId) -> bool {
         self.is_active(bee) && !self.is_busy(bee)
     }
@@ -266,11 +266,11 @@ impl Hosting {
     }
 }
 
-/// Returns the steps that the leader of `colony` takes next. `view` is its replica of the registry, `cancelled` are bees
-/// whose moves take too long, and `under_way` are its proposals that have no answer yet, which are not made again.
+/// Returns the steps that the leader of `colony` takes next. `view` is its replica of the registry, `cancelled` are the
+/// bees whose moves take too long, and `under_way` are its unanswered proposals, which are not made again.
 ///
-/// The steps can be taken in any order, but only one of those that append a record about a bee: the next one follows from
-/// the state after it.
+/// The steps can be taken in any order, but only one of the steps that append a record about the same bee: the next
+/// such step depends on the state that results.
 pub fn steps(
     colony: ColonyId,
     log: &Hosting,
@@ -279,7 +279,7 @@ pub fn steps(
     under_way: &[Proposal],
 ) -> Vec<Step> {
     if view.index() < log.known {
-        // the replica has not seen what the log was told
+        // the replica has not yet reached the index that the log knows
         return Vec::new();
     }
     let now = Now { colony, log, view };

@@ -15,7 +15,7 @@ pub struct Input {
     /// The sender's lane.
     pub lane: LaneId,
     /// The lane's low-water mark, as announced by the sender, which never resends a message below it. The receiver
-    /// remembers the messages until the mark has passed them. `None` if the messages can come only from this log's
+    /// remembers each message until the mark has passed it. `None` if the messages can come only from this log's
     /// outbox. The record then removes them from the outbox, so they never arrive again.
     pub floor: Option<Seq>,
     /// The first number.

@@ -59,7 +59,7 @@ impl Aims {
         std::iter::successors(Some(bee), |at| self.target(*at)).take(1 + self.of.len())
     }
 
-    /// Returns the bee into which a bee will finally merge.
+    /// Returns the bee into which a bee will ultimately merge.
     pub(super) fn root(&self, bee: BeeId) -> BeeId {
         if self.of.is_empty() {
             return bee;
@@ -81,9 +81,10 @@ impl Aims {
         self.of.retain(|_, aim| *aim != Aim::Colony(colony))
     }
 
-    /// Replaces `from` by `into`, which has taken over its cells.
+    /// Replaces `from` with `into`, which has taken over its cells.
     pub(super) fn unite(&mut self, from: BeeId, into: BeeId) {
-        // If `into` was aimed at `from`, directly or not, the two are now one bee, which has to merge where `from` had to.
+        // If `into` was aimed at `from`, directly or indirectly, the two are now one bee, which has the aim that `from`
+        // had.
         if self.path(into).any(|bee| bee == from) {
             let onward = self.target(from).map(Aim::Bee);
             self.set(from, None);
@@ -94,7 +95,7 @@ impl Aims {
         at.into_iter().for_each(|bee| self.set(bee, Some(Aim::Bee(into))))
     }
 
-    /// Checks that the tables agree with each other.
+    /// Checks that the tables are consistent with each other.
     pub(super) fn agree(&self) -> bool {
         let targets = self.of.keys().filter_map(|bee| Some((self.target(*bee)?, *bee)));
         targets.collect::<BTreeSet<_>>() == self.at

@@ -1,4 +1,4 @@
-//! The changes of bees that exist already: they move, merge, split, change their lanes, and end.
+//! Changes to existing bees: they move, merge, split, change their lanes, and end.
 
 use super::{Aim, RegistryState};
 use crate::{BeeId, CellId, ColonyId, Epoch, LaneId};

@@ -45,8 +45,8 @@ impl RegistryState {
         Some(Decision::Owner { root, colony, epoch, created, merging, index })
     }
 
-    /// Selects the bee into which the others merge: one of a replicated colony if there is one, of these the one with the
-    /// most cells, and of these the one with the lowest id.
+    /// Selects the bee into which the others merge: bees of replicated colonies are preferred, then the bee with the
+    /// most cells, then the one with the lowest id.
     fn winner(&self, roots: &[BeeId]) -> Option<BeeId> {
         if let [only] = roots {
             return Some(*only);
@@ -59,7 +59,7 @@ impl RegistryState {
         roots.iter().copied().max_by_key(rank)
     }
 
-    /// Adds a bee for cells without an owner, which it does not have yet.
+    /// Adds a bee for cells without an owner. The caller gives it the cells.
     fn begin(&mut self, app: AppId, colony: ColonyId, cells: &[CellId]) -> Option<BeeId> {
         if cells.is_empty() {
             return None;

@@ -124,7 +124,7 @@ impl Image {
         Ok(())
     }
 
-    /// Each number stands for one thing: a lane of a hive, a reserved id, or a bee and its lanes.
+    /// Checks that each number identifies only one thing: a lane of a hive, a reserved id, or a bee and its lanes.
     fn check_numbers(&self) -> Result<(), &'static str> {
         let mut used = BTreeSet::new();
         let lanes = self.hives.values().filter_map(|hive| hive.lane);
@@ -167,7 +167,7 @@ impl Image {
             }
         }
 
-        // each bee is looked at once: a path ends at a bee whose path is known to end
+        // each bee is visited once: a path ends at a bee whose path is known to end
         let mut ends = BTreeSet::new();
         for bee in self.bees.keys() {
             let mut path = BTreeSet::new();
@@ -214,7 +214,7 @@ impl TryFrom<Image> for RegistryState {
 }
 
 impl RegistryState {
-    /// Checks all invariants, which hold whatever is proposed. Takes time in proportion to the size of the state.
+    /// Checks all invariants, which hold whatever is proposed. The time is proportional to the size of the state.
     ///
     /// # Errors
     ///

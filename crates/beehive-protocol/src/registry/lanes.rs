@@ -1,12 +1,12 @@
-//! The lanes of bees, except those that bees began with.
+//! The lanes of bees, except each bee's first lane.
 //!
-//! A lane has the number of its bee at first, and then takes no memory here. A bee has further lanes if it took a new one
-//! (`Relane`), or inherited those of bees that merged into it.
+//! A bee's first lane has the number of the bee, and takes no memory here. A bee has further lanes if it took a new one
+//! (`Relane`), or inherited the lanes of bees that merged into it.
 
 use crate::BeeId;
 use std::collections::BTreeMap;
 
-/// The lanes of bees, except those that bees began with. Each lane is listed with its bee.
+/// The lanes of bees, except each bee's first lane. Each lane is listed with its bee.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lanes {
     of: BTreeMap<u64, BeeId>,
@@ -25,7 +25,7 @@ impl Lanes {
         self.by_bee.range((bee, 0)..=(bee, u64::MAX)).map(|((_, number), is_current)| (*number, *is_current))
     }
 
-    /// Returns the lane on which a bee sends now, unless it is the one that it began with.
+    /// Returns the lane on which a bee sends now, unless it is the bee's first lane.
     pub(super) fn current(&self, bee: BeeId) -> Option<u64> {
         self.of(bee).find(|(_, is_current)| *is_current).map(|(number, _)| number)
     }
@@ -60,7 +60,7 @@ impl Lanes {
         numbers
     }
 
-    /// Checks that the tables agree with each other.
+    /// Checks that the tables are consistent with each other.
     pub(super) fn agree(&self) -> bool {
         self.of.len() == self.by_bee.len()
             && self.of.iter().all(|(number, bee)| self.by_bee.contains_key(&(*bee, *number)))

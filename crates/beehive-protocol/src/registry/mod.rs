@@ -1,4 +1,4 @@
-//! The registry's state machine: which bee owns which cell, and where everything is, for all apps and hives.
+//! The registry's state machine: which bee owns which cell, and where each bee is, for all apps and hives.
 //!
 //! [`RegistryState::apply`] decides one proposal. A local registry applies proposals immediately. A replicated registry
 //! applies those committed by its log. Every proposal is idempotent: a late or repeated proposal changes nothing.
@@ -10,7 +10,7 @@
 //!   changes.rs    Aim, Commit, Fused, Split, Release, Relane, Retire
 //!   image.rs      the state as bytes, and the checks of a decoded state
 //!     below them, data:
-//!   owners.rs     bees and cells      aims.rs   where bees have to go      lanes.rs   the lanes of bees
+//!   owners.rs     bees and cells      aims.rs   targets of bees          lanes.rs   the lanes of bees
 //!   slab.rs       entries that keep their positions, found by hash
 //! ```
 //!
@@ -37,7 +37,7 @@ use lanes::Lanes;
 use owners::{Owner, Owners};
 use std::collections::BTreeMap;
 
-/// The registry's state: hives, colonies, apps, bees with their cells and lanes, and what has to change.
+/// The registry's state: hives, colonies, apps, bees with their cells and lanes, and pending changes.
 ///
 /// Its encoding is canonical: equal states have equal bytes on every hive. The decoder checks the state's invariants,
 /// and refuses bytes that violate them.
@@ -58,7 +58,7 @@ pub struct RegistryState {
     apps: BTreeMap<AppId, AppEntry>,
 }
 
-/// A bee, as the registry knows it.
+/// The registry's data about a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeeEntry {
     /// The app whose cells it owns.
@@ -94,7 +94,7 @@ impl RegistryState {
     /// Returns the registry of a hive without a cluster: there are `colonies` colonies, which are not replicated, and these
     /// bees. Numbers up to `newest` are not assigned again.
     ///
-    /// If a cell or a lane is listed with two bees, the first one has it.
+    /// If a cell or a lane is listed with two bees, it belongs to the first one.
     pub fn alone(colonies: u32, bees: impl IntoIterator<Item = Restored>, newest: u64) -> Self {
         let mut state = RegistryState { newest, ..RegistryState::default() };
         for after in 0..colonies {
@@ -198,7 +198,7 @@ impl RegistryState {
         self.owners.cells_of(bee)
     }
 
-    /// Returns the bees of a colony, in ascending order. Looks at all bees.
+    /// Returns the bees of a colony, in ascending order. Visits all bees.
     pub fn bees_at(&self, colony: ColonyId) -> impl Iterator<Item = BeeId> + use<> {
         let at = self.owners.all().filter(|owner| owner.colony == colony);
         let mut bees: Vec<BeeId> = at.map(|owner| owner.bee).collect();
@@ -206,7 +206,8 @@ impl RegistryState {
         bees.into_iter()
     }
 
-    /// Returns the bee into which a bee will finally merge. This is the bee itself if it is not aimed at another one.
+    /// Returns the bee into which a bee will ultimately merge. This is the bee itself if it is not aimed at another
+    /// one.
     pub fn root(&self, bee: BeeId) -> BeeId {
         self.aims.root(bee)
     }
@@ -230,8 +231,8 @@ impl RegistryState {
         (owner.app == app).then_some(owner.bee)
     }
 
-    /// Checks whether the registry once assigned a lane that nobody has any more. Nothing will be sent on it again, so
-    /// receivers may forget it. An unknown lane is not retired.
+    /// Checks whether the registry once assigned a lane that no longer belongs to any sender. Nothing will be sent on
+    /// such a lane again, so receivers may forget it. An unknown lane is not retired.
     pub fn is_retired(&self, lane: LaneId) -> bool {
         let Some(number) = lane.number().filter(|number| *number <= self.newest) else { return false };
         let is_listed = match lane.is_outside() {

@@ -1,4 +1,4 @@
-//! The bees and their cells, as small as they get: 24 bytes a cell and 32 a bee.
+//! The bees and their cells, in as little memory as possible: 24 bytes for each cell and 32 for each bee.
 //!
 //! ```text
 //!   cell ──index──► CellEntry { cell, bee ─┐, next ──► CellEntry ──► ..  the other cells of the bee }
@@ -34,8 +34,8 @@ impl Entry for CellEntry {
 /// A bee.
 #[derive(Clone, Debug)]
 struct BeeEntry {
-    /// The bee's id in the higher 47 bits, then 16 bits with the app, then a bit that says whether the bee still has the
-    /// lane that it began with. Zero if the entry is vacant.
+    /// The bee's id in the highest 47 bits, then the app in 16 bits, then a bit that is set while the bee has its first
+    /// lane. Zero if the entry is vacant.
     id: u64,
     colony: ColonyId,
     epoch: Epoch,
@@ -67,7 +67,7 @@ impl Entry for BeeEntry {
 
 const _: () = assert!(size_of::<CellEntry>() == 16 && size_of::<BeeEntry>() == 24);
 
-/// A bee, as the registry knows it.
+/// The registry's data about a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) bee: BeeId,
@@ -76,7 +76,7 @@ pub(super) struct Owner {
     pub(super) epoch: Epoch,
     /// Number of its cells.
     pub(super) cells: u32,
-    /// Whether it has the lane that it began with.
+    /// Whether it still has its first lane.
     pub(super) has_first_lane: bool,
 }
 
@@ -89,8 +89,8 @@ pub(super) struct Owners {
     by_bee: Index,
 }
 
-/// Returns the hash of a cell or of a bee. Cells with the same id in several apps have the same hash, so that a table can
-/// grow without a look at the bees.
+/// Returns the hash of a cell or of a bee. Cells with the same id in several apps have the same hash, so that a table
+/// can grow without access to the bees.
 fn hash_of(id: u64) -> u64 {
     let mut hasher = CellHasher::new(0);
     hasher.word(id);
@@ -235,21 +235,21 @@ impl Owners {
         }
     }
 
-    /// Sets the place of a bee.
+    /// Sets the colony and the epoch of a bee.
     pub(super) fn move_to(&mut self, bee: BeeId, colony: ColonyId, epoch: Epoch) {
         if let Some(entry) = self.entry_mut(bee) {
             (entry.colony, entry.epoch) = (colony, epoch)
         }
     }
 
-    /// Notes that a bee no longer has the lane that it began with.
+    /// Records that a bee no longer has its first lane.
     pub(super) fn drop_first_lane(&mut self, bee: BeeId) {
         if let Some(entry) = self.entry_mut(bee) {
             entry.id &= !1
         }
     }
 
-    /// Checks that the tables agree with each other.
+    /// Checks that the tables are consistent with each other.
     pub(super) fn agree(&self) -> bool {
         let is_whole = |(at, bee): (Position, &BeeEntry)| {
             let mut cells = self.list(Some(bee)).take(bee.cells as usize + 1);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A question or a statement to the registry. In Raft's terms, it is a client command.
 ///
 /// Every proposal is idempotent: if it is late or repeated, it changes nothing. A proposal that creates something or
-/// moves a bee therefore says which state it is based on, such as the bee's epoch.
+/// moves a bee therefore states the state on which it is based, such as the bee's epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Proposal {
@@ -69,7 +69,7 @@ pub enum Proposal {
     Split {
         /// The bee that had the cells.
         bee: BeeId,
-        /// The cells. The bee has others.
+        /// The cells. The bee has other cells as well.
         cells: Vec<CellId>,
         /// The new bee.
         new: BeeId,
@@ -79,15 +79,16 @@ pub enum Proposal {
         /// The bee that ceased to exist.
         bee: BeeId,
     },
-    /// States that a bee sends on another lane from now on. Takes effect if the number of the lane is a reserved id.
+    /// States that a bee sends on a different lane from now on. Takes effect if the number of the lane is a reserved
+    /// id.
     Relane {
         /// The bee.
         bee: BeeId,
         /// The number of the lane.
         number: BeeId,
     },
-    /// States that nothing on a lane is unhandled, and nothing will be sent on it. Takes effect for the lane of a bee that
-    /// sends on another one.
+    /// States that nothing on a lane is unhandled, and that nothing will be sent on it. Takes effect if the lane
+    /// belongs to a bee that now sends on a different lane.
     Retire {
         /// The lane.
         lane: LaneId,
@@ -120,14 +121,14 @@ pub enum Proposal {
     Members {
         /// The colony.
         colony: ColonyId,
-        /// Number of changes of the members so far, with this one.
+        /// Number of changes of the members so far, including this one.
         version: u32,
         /// The hives that replicate the colony's log.
         members: Vec<HiveId>,
         /// Whether the colony survives the loss of a hive.
         is_replicated: bool,
     },
-    /// Says which hive leads a colony. It is a hint: a leader may be deposed before the registry knows.
+    /// States which hive leads a colony. It is a hint: a leader may be deposed before the registry knows.
     Leader {
         /// The colony.
         colony: ColonyId,
@@ -145,14 +146,14 @@ pub enum Proposal {
     App {
         /// The app.
         app: AppId,
-        /// Number of declarations of the app so far, with this one.
+        /// Number of declarations of the app so far, including this one.
         version: u32,
         /// Number of hives on which a colony with bees of this app should be replicated.
         replication: u8,
         /// The app's name, and the shapes of its dictionaries.
         shapes: AppShapes,
     },
-    /// Changes the settings of a declared app. The version is the number of changes so far, with this one.
+    /// Changes the settings of a declared app. The version is the number of changes so far, including this one.
     Settings {
         /// The app.
         app: AppId,

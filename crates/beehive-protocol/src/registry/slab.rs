@@ -1,7 +1,7 @@
 //! Entries that keep their positions, and an index that finds them by hash.
 //!
-//! Together they take the size of an entry and 8 bytes for each entry: the entries fill chunks, so none of them has
-//! spare room, and an index stores positions of 32 bits.
+//! Together they take the size of an entry plus 8 bytes for each entry: the entries fill chunks without spare capacity,
+//! and the index stores 32-bit positions.
 
 use hashbrown::HashTable;
 
@@ -54,7 +54,7 @@ impl<T: Entry> Slab<T> {
         self.chunks.get_mut(at as usize / CHUNK)?.get_mut(at as usize % CHUNK)
     }
 
-    /// Adds an entry, and returns its position. The caller ensures that there are less than [`ENTRIES_MAX`].
+    /// Adds an entry, and returns its position. The caller ensures that there are fewer than [`ENTRIES_MAX`].
     pub(super) fn add(&mut self, entry: T) -> Position {
         debug_assert!(self.len < ENTRIES_MAX);
         self.len += 1;
@@ -99,9 +99,9 @@ const PARTS: usize = 8;
 
 /// Finds positions by hash.
 ///
-/// A hash table doubles when it is full, so one table would be nearly empty from time to time, and adding one entry to
-/// it would sometimes take long. Each of these tables is 1.09 times as large as the one before it. Therefore they double
-/// one after the other, and together they take about as much memory for each entry at any time.
+/// A hash table doubles when it is full, so a single table would be nearly empty from time to time, and adding one
+/// entry would sometimes take long. Each of these tables is 1.09 times as large as the previous one. Therefore they
+/// double one after the other, and together they always take about the same amount of memory for each entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     parts: [HashTable<Position>; PARTS],
