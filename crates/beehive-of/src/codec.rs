@@ -73,7 +73,7 @@ pub struct Outgoing<M> {
     pub message: M,
 }
 
-/// Why the stream ended, or why a message was not sent.
+/// The reason why the stream ended, or why a message was not sent.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CodecError {

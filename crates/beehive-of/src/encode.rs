@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::limits::MESSAGE_LENGTH_MAX;
 use crate::version::Version;
 
-/// Why a message cannot be encoded. This is an error of the caller. The buffer is left unchanged.
+/// The reason why a message cannot be encoded. This is an error of the caller. The buffer is left unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -16,7 +16,7 @@ pub enum EncodeError {
     Unsupported {
         /// The requested version.
         version: Version,
-        /// What the version cannot express.
+        /// The value or feature that the version cannot express.
         field: &'static str,
     },
     /// A value is invalid or out of range in every version.

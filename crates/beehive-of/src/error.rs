@@ -4,9 +4,8 @@ use core::fmt;
 
 use crate::version::Version;
 
-/// Why bytes are not a valid message. This is an error of the peer: answer it with [`Error::answer`], and
-/// close the connection if [`Error::is_framing`] returns true, because the start of the next message is then
-/// unknown.
+/// The reason why bytes are not a valid message. This is an error of the peer: answer it with [`Error::answer`], and
+/// close the connection if [`Error::is_framing`] returns true, because the start of the next message is then unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,

@@ -55,7 +55,7 @@ pub struct FlowMod<'a> {
     pub other_instructions: u16,
 }
 
-/// What a flow modification does.
+/// The kind of change that a flow modification makes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum FlowCommand {
@@ -274,11 +274,11 @@ pub struct FlowRemoved {
     pub cookie: u64,
     /// The flow's priority.
     pub priority: u16,
-    /// Why the switch removed the flow.
+    /// The reason why the switch removed the flow.
     pub reason: FlowRemovedReason,
     /// The flow's table; 0 in 1.0.
     pub table_id: u8,
-    /// How long the flow existed.
+    /// The lifetime of the flow.
     pub duration: Duration,
     /// The flow's idle timeout in seconds; 0 if it had none.
     pub idle_timeout: u16,
@@ -291,7 +291,7 @@ pub struct FlowRemoved {
     pub byte_count: u64,
 }
 
-/// Why a flow was removed.
+/// The reason why a flow was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {

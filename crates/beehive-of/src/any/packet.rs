@@ -23,7 +23,7 @@ pub struct PacketIn<'a> {
     pub total_len: u16,
     /// The port that received the packet.
     pub in_port: PortNo,
-    /// Why the switch sent the packet.
+    /// The reason why the switch sent the packet.
     pub reason: PacketInReason,
     /// The table of the flow that sent the packet; 0 in 1.0.
     pub table_id: u8,
@@ -33,7 +33,7 @@ pub struct PacketIn<'a> {
     pub data: &'a [u8],
 }
 
-/// Why a switch sent a packet to the controller.
+/// The reason why a switch sent a packet to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum PacketInReason {

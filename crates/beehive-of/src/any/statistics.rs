@@ -92,7 +92,7 @@ impl FlowStatisticsRequest {
 pub struct FlowEntry<'a> {
     /// The flow's table.
     pub table_id: u8,
-    /// How long the flow has existed.
+    /// Time since the flow was installed.
     pub duration: Duration,
     /// The flow's priority.
     pub priority: u16,

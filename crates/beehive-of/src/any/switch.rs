@@ -110,7 +110,7 @@ const SET_CONFIG: u8 = 9;
 const ROLE_REQUEST: u8 = 24;
 const ROLE_REPLY: u8 = 25;
 
-/// How a switch handles IP fragments and table misses (get-config reply and set-config).
+/// A switch's handling of IP fragments and table misses (get-config reply and set-config).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SwitchConfig {
     /// `ofp_config_flags`: 0 treats IP fragments like other packets, 1 drops them, 2 reassembles them.

@@ -129,7 +129,7 @@ structure! {
 }
 
 structure! {
-    /// Sets a port of TCP, UDP or SCTP.
+    /// Sets a TCP, UDP or SCTP port.
     pub struct SetTransport in Action { port: u16 }
     _ => [port, 2],
 }

@@ -164,8 +164,8 @@ mod tests {
         Action::SetField(SetField { field })
     }
 
-    /// The form of this list can be parsed as an action of an unknown type, because what would be the length
-    /// field happens to equal the length of the form.
+    /// The form of this list can be parsed as an action of an unknown type, because the bytes at the position of the
+    /// length field happen to equal the length of the form.
     #[test]
     fn the_form_of_some_actions_is_not_that_of_another_one() {
         let mut actions = vec![set(class::BASIC, 2, &[0, 0, 0, 0, 0, 0, 0, 1]); 3];

@@ -19,7 +19,7 @@ structure! {
 }
 
 tagged! {
-    /// A meter band: what happens to packets above a rate.
+    /// A meter band: the treatment of packets above a rate.
     pub enum Band<'a> in Meter, "meter band length", padded false, minimum 16 {
         /// Drops the packets.
         Drop(DropBand) "drop" = [1 in 3..],

@@ -46,7 +46,7 @@ named! {
 }
 
 named! {
-    /// Why a packet is sent to the controller. 1.0 and 1.1 have reasons 0 and 1 only.
+    /// The reason why a packet is sent to the controller. 1.0 and 1.1 have only the reasons 0 and 1.
     pub struct PacketInReason(u8) {
         NO_MATCH = 0, ACTION = 1, INVALID_TTL = 2, ACTION_SET = 3, GROUP = 4, PACKET_OUT = 5,
     }
@@ -68,7 +68,7 @@ bits! {
 }
 
 named! {
-    /// Why a flow was removed; 1.0 has the first three, 1.1 the first four.
+    /// The reason why a flow was removed; 1.0 has the first three, 1.1 the first four.
     pub struct FlowRemovedReason(u8) {
         IDLE_TIMEOUT = 0, HARD_TIMEOUT = 1, DELETE = 2, GROUP_DELETE = 3, METER_DELETE = 4, EVICTION = 5,
     }
@@ -105,8 +105,8 @@ bits! {
 }
 
 bits! {
-    /// How a switch handles IP fragments. In 1.1 and 1.2, bit 2 sends packets with an invalid time to live to
-    /// the controller.
+    /// A switch's handling of IP fragments. In 1.1 and 1.2, bit 2 sends packets with an invalid time to live to the
+    /// controller.
     pub struct ConfigFlags(u16) { FRAG_DROP = 1, FRAG_REASM = 2, INVALID_TTL_TO_CONTROLLER = 4 }
 }
 
@@ -116,7 +116,7 @@ named! {
 }
 
 named! {
-    /// Why a role changed.
+    /// The reason why a role changed.
     pub struct RoleReason(u8) { MASTER_REQUEST = 0, CONFIG = 1, EXPERIMENTER = 2 }
 }
 
@@ -204,7 +204,7 @@ bits! {
 }
 
 named! {
-    /// The type of a bundle control.
+    /// The type of a bundle-control message.
     pub struct BundleControlType(u16) {
         OPEN_REQUEST = 0, OPEN_REPLY = 1, CLOSE_REQUEST = 2, CLOSE_REPLY = 3, COMMIT_REQUEST = 4, COMMIT_REPLY = 5,
         DISCARD_REQUEST = 6, DISCARD_REPLY = 7,
@@ -212,7 +212,7 @@ named! {
 }
 
 bits! {
-    /// How a bundle is committed.
+    /// The flags of a bundle, which determine how it is committed.
     pub struct BundleFlags(u16) { ATOMIC = 1, ORDERED = 2, TIME = 4 }
 }
 
@@ -236,7 +236,7 @@ named! {
 }
 
 named! {
-    /// Why a flow statistics entry is sent (1.5).
+    /// The reason why a flow statistics entry is sent (1.5).
     pub struct FlowStatsReason(u8) { STATS_REQUEST = 0, STAT_TRIGGER = 1 }
 }
 
@@ -254,7 +254,7 @@ named! {
 }
 
 bits! {
-    /// When a statistics trigger fires.
+    /// The conditions under which a statistics trigger fires.
     pub struct StatTriggerFlags(u32) { PERIODIC = 1, ONLY_FIRST = 2 }
 }
 
@@ -279,7 +279,7 @@ named! {
 }
 
 named! {
-    /// Why a flow that is monitored by the Nicira or ONF extension was removed.
+    /// The reason why a flow that is monitored by the Nicira or ONF extension was removed.
     pub struct MonitorReason(u16) {
         IDLE_TIMEOUT = 0, HARD_TIMEOUT = 1, DELETE = 2, GROUP_DELETE = 3, METER_DELETE = 4, EVICTION = 5,
     }

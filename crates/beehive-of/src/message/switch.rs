@@ -28,7 +28,7 @@ structure! {
 }
 
 structure! {
-    /// How a switch handles IP fragments and table misses.
+    /// A switch's handling of IP fragments and table misses.
     pub struct SwitchConfig in Message {
         flags: ConfigFlags,
         miss_send_len: PacketLength,
@@ -68,7 +68,7 @@ tagged! {
 }
 
 structure! {
-    /// Which asynchronous messages a switch sends (since 1.3; 1.3.5, 7.3.10). Bit n of a mask stands for
+    /// The set of asynchronous messages that a switch sends (since 1.3; 1.3.5, 7.3.10). Bit n of a mask stands for
     /// reason n.
     pub struct AsyncConfig<'a> in Message {
         /// The masks are present in 1.3 only; later versions have properties instead. The first mask of each

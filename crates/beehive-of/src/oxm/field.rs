@@ -19,7 +19,7 @@ pub struct FieldId {
     pub number: u8,
     /// Whether the field has a mask.
     pub masked: bool,
-    /// The length of value, mask and experimenter number together, in bytes.
+    /// The combined length of the value, the mask and the experimenter number, in bytes.
     pub length: u8,
     /// The experimenter, for class 0xffff.
     pub experimenter: u32,

@@ -9,8 +9,7 @@ use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Part};
 use crate::version::Version;
 
-/// How the elements of a tagged union are framed. Every element starts with a type number and a length, 16
-/// bits each.
+/// The framing of a tagged union's elements. Every element starts with a type number and a length, 16 bits each.
 #[derive(Clone, Copy)]
 pub(crate) struct Framing {
     /// The part of the message, for errors.

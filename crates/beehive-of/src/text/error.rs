@@ -8,7 +8,7 @@ use crate::encode::EncodeError;
 /// whole token.
 const SHOWN_MAX: usize = 40;
 
-/// Why text is not a valid flow: the invalid token, its position and the problem.
+/// The reason why text is not a valid flow: the invalid token, its position and the problem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TextError<'t> {
     token: &'t str,

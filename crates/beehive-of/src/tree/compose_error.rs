@@ -8,7 +8,7 @@ use crate::encode::EncodeError;
 /// Maximum number of characters of a value that an error message shows.
 const SHOWN_MAX: usize = 40;
 
-/// Why a message cannot be composed from named values. The buffer is left unchanged.
+/// The reason why a message cannot be composed from named values. The buffer is left unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComposeError {
     path: String,

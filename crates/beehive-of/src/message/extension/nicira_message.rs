@@ -156,7 +156,7 @@ structure! {
 }
 
 structure! {
-    /// Which asynchronous messages a switch sends. Bit n of a mask stands for reason n. The first mask of
+    /// The set of asynchronous messages that a switch sends. Bit n of a mask stands for reason n. The first mask of
     /// each pair applies to masters, the second to slaves.
     pub struct NiciraAsyncConfig in Message {
         packet_in_mask: u32,
@@ -173,7 +173,7 @@ structure! {
 }
 
 structure! {
-    /// Which asynchronous messages a switch sends, as properties.
+    /// The set of asynchronous messages that a switch sends, as properties.
     pub struct AsyncProperties<'a> in Message { properties: List<'a, AsyncProperty<'a>> }
     _ => [properties],
 }
@@ -246,7 +246,7 @@ tagged! {
         TableId(TableIdProperty) "table_id" = [3 in _],
         /// The cookie of the flow that sent the packet.
         Cookie(CookieProperty) "cookie" = [4 in _],
-        /// Why the switch sent the packet.
+        /// The reason why the switch sent the packet.
         Reason(ReasonProperty) "reason" = [5 in _],
         /// The metadata fields of the packet.
         Metadata(MetadataProperty<'a>) "metadata" = [6 in _],

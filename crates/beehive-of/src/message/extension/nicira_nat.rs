@@ -11,7 +11,7 @@ use crate::version::Version;
 /// Translates addresses and ports. Nested in a [`ConnectionTracking`](super::ConnectionTracking) action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nat {
-    /// Which end of the connection to translate, and how to choose a port.
+    /// The options: which end of the connection to translate, and how to choose a port.
     pub flags: NatFlags,
     /// The first IPv4 address of the range.
     pub ipv4_min: Option<Ipv4Addr>,
