@@ -33,7 +33,7 @@ const QUARANTINED: u16 = 60_000;
 const PROBES: u16 = 60_001;
 /// If an address appears at two ports within this time, that does not count as a move.
 const MOVE_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// Blame points for a frame that has arrived at another port before.
+/// Blame points for a frame that has already arrived at a different port.
 const BLAME_SAME: u32 = 3;
 /// Blame points for an address that was at another port less than [`MOVE_INTERVAL_MIN`] ago.
 const BLAME_MOVED: u32 = 1;

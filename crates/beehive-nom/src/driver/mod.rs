@@ -129,7 +129,7 @@ pub struct FlowReading {
     pub read: FlowsRead,
 }
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Close {

@@ -96,7 +96,7 @@ impl FromStr for Mac {
     }
 }
 
-/// Number of characters that an error shows of a text that is no address.
+/// Maximum number of characters that an error shows of a text that is not an address.
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// The error of a text that is not an Ethernet address. Contains the beginning of the text.

@@ -70,7 +70,7 @@ pub struct PortChanged {
     pub port: Port,
 }
 
-/// Why a flow was removed.
+/// The reason why a flow was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FlowRemovedReason {

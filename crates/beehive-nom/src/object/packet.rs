@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct BufferId(pub u32);
 
-/// Why a switch sent a packet to the controller.
+/// The reason why a switch sent a packet to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PacketInReason {
@@ -30,7 +30,7 @@ pub struct PacketIn {
     pub node: NodeId,
     /// The port at which the packet arrived.
     pub port: PortNo,
-    /// Why the switch sent the packet to the controller.
+    /// The reason why the switch sent the packet to the controller.
     pub reason: PacketInReason,
     /// Length of the packet in bytes. `data` may contain only the start of the packet.
     pub length: u16,
@@ -47,7 +47,8 @@ impl PacketIn {
         Ethernet::read(&self.data)
     }
 
-    /// Returns what the packet is about, such as the addresses, the protocol and the ports of its conversation.
+    /// Classifies the packet's content; for example, returns the addresses, the protocol and the ports of its
+    /// conversation.
     #[inline]
     pub fn traffic(&self) -> Traffic {
         Traffic::read(&self.data)

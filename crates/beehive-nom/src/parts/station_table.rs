@@ -25,12 +25,12 @@ impl StationLimits {
     }
 }
 
-/// What a packet reveals about the station that sent it.
+/// The information that a packet reveals about the station that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
     /// The station is behind this port. It was known to be there, or has just been learned.
     Here,
-    /// The station was behind another port.
+    /// The station was behind a different port.
     Moved {
         /// The previous port.
         from: PortNo,

@@ -60,7 +60,7 @@ struct State {
     drops_misses: bool,
 }
 
-/// How a simulated switch responds to commands.
+/// The way in which a simulated switch responds to commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Behavior {
     /// Executes all commands.

@@ -75,7 +75,7 @@ struct PortState {
 struct ProbeState {
     /// Nonces of the latest probes, newest first. The nonce of an answered probe is `None`.
     nonces: [Option<u64>; limits::PROBES_UNANSWERED_MAX],
-    /// When the port whose probes arrive at this port last received a probe from this port.
+    /// Time at which the port whose probes arrive at this port last received a probe from this port.
     mutual: Option<Time>,
     /// Number of received LLDP frames.
     received: u32,

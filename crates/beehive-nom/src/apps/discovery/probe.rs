@@ -34,7 +34,7 @@ pub struct Probe {
     pub nonce: u64,
 }
 
-/// Why a frame is not a valid probe.
+/// The reason why a frame is not a valid probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeError {
     /// The frame is malformed, or another system's LLDP frame.

@@ -7,7 +7,7 @@ use std::fmt;
 /// Maximum number of owners named in one log line.
 const OWNERS_MAX: usize = 8;
 
-/// Why the node app withdraws or replaces a flow found in a switch.
+/// The reason why the node app withdraws or replaces a flow found in a switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Reason {
     /// The flow has no timeout, and no app has requested it.
@@ -34,7 +34,7 @@ impl fmt::Display for Reason {
 #[derive(Debug, Default)]
 pub(super) struct Withdrawals(BTreeMap<Reason, Group>);
 
-/// The flows with the same reason.
+/// The flows withdrawn for one reason.
 #[derive(Debug)]
 struct Group {
     count: u64,

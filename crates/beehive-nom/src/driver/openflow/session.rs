@@ -385,5 +385,5 @@ impl Session {
 /// The actions that flood a packet.
 const FLOOD: Actions = Actions::One(Action::Output(PortNo::FLOOD));
 
-/// How long the session waits for the reply to the handshake's barrier.
+/// Time for which the session waits for the reply to the handshake's barrier.
 pub(super) const BARRIER_TIMEOUT: Duration = Duration::from_secs(1);
