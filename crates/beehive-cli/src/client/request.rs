@@ -42,8 +42,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// Returns an error if the controller cannot be reached, refuses the request, or is a different version of
-    /// Beehive. The text states the reason.
+    /// Returns an error if the controller cannot be reached, refuses the request, or is a different version of Beehive.
+    /// The text states the reason.
     pub(crate) fn fetch<T: DeserializeOwned>(
         &self,
         controller: &Endpoint,
@@ -73,7 +73,6 @@ impl Request {
     /// Sends the request. Returns the HTTP status and the body, even if the status is an error.
     ///
     /// # Errors
-    ///
     /// Returns an error if the token file cannot be read, or if no complete answer arrives in time.
     pub(crate) fn send(
         &self,

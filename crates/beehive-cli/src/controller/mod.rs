@@ -35,7 +35,7 @@ pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
 /// Time the hive has to stop after a signal. The documentation promises five seconds for the whole shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why the controller cannot run, as a message for the user.
+/// The reason why the controller cannot run, as a message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The complete controller daemon for your own apps: OpenFlow, HTTP, configuration, logging and signals.

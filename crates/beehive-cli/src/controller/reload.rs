@@ -16,7 +16,7 @@ pub(crate) struct Reloader {
     options: Mutex<Options>,
 }
 
-/// Why a reload changed nothing.
+/// The reason why a reload changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ReloadError {
     /// The controller was started without a configuration file.

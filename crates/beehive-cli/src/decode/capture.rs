@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// Maximum length of a packet or block, in bytes. No interface captures longer packets.
 const PACKET_LENGTH_MAX: usize = 1 << 20;
 
-/// Why the rest of a capture cannot be read.
+/// The reason why the rest of a capture cannot be read.
 #[derive(Debug)]
 pub(super) enum CaptureError {
     /// The input cannot be read.

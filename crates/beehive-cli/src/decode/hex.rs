@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a line cannot be parsed.
+/// The reason why a line cannot be parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HexError {
     /// A character is neither a digit nor white space.

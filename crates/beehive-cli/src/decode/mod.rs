@@ -216,7 +216,7 @@ fn decode_line(line: &[u8], number: u64, output: &mut impl Write, args: &DecodeA
     Ok(valid)
 }
 
-/// Decodes one message, or says why that is impossible.
+/// Decodes one message, or returns the reason why that is impossible.
 fn message_tree(frame: Frame<'_>, args: &DecodeArgs) -> Result<Node, String> {
     let parsed = || {
         let message = Message::parse(frame)?;
@@ -283,7 +283,7 @@ fn decode_capture(input: impl Read, mut output: impl Write, args: &DecodeArgs) -
     Ok(valid)
 }
 
-/// Encodes a message, given as a line of JSON, as hexadecimal digits, or says why that is impossible.
+/// Encodes a message, given as a line of JSON, as hexadecimal digits, or returns the reason why that is impossible.
 fn encode_line(line: &[u8]) -> Result<Node, String> {
     let node: Node = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let mut out = BytesMut::new();

@@ -34,5 +34,5 @@ pub(super) const FAULTS_KEPT_MAX: usize = 8;
 pub(super) const LATENCY_MAX: Duration = Duration::from_secs(60);
 /// Interval at which outstanding packet-ins are checked for timeouts.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(50);
-/// How long OpenFlow 1.3 switches wait for a table-miss flow before they send without one.
+/// Time for which OpenFlow 1.3 switches wait for a table-miss flow before they send without one.
 pub(super) const TABLE_MISS_WAIT: Duration = Duration::from_secs(2);

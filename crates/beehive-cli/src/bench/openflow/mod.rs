@@ -35,7 +35,7 @@ use report::{Observed, Report, grouped};
 use stage::{Shared, Stage};
 use worker::{POLL_INTERVAL, Worker, WorkerResult};
 
-/// Why there is no result, as a message for the user.
+/// The reason why there is no result, as a message for the user.
 #[derive(Debug)]
 enum Failure {
     /// The address cannot be resolved, or does not accept connections.

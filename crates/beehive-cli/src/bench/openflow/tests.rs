@@ -15,7 +15,7 @@ struct CommandLine {
     openflow: OpenflowArgs,
 }
 
-/// How a test controller behaves.
+/// The behavior of a test controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Behavior {
     /// Answers with a flow-mod and a packet-out to the port of the destination.

@@ -9,7 +9,7 @@ use super::tally::Tally;
 use super::window::{Sent, Window};
 use super::wire::{self, NO_BUFFER, PacketOut, Version, kind};
 
-/// Why a connection ended, as a message for the user.
+/// The reason why a connection ended, as a message for the user.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// The controller sent something other than OpenFlow of the negotiated version.
