@@ -7,7 +7,7 @@
 
 use beehive::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
 use beehive::prelude::*;
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -50,13 +50,15 @@ struct AtOnce {
     bytes: AtomicU64,
     /// The encoded entry, as a journal would write it to a file.
     buffer: Mutex<Vec<u8>>,
+    /// All encoded entries, if the journal keeps them.
+    kept: Option<Mutex<Vec<Vec<u8>>>>,
     appended: Notify,
     events: OnceLock<Arc<dyn JournalEvents>>,
 }
 
 impl AtOnce {
-    fn start(runtime: &Runtime) -> Arc<AtOnce> {
-        let journal = Arc::new(AtOnce::default());
+    fn start(runtime: &Runtime, keeps: bool) -> Arc<AtOnce> {
+        let journal = Arc::new(AtOnce { kept: keeps.then(Mutex::default), ..AtOnce::default() });
         let committing = journal.clone();
         runtime.spawn(async move {
             loop {
@@ -77,6 +79,9 @@ impl Journal for AtOnce {
         buffer.clear();
         entry.encode_into(&mut buffer);
         self.bytes.fetch_add(buffer.len() as u64, Relaxed);
+        if let Some(kept) = &self.kept {
+            kept.lock().unwrap().push(buffer.clone())
+        }
         self.last.store(entry.number.0, Relaxed);
         self.appended.notify_one()
     }
@@ -261,7 +266,7 @@ where
 {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let _entered = runtime.enter();
-    let journal = AtOnce::start(&runtime);
+    let journal = AtOnce::start(&runtime, false);
     let apps = || Hive::builder().app::<Store>().app::<First>().app::<Second>();
     let without = apps().start().unwrap();
     let with = apps().journal(journal.clone(), LogState::default()).start().unwrap();
@@ -301,6 +306,49 @@ where
     group.finish()
 }
 
+/// Measures a follower: another hive puts values, in runs of `run` messages with one key, and the follower applies the
+/// entries of its log. `applied` takes entries that are decoded already, `decoded` takes bytes. Neither decodes a value.
+fn follower(c: &mut Criterion, name: &str, run: u64) {
+    const BATCHES: u64 = 200;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let journal = AtOnce::start(&runtime, true);
+    let hive = Hive::builder().app::<Store>().journal(journal.clone(), LogState::default()).start().unwrap();
+    let kept = || std::mem::take(&mut *journal.kept.as_ref().unwrap().lock().unwrap());
+    let drive = |batches| {
+        let work = answered(hive.clone(), batches, (BATCH, run), put);
+        runtime.block_on(runtime.spawn(work)).unwrap();
+        runtime.block_on(hive.idle())
+    };
+
+    // every key exists before the measurement
+    drive(40);
+    let base = LogState::replay(kept().iter().map(Vec::as_slice)).unwrap();
+    drive(BATCHES);
+    let bytes = kept();
+    let entries: Vec<Entry> = bytes.iter().map(|bytes| Entry::decode(bytes).unwrap()).collect();
+
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(BATCH * BATCHES)).sample_size(20);
+    group.bench_function("applied", |b| {
+        let apply_all = |mut state: LogState| {
+            let applied = entries.iter().filter(|entry| state.apply(entry)).count();
+            assert_eq!(applied, entries.len());
+            state
+        };
+        b.iter_batched(|| base.clone(), apply_all, BatchSize::PerIteration)
+    });
+    group.bench_function("decoded", |b| {
+        let apply_all = |mut state: LogState| {
+            let applied = bytes.iter().filter(|bytes| state.apply(&Entry::decode(bytes).unwrap())).count();
+            assert_eq!(applied, bytes.len());
+            state
+        };
+        b.iter_batched(|| base.clone(), apply_all, BatchSize::PerIteration)
+    });
+    group.finish()
+}
+
 fn journal(c: &mut Criterion) {
     row(c, "put/runs-of-32", BATCH, |hive, batches| answered(hive, batches, (BATCH, 32), put));
     row(c, "put/random-key", BATCH, |hive, batches| answered(hive, batches, (BATCH, 1), put));
@@ -310,6 +358,8 @@ fn journal(c: &mut Criterion) {
     row(c, "chain-of-two", BATCH, |hive, batches| forwarded(hive, batches, forward));
     row(c, "chain-to-a-reader", BATCH, |hive, batches| forwarded(hive, batches, |key| Pass { key }));
     row(c, "sweep/idle", KEYS, swept);
+    follower(c, "follower/put/runs-of-32", 32);
+    follower(c, "follower/put/random-key", 1);
 }
 
 criterion_group!(benches, journal);
