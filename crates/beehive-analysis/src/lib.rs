@@ -5,8 +5,7 @@
 //! syntax, such as `closures`) separates code that depends only on the message from code that depends on state. The
 //! result is a tree of nodes: the slice of the body on which keys depend, with the body's own control flow. The `emit`
 //! folder prunes, checks and prints that tree; the `report` folder describes the result in words; `handlers` implements
-//! the
-//! `#[handlers]` attribute on top of these, and `derive` holds the three derive macros. The crate is an ordinary
+//! the `#[handlers]` attribute on top of these, and `derive` holds the three derive macros. The crate is an ordinary
 //! library; `beehive-macros` is the proc-macro crate that the compiler loads.
 //!
 //! # Why a derived map covers every access

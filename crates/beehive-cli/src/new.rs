@@ -45,7 +45,7 @@ fn make(NewArgs { folder, beehive }: &NewArgs) -> Result<(), String> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !is_package_name(name) {
         return Err(format!(
-            "the last component of `{}` is not a package name (expected a letter, then letters, digits, `-` or `_`)",
+            "the last component of `{}` is not a valid package name (expected a letter, then letters, digits, `-` or `_`)",
             folder.display()
         ));
     }

@@ -118,7 +118,10 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
                 write!(f, "no app on this hive answers `{message}`: add one with `Builder::app`")
             }
             RequestError::Panicked => {
-                write!(f, "the handler panicked; the log and the dead letters of the hive say why")
+                write!(
+                    f,
+                    "the handler panicked; for the reason, see the hive's dead letters or the log output of the program"
+                )
             }
             RequestError::Aborted => {
                 write!(

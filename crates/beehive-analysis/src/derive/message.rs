@@ -133,11 +133,11 @@ pub(super) fn stand_in(input: &DeriveInput) -> TokenStream {
 const EXPECTED: &str =
     "expected `reply = Type`, `error = Type`, `commits_errors`, `name = \"..\"` or `serde = false`";
 
-const BORROWED_ERROR: &str = "the error of a message cannot be borrowed, because it is sent and decoded again\n\
+const BORROWED_ERROR: &str = "the error type of a message cannot contain references, because errors are encoded, sent and decoded\n\
     help: if the error is a text, leave `error = ..` out: the default is `beehive::Error`, and every string converts to it\n\
     help: to distinguish errors, use an enum of your own: `#[message(error = Refused)]`";
 
-const BORROWED_REPLY: &str = "the answer to a message cannot be borrowed, because it is sent and decoded again\n\
+const BORROWED_REPLY: &str = "the answer type of a message cannot contain references, because answers are encoded, sent and decoded\n\
     help: use an owned type, here and in the handlers: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
 
 /// Returns the owned counterpart of a borrowing type: `String` for `&str`, `Vec<T>` for `&[T]`, `T` for `&T`.

@@ -3,7 +3,7 @@
 //! A loop over the message is a loop of the map. If state decides how the loop continues (a `break` under a
 //! condition on state, or a loop condition that depends on state), the loop is *undecided*: locals assigned
 //! in it are poisoned from its first iteration on, and the map visits the body for every iteration that the
-//! message allows. If state even decides whether there are any iterations, the map visits the body once.
+//! message allows. [`super::stops`] is the exception: a function that would be refused for such a loop. If state even decides whether there are any iterations, the map visits the body once.
 
 use super::locals::scope::{Kind, Known};
 use super::{Enclosing, Pass};

@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Taints a scrutinee that the map cannot match once for each arm.
+    /// Taints a scrutinee that is moved when it is matched: the map would have to match it again for each arm.
     fn moves_for_each_arm(&self, e: &Expr, value: &mut Value) {
         let keeping = |name: &Ident| self.kept_for_each_arm(name);
         match peel(e) {

@@ -1,8 +1,8 @@
-//! Loops that state may end, but never continues: `while k < n { if self.d.contains(&k) { break; } k += 1; }`.
+//! Loops that state may end early but cannot prolong: `while k < n { if self.d.contains(&k) { break; } k += 1; }`.
 //!
 //! Up to the point where the handler leaves such a loop, each of its iterations is like the map's. So what changes in the
 //! loop is a function of the message inside the loop, and unknown after it. The map runs the loop to its own end, as one
-//! branch: what would leave more than the loop leaves only the loop, because the handler may have left it before, and
+//! branch: an exit that would leave an outer construct leaves only this loop, because the handler may have left it before, and
 //! continued after it.
 //!
 //! A map that follows such a loop takes as many steps as the message allows, rather than one, and it may name more cells.

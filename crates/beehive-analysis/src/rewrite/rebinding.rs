@@ -17,7 +17,7 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, ImplItemFn, Stmt, StmtMacro};
 
-/// Returns the statements of a function that are macros. [`Assumption`] counts them in this order.
+/// Returns the macro statements of a function. [`Assumption`] counts them in this order.
 pub(crate) fn macro_statements(f: &ImplItemFn) -> Vec<Site> {
     struct Found(Vec<Site>);
 

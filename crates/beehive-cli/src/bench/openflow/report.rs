@@ -78,7 +78,7 @@ pub(super) struct Fairness {
     pub(super) slowest_per_second: f64,
     /// Answers per second of the fastest switch.
     pub(super) fastest_per_second: f64,
-    /// Ratio of the slowest switch to the mean; 1 is fair.
+    /// Rate of the slowest switch divided by the mean rate; 1 is fair.
     pub(super) slowest_to_mean: f64,
     /// Ratio of the fastest switch to the mean; 1 is fair.
     pub(super) fastest_to_mean: f64,

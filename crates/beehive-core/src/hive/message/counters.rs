@@ -44,8 +44,8 @@ impl HandlerCounters {
         self.drops_wrongly.load(Ordering::Relaxed)
     }
 
-    /// Checks whether the handler has ever held a thread. After the first time, its messages are recorded
-    /// while they run.
+    /// Checks whether the handler has ever held a thread. Once it has, each run keeps its messages in
+    /// the thread's slot, so that the watchdog can show them.
     #[inline(always)]
     pub(crate) fn has_held(&self) -> bool {
         self.held_at.load(Ordering::Relaxed) != 0

@@ -223,7 +223,7 @@ impl Inbox {
         }
     }
 
-    /// Makes all unread mail give up its credits. The owner of the inbox may be waiting for them.
+    /// Releases the credits held by unread mail. The owner of the inbox may be waiting for them.
     pub(in crate::hive) fn release(&self) {
         let mut causes: Vec<Arc<Cause>> = Vec::new();
         let mut unread = self.unread.lock();

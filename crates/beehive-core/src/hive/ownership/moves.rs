@@ -125,7 +125,7 @@ impl AppRuntime {
     }
 
     /// Tells the registry that a bee has moved, and retries until this succeeds. Meanwhile the bee stays frozen, so that
-    /// the registry learns of its moves in their order.
+    /// the registry learns of the bee's moves in the order in which they happen.
     async fn said_moved(&self, bee: BeeId, epoch: &mut Epoch, to: &Arc<Link>, hive: &Arc<HiveInner>) {
         let moved = Proposal::Commit { bee, epoch: *epoch, to: self.colony_of(to) };
         *epoch = epoch.next();

@@ -267,7 +267,7 @@ impl AppRuntime {
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
             link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
             if !lanes.knows(source.lane()) {
-                // nobody will say later that the lane has ended
+                // the lane table no longer contains this lane, so it will never report that the lane has ended
                 said.push(Proposal::Retire { lane: source.lane() })
             }
             lanes.end(source.lane())

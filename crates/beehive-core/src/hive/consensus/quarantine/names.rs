@@ -16,8 +16,8 @@ pub(super) struct Names {
     next: BTreeSet<Suspect>,
 }
 
-/// Maximum number of messages that are named because they are expected next, when one is named that runs. A marker names at
-/// most twice as many.
+/// Maximum number of upcoming messages that are added to a marker at once. The marker names fewer than twice as many, and
+/// the running messages.
 const NEXT_MAX: usize = 64;
 
 impl Names {
