@@ -15,7 +15,7 @@ const RUNTIME: &str = concat!(include_str!("stand_in.rs"), include_str!("surroun
 const RUNS: u32 = 100;
 
 /// The error for a macro that rebinds a name on which a map depends: only the compiler can find it.
-const REFUSED_BY_THE_COMPILER: &str = "this macro gives a name another meaning";
+const REFUSED_BY_THE_COMPILER: &str = "this macro rebinds a name";
 
 /// A body that the analysis accepted.
 pub(crate) struct Accepted {

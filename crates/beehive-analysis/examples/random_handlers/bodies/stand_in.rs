@@ -156,7 +156,7 @@ impl<M: ?Sized> std::ops::Deref for Watched<M> {
 pub fn watched<M: ?Sized>(_: &M) -> &Watched<M> {
     unreachable!()
 }
-#[diagnostic::on_unimplemented(message = "this macro gives a name another meaning")]
+#[diagnostic::on_unimplemented(message = "this macro rebinds a name")]
 pub trait StillBound {}
 impl<M: ?Sized> StillBound for &Watched<M> {}
 pub fn still_bound<T: StillBound>(_: T) {}
