@@ -25,6 +25,6 @@ pub struct CrashMarker {
     /// Messages that the markers named alone when a process ended, and that no hive has finished since. The process may have
     /// been killed from outside, so each gets one more chance.
     pub accused: Vec<Suspect>,
-    /// Quarantined poison messages. Each of them has crashed the process and is not handled again.
+    /// Messages that the markers named alone when two processes ended. They are not handled again.
     pub set_aside: Vec<Suspect>,
 }

@@ -19,7 +19,7 @@ use crate::known::{
 };
 use crate::pass::Pass;
 use crate::pass::closures::yields_values;
-use crate::syntax::{last_name, peel};
+use crate::syntax::{bound_by, find_name, last_name, peel};
 use crate::value::{Taint, VariableId, Variables, Why};
 use quote::ToTokens;
 use syn::{Expr, GenericArgument, ImplItemFn, Pat, PathArguments, Type};
@@ -189,7 +189,7 @@ impl Pass<'_, '_> {
                 for name in &read.names {
                     let Some(id) = self.find_name(name) else { continue };
                     let changes = self.variable(id).mutable && read.borrowed.contains(name);
-                    if changes || !self.variable_is_plain(id) {
+                    if (changes || !self.variable_is_plain(id)) && !self.is_rebound(name, other) {
                         out.insert(id);
                     }
                 }
@@ -197,6 +197,18 @@ impl Pass<'_, '_> {
         }
 
         out
+    }
+
+    /// Checks whether each mention of a name in a `match` is in an arm whose pattern binds the name, and so denotes a
+    /// different local.
+    fn is_rebound(&self, name: &str, e: &Expr) -> bool {
+        let Expr::Match(m) = e else { return false };
+        let mentions = |e: &Expr| self.unit.read(e).names.iter().any(|one| one == name);
+        let binds = |p: &Pat| !matches!(p, Pat::Guard(_)) && bound_by(p).iter().any(|one| one == name);
+        let is_different = |arm: &syn::Arm| {
+            binds(&arm.pat) || !mentions(&arm.body) && find_name(arm.pat.to_token_stream(), name).is_none()
+        };
+        !mentions(&m.expr) && m.arms.iter().all(is_different)
     }
 
     /// Checks for a macro whose value consists only of its arguments, or of nothing that could be a view.
