@@ -290,7 +290,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the operations, and however many entries there are, the map behaves like a `BTreeMap`.
+        /// The map behaves like a `BTreeMap` in any sequence of operations, with any number of entries.
         #[test]
         fn it_is_a_sorted_map(steps in prop::collection::vec((0..6u8, 0..40u8, any::<u8>()), 0..120)) {
             let (mut map, mut model) = (FewMap::<u8, u8>::default(), BTreeMap::new());

@@ -321,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the operations, and however many rows there are, the cells equal those of a plain map.
+        /// After any operations, with any number of rows, the cells equal those of a plain map.
         #[test]
         fn the_cells_are_those_of_a_map(steps in prop::collection::vec(step(), 0..80)) {
             let (mut cells, mut model) = (EncodedCells::default(), Model::new());

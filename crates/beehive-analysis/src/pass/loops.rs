@@ -3,7 +3,8 @@
 //! A loop over the message is a loop of the map. If state decides how the loop continues (a `break` under a
 //! condition on state, or a loop condition that depends on state), the loop is *undecided*: locals assigned
 //! in it are poisoned from its first iteration on, and the map visits the body for every iteration that the
-//! message allows. [`super::stops`] is the exception: a function that would be refused for such a loop. If state even decides whether there are any iterations, the map visits the body once.
+//! message allows. If state even decides whether there are any iterations, the map visits the body once.
+//! A function that would be refused for an undecided loop is analyzed again as [`super::stops`] describes.
 
 use super::locals::scope::{Kind, Known};
 use super::{Enclosing, Pass};
@@ -12,7 +13,7 @@ use crate::node::{Node, may_leave};
 use crate::syntax::{conjuncts, is_endless, peel_references, self_field};
 use crate::value::{Site, Sources, Value, Why};
 use crate::words::plain_words;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -21,7 +22,7 @@ use syn::{Block, Expr, Pat};
 /// Error for a loop over a dictionary. A call to one of the dictionary's iterating methods is refused with the same
 /// text, by the dictionary's type.
 const ALL_CELLS: &str = "this needs all cells of a dictionary, and each may be owned by a different bee\n\
-    note: to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees\n\
+    note: to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`; reading it joins no bees\n\
     note: to have one bee own all cells, use `self.dictionary.whole()`, which has `iter` and `keys`\n\
     note: to process each cell on the bee that owns it, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`\n\
     note: data that belongs together can be stored in the rows of one cell of a `Table`: `self.table.at(key).iter()`";
@@ -30,6 +31,15 @@ const ONLY_STATE_ENDS: &str = "only state ends this loop, so the map would never
     help: bound the loop by the message, for example with `.take(n)`";
 
 impl Pass<'_, '_> {
+    /// Handles a loop that only state ends: as the loop of a search it cannot be followed, so its control flow is undecided;
+    /// otherwise it is an error.
+    fn ends_by_state_only(&mut self, site: Site, at: Span) {
+        match self.is_stopped(site) {
+            true => self.undecide(site),
+            false => self.error_at(at, ONLY_STATE_ENDS),
+        }
+    }
+
     /// Checks whether a loop in the map can end other than by its condition. A closure's body is printed unchanged, so
     /// a `return` in it also ends the loop in the map.
     fn may_end(&self, body: &[Node]) -> bool {
@@ -431,10 +441,7 @@ impl Pass<'_, '_> {
         } else {
             let always = matches!(&*w.cond, Expr::Lit(l) if matches!(&l.lit, syn::Lit::Bool(b) if b.value));
             if always && !self.may_end(&body) && self.errors.len() == errors {
-                match self.is_stopped(site) {
-                    true => self.undecide(site),
-                    false => self.error_at(w.while_token.span(), ONLY_STATE_ENDS),
-                }
+                self.ends_by_state_only(site, w.while_token.span())
             }
             let label = w.label.as_ref().map(|l| l.to_token_stream());
             out.push(Node::While { label, condition: printed, value: all, body });
@@ -461,10 +468,7 @@ impl Pass<'_, '_> {
         let (body, _) = self.block(&l.body, true);
         let mut value = self.leave();
         if !undecided && !self.may_end(&body) && self.errors.len() == errors {
-            match self.is_stopped(site) {
-                true => self.undecide(site),
-                false => self.error_at(l.loop_token.span(), ONLY_STATE_ENDS),
-            }
+            self.ends_by_state_only(site, l.loop_token.span())
         }
 
         if undecided {

@@ -15,7 +15,7 @@ use std::iter::{Empty, empty};
 #[diagnostic::on_unimplemented(
     message = "this needs all cells of a dictionary, and each may be owned by a different bee",
     label = "needs all cells of the dictionary",
-    note = "to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`, which joins no bees",
+    note = "to read all cells without changing them, use `self.dictionary.shared()`, a read-only view with `iter` and `keys`; reading it joins no bees",
     note = "to have one bee own all cells, use `self.dictionary.whole()`, which has `iter` and `keys`",
     note = "to process each cell on the bee that owns it, write a handler that runs once for every cell: `#[rcv(each = dictionary)]`, or `#[every(\"10s\", each = dictionary)]`",
     note = "data that belongs together can be stored in the rows of one cell of a `Table`: `self.table.at(key).iter()`",

@@ -1,8 +1,8 @@
 //! Destructors: a value that holds a `&mut` into a local may change the local where it goes out of scope, without a call.
 //!
-//! What goes out of scope is not visible as syntax, but the value has a type of the user, so it was made by a constructor
-//! or a function. A function counts as a change of the local anyway; here, so does a constructor. The map then makes the
-//! value too, in the same block, so the destructor runs in the map where it runs in the handler.
+//! The end of a scope leaves no trace in the syntax. But only a constructor or a function can make a value whose type the
+//! user has declared. A function counts as a change of the local anyway; here, a constructor does, too. So the map also makes
+//! the value, in the same block, and the destructor runs in the map at the same point as in the handler.
 
 use crate::pass::Pass;
 use crate::syntax::last_name;

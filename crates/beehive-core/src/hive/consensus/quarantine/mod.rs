@@ -116,7 +116,7 @@ impl Drop for Noted<'_> {
 pub(crate) struct Quarantine {
     /// Whether the previous incarnation ended with a crash.
     unclean: bool,
-    /// Whether `state` contains anything.
+    /// Whether `suspects` contains anything.
     any: AtomicBool,
     suspects: Mutex<Suspects>,
     /// Held while a quarantined message is running: exclusively by one that runs alone.
@@ -334,7 +334,7 @@ impl Quarantine {
         if is_new {
             self.append_apart(log.clone(), threads)
         }
-        self.wait(|committed| committed.has(position, &suspect))
+        self.wait_for_name(|committed| committed.has(position, &suspect))
     }
 
     /// Names a message in the marker of a log, and waits until the committed markers name it and no other message: a crash
@@ -356,7 +356,7 @@ impl Quarantine {
             self.append_apart(log, threads)
         }
         self.append_apart(log.clone(), threads);
-        self.wait(|committed| committed.has_only(position, &suspect))
+        self.wait_for_name(|committed| committed.has_only(position, &suspect))
     }
 
     /// Appends a marker to a log, on a thread that runs no tasks.
@@ -381,13 +381,22 @@ impl Quarantine {
         drop(log.append(Some(marker)))
     }
 
+    /// Waits until the committed markers name a message.
+    fn wait_for_name(&self, is_named: impl Fn(&Committed) -> bool) {
+        if self.mutation.breaks(Mutant::PoisonBeforeMarker) {
+            return;
+        }
+        match self.mutation.breaks(Mutant::PoisonUnmarked) {
+            true => self.wait(Committed::is_any),
+            false => self.wait(is_named),
+        }
+    }
+
     /// Waits until `are_so` returns `true` for the committed markers, or the hive stops.
     fn wait(&self, are_so: impl Fn(&Committed) -> bool) {
-        let is_broken =
-            self.mutation.breaks(Mutant::PoisonBeforeMarker) || self.mutation.breaks(Mutant::PoisonUnmarked);
         let mut committed = self.committed.lock();
         self.committed_changed
-            .wait_while(&mut committed, |committed| !committed.is_over && !are_so(committed) && !is_broken)
+            .wait_while(&mut committed, |committed| !committed.is_over && !are_so(committed))
     }
 
     /// Removes a message from the quarantine after it has been run.

@@ -12,7 +12,8 @@ pub(super) struct Names {
     pub(super) log: Option<Weak<dyn MarkedLog>>,
     /// Those that run, or wait for the commit of the marker that names them.
     running: BTreeSet<Suspect>,
-    /// Those that are expected to run next.
+    /// Those that are expected to run next. Some may have run already, or may never arrive: if the process ends, they are
+    /// suspected needlessly.
     next: BTreeSet<Suspect>,
 }
 

@@ -234,7 +234,7 @@ mod tests {
         assert!(!suspects.marker(0, vec![]).accused.contains(&suspect(0)));
     }
 
-    /// Of messages that were named together, nobody knows which one has ended the process.
+    /// Any one of the messages that were named together may have ended the process.
     #[test]
     fn messages_that_were_named_together_are_suspected() {
         let running = vec![suspect(1), suspect(2), suspect(3)];
