@@ -1,10 +1,15 @@
-//! Placement of handlers: a handler runs on the worker of the task that sends the request, unless the handler
-//! has recently blocked a thread.
+//! Placement of handlers: a handler runs on the worker of the task that sends the request or that commits the
+//! log entry with the message, unless the handler has recently blocked a thread.
 
 use crate::load::{On, alone, on_workers, start};
-use beehive_core::{App, Dict, Hive, Message, handlers};
+use beehive_core::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
+use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 #[derive(Message)]
 #[message(reply = u64)]
@@ -65,6 +70,130 @@ fn requests_run_on_the_worker_of_the_caller_unless_the_handler_has_recently_bloc
         assert!(quick > QUESTIONS / 4, "{quick} of {QUESTIONS}");
         assert!(held);
         assert_eq!(lately, 0, "on the worker of who waits, though it has held a thread");
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// A journal that commits in a task of the hive's runtime.
+#[derive(Default)]
+struct InATask {
+    last: AtomicU64,
+    appended: Notify,
+    events: OnceLock<Arc<dyn JournalEvents>>,
+}
+
+impl Journal for InATask {
+    fn append(&self, entry: Arc<Entry>) {
+        self.last.store(entry.number.0, Ordering::Relaxed);
+        self.appended.notify_one()
+    }
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        let _ = self.events.set(events);
+    }
+}
+
+#[derive(Message)]
+struct Forward {
+    place: u64,
+    milliseconds: u64,
+}
+/// A forwarded message. Its handler sleeps.
+#[derive(Message)]
+struct Forwarded {
+    place: u64,
+    milliseconds: u64,
+}
+
+#[derive(App)]
+struct Forwards {
+    forwarded: Dict<u64, u64>,
+}
+#[handlers]
+impl Forwards {
+    #[rcv(sharded)]
+    fn forward(&mut self, msg: &Forward, ctx: &mut Ctx) {
+        *self.forwarded.entry(msg.place).or_default() += 1;
+        ctx.emit(Forwarded { place: msg.place, milliseconds: msg.milliseconds })
+    }
+}
+
+/// The threads that have handled forwarded messages.
+static THREADS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+#[derive(App)]
+struct Receives {
+    received: Dict<u64, u64>,
+}
+#[handlers]
+impl Receives {
+    #[rcv(sharded)]
+    fn forwarded(&mut self, msg: &Forwarded) {
+        *self.received.entry(msg.place).or_default() += 1;
+        THREADS.lock().unwrap().push(this_thread());
+        if msg.milliseconds > 0 {
+            std::thread::sleep(Duration::from_millis(msg.milliseconds))
+        }
+    }
+}
+
+/// Returns the threads of both workers of this runtime.
+async fn two_workers() -> BTreeSet<u64> {
+    let both = Arc::new(Barrier::new(2));
+    let tasks: Vec<_> = (0..2)
+        .map(|_| {
+            let both = both.clone();
+            tokio::spawn(async move {
+                both.wait();
+                this_thread()
+            })
+        })
+        .collect();
+    let mut threads = BTreeSet::new();
+    for task in tasks {
+        threads.insert(task.await.unwrap());
+    }
+    threads
+}
+
+/// Sends messages, one after the other. Returns how many of the forwarded ones are handled on a worker.
+async fn forwarded_on_workers(hive: &Hive, workers: &BTreeSet<u64>) -> usize {
+    THREADS.lock().unwrap().clear();
+    for _ in 0..QUESTIONS {
+        hive.emit(Forward { place: 0, milliseconds: 0 });
+        hive.idle().await
+    }
+    let threads = THREADS.lock().unwrap();
+    assert_eq!(threads.len(), QUESTIONS);
+    threads.iter().filter(|thread| workers.contains(thread)).count()
+}
+
+/// The message itself is handled on a runner, because `Hive::emit` runs no bee on its thread. The effects leave when the
+/// journal has committed the entry, and with them the forwarded message.
+#[test]
+fn a_few_bees_run_on_the_worker_of_the_journal_unless_their_handler_has_recently_blocked() {
+    let _alone = alone();
+    on_workers(2, async {
+        let journal = Arc::new(InATask::default());
+        let committing = journal.clone();
+        tokio::spawn(async move {
+            loop {
+                committing.appended.notified().await;
+                if let Some(events) = committing.events.get() {
+                    events.released(EntryNumber(committing.last.load(Ordering::Relaxed)))
+                }
+            }
+        });
+
+        let workers = two_workers().await;
+        let hive = Hive::builder().app::<Forwards>().app::<Receives>();
+        let hive = hive.journal(journal, LogState::default()).start().unwrap();
+
+        let quick = forwarded_on_workers(&hive, &workers).await;
+        assert!(quick > QUESTIONS / 2, "{quick} of {QUESTIONS}");
+
+        hive.emit(Forward { place: 0, milliseconds: 100 });
+        hive.idle().await;
+        assert_eq!(forwarded_on_workers(&hive, &workers).await, 0, "though the handler has held a thread");
         hive.stop(Duration::from_secs(5)).await;
     })
 }

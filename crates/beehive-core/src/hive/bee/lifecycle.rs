@@ -13,6 +13,7 @@ use crate::hive::consensus::journal::{AppId, BeeImage, LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Link, Runnable, Turn};
 use crate::mutant::Mutant;
 use crate::panics;
+use crate::time::Time;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -356,6 +357,10 @@ impl Executing for Bee {
 impl Runnable for Bee {
     fn app(&self) -> u16 {
         self.app.index
+    }
+
+    fn has_held_lately(&self, now: Time) -> bool {
+        self.app.handlers.iter().any(|handler| handler.has_held_lately(now))
     }
 
     fn run(self: Arc<Self>, turn: &mut Turn) {

@@ -25,6 +25,8 @@ pub(crate) trait Runnable: Send + Sync {
     fn app(&self) -> u16;
     /// Runs until no work is left or the turn is over.
     fn run(self: Arc<Self>, turn: &mut Turn);
+    /// Returns whether a handler that this work may run recently held its thread.
+    fn has_held_lately(&self, now: Time) -> bool;
 }
 
 /// The place where the bees scheduled by a routing-only turn run. They never run on the task that began the turn,
@@ -34,7 +36,9 @@ pub(crate) enum Place {
     /// On the worker of the task that began the turn, as soon as that task yields.
     Worker,
     /// Like `Worker`, but on the hive's runners if the turn routes a message to a handler that recently
-    /// held its thread. For requests: the requester may have a timeout, and other tasks share its worker.
+    /// held its thread, or if the bee that is about to run has such a handler. For requests: the requester
+    /// may have a timeout, and other tasks share its worker. For a journal's reports: nobody has asked that
+    /// bees run on this worker.
     WorkerIfQuick,
     /// On the hive's runners.
     Runners,
@@ -166,7 +170,7 @@ impl<'h> Turn<'h> {
         if !turn.woken.is_empty() {
             let woken = std::mem::take(&mut turn.woken);
             match turn.follows {
-                true => hive.follow_up(woken),
+                true => hive.follow_up(woken, turn.if_quick),
                 false => hive.give_to_runners(woken),
             }
         }
@@ -182,15 +186,19 @@ impl<'h> Turn<'h> {
     }
 
     /// Runs the bees waiting at this thread's slot until none is left or the turn is over. If `most` is
-    /// given, the turn is over at the first reading of the clock after that time.
-    pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>) {
+    /// given, the turn is over at the first reading of the clock after that time. If `if_quick` is set,
+    /// bees whose handlers recently held their threads go to the runners.
+    pub(crate) fn run_slot(hive: &'h Arc<HiveInner>, slot: usize, most: Option<Duration>, if_quick: bool) {
         let mut turn = Turn { slot, ..Turn::new(hive) };
         turn.until = most.map(|most| turn.now + most);
 
         while !turn.is_over()
             && let Some(bee) = hive.next_bee(slot)
         {
-            turn.run(bee)
+            match if_quick && bee.has_held_lately(turn.now) {
+                true => hive.give_to_runners(Bees::from([bee])),
+                false => turn.run(bee),
+            }
         }
 
         turn.append_open();
@@ -437,6 +445,9 @@ pub(crate) mod tests {
     impl Runnable for Tells {
         fn app(&self) -> u16 {
             0
+        }
+        fn has_held_lately(&self, _: Time) -> bool {
+            false
         }
         fn run(self: Arc<Self>, _: &mut Turn) {
             let _ = self.0.send(());

@@ -340,10 +340,11 @@ impl HiveInner {
         self.start_runner()
     }
 
-    /// Gives bees to a task that runs on this worker as soon as the current task waits for something.
-    pub(crate) fn follow_up(self: &Arc<Self>, bees: Bees) {
+    /// Gives bees to a task that runs on this worker as soon as the current task waits for something. If
+    /// `if_quick` is set, the task leaves bees whose handlers recently held their threads to the runners.
+    pub(crate) fn follow_up(self: &Arc<Self>, bees: Bees, if_quick: bool) {
         let hive = self.clone();
-        self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees) }))
+        self.platform.spawn(Box::pin(async move { run_on_worker(&hive, bees, if_quick) }))
     }
 
     /// Leaves the queued bees to a runner that will look at the queue. If there is none, starts a runner, unless the maximum
@@ -397,7 +398,7 @@ fn run(hive: &Arc<HiveInner>) {
             // system call per answer would cost more than the handlers. If a handler holds this thread, the
             // watchdog sends the collected wake-ups
             let collecting = hive.workers.slots[slot].later.collect();
-            Turn::run_slot(hive, slot, None);
+            Turn::run_slot(hive, slot, None, false);
             hive.give_back(slot);
 
             // A woken task may send its next message before `drop` returns, because the kernel may run it in place of this
@@ -433,13 +434,13 @@ fn run(hive: &Arc<HiveInner>) {
 
 /// Runs bees on a worker, or gives them to the runners if the maximum number of workers is already running
 /// bees. Bees left over when the time is up go to the runners.
-fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees) {
+fn run_on_worker(hive: &Arc<HiveInner>, bees: Bees, if_quick: bool) {
     let slot = hive.slot_of_thread();
     let Some(entered) = hive.enter() else { return hive.give_to_runners(bees) };
 
     hive.workers.slots[slot].woken.lock().extend(bees);
     let collecting = hive.workers.slots[slot].later.collect();
-    Turn::run_slot(hive, slot, Some(ON_WORKER));
+    Turn::run_slot(hive, slot, Some(ON_WORKER), if_quick);
 
     drop(entered);
     drop(collecting);

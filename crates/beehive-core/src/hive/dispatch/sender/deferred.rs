@@ -13,6 +13,7 @@ use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Runnable, Turn};
 use crate::hive::message::batch::Messages;
 use crate::panics;
+use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -121,6 +122,11 @@ impl DeferredQueue {
 impl Runnable for DeferredQueue {
     fn app(&self) -> u16 {
         self.app
+    }
+
+    fn has_held_lately(&self, _: Time) -> bool {
+        // the handlers are not known before the routing. The turn that defers it looks at the first one
+        false
     }
 
     fn run(self: Arc<Self>, turn: &mut Turn) {
