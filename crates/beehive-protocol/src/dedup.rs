@@ -5,6 +5,7 @@
 //! run of numbers, regardless of how many there are.
 
 use crate::few_map::FewMap;
+use crate::stage_parts::divide;
 use crate::{LaneId, Part, Seq};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -28,6 +29,19 @@ struct Line {
     /// Handled parts of messages.
     parts: BTreeSet<(Seq, Part)>,
 }
+
+/// An entry of a line, when a table is divided.
+enum Entry {
+    /// The lane itself.
+    Lane,
+    /// A run of numbers.
+    Run(Seq, Seq),
+    /// A part of a message.
+    Part(Seq, Part),
+}
+
+/// Largest number of bytes that a lane, a run or a part takes in a record.
+const ENTRY_BYTES: usize = 20;
 
 /// A [`Line`] whose invariants have not been checked.
 #[derive(Deserialize)]
@@ -241,6 +255,37 @@ impl DedupTable {
     /// Checks whether the table contains no lane.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
+    }
+
+    /// Returns an upper bound of the bytes that the table takes in a record.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.size().saturating_mul(ENTRY_BYTES)
+    }
+
+    /// Divides the table into tables of at most about `bytes_max` bytes, which [together](DedupTable::absorb) make up
+    /// this one.
+    pub(crate) fn parts(&self, bytes_max: usize) -> impl Iterator<Item = DedupTable> {
+        let entries = self.lanes.iter().flat_map(|(lane, line)| {
+            let runs = line.runs.iter().map(|(first, end)| Entry::Run(*first, *end));
+            let parts = line.parts.iter().map(|(seq, part)| Entry::Part(*seq, *part));
+            let entries = std::iter::once(Entry::Lane).chain(runs).chain(parts);
+            entries.map(|entry| (*lane, line.floor, entry))
+        });
+        divide(entries, |_| ENTRY_BYTES, bytes_max).map(|entries| {
+            let mut table = DedupTable::default();
+            for (lane, floor, entry) in entries {
+                let line = table.lanes.get_or_default(lane);
+                line.floor = floor;
+                match entry {
+                    Entry::Lane => {}
+                    Entry::Run(first, end) => line.insert_run(first, end),
+                    Entry::Part(seq, part) => {
+                        line.parts.insert((seq, part));
+                    }
+                }
+            }
+            table
+        })
     }
 
     /// Returns the size of the table: the total number of lanes, runs and parts.

@@ -3,6 +3,7 @@
 use crate::Op;
 use crate::few_map::FEW;
 use crate::packed_rows::{PackedRows, Row};
+use crate::stage_parts::divide;
 use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -178,20 +179,19 @@ impl EncodedCells {
 
     /// Returns all cells, ordered by dictionary, length of the encoded key, and encoded key.
     pub fn images(&self) -> impl Iterator<Item = CellImage> {
-        let mut rows = self.rows.iter().peekable();
-        std::iter::from_fn(move || {
-            let Row { dict, key, row, value } = rows.next()?;
-            let mut image = CellImage { dict, key: key.to_vec(), rows: vec![(row.to_vec(), value.to_vec())] };
-            while let Some(next) = rows.next_if(|next| (next.dict, next.key) == (dict, key)) {
-                image.rows.push((next.row.to_vec(), next.value.to_vec()))
-            }
-            Some(image)
-        })
+        images_of(self.rows.iter())
+    }
+
+    /// Returns all rows, divided into parts of at most `bytes_max` bytes each. A larger row gets a part of its own. The
+    /// rows of a cell may be in several parts.
+    pub(crate) fn parts(&self, bytes_max: usize) -> impl Iterator<Item = Vec<CellImage>> {
+        let parts = divide(self.rows.iter(), Row::size, bytes_max);
+        parts.map(|rows| images_of(rows.into_iter()).collect())
     }
 
     /// Adds rows to a cell.
-    pub fn add_rows(&mut self, CellImage { dict, key, rows }: CellImage) {
-        rows.iter().for_each(|(row, value)| self.rows.set(Row { dict, key: &key, row, value }))
+    pub fn add_rows(&mut self, CellImage { dict, key, rows }: &CellImage) {
+        rows.iter().for_each(|(row, value)| self.rows.set(Row { dict: *dict, key, row, value }))
     }
 
     /// Replaces a cell.
@@ -199,8 +199,21 @@ impl EncodedCells {
         let (dict, key) = (image.dict, &*image.key);
         let old: Vec<Vec<u8>> = self.rows.of_cell(dict, key).map(|row| row.row.to_vec()).collect();
         old.iter().for_each(|row| self.rows.remove(&Row { dict, key, row, value: &[] }));
-        self.add_rows(image)
+        self.add_rows(&image)
     }
+}
+
+/// Returns the images of cells whose rows are next to each other.
+fn images_of<'a>(rows: impl Iterator<Item = Row<'a>>) -> impl Iterator<Item = CellImage> {
+    let mut rows = rows.peekable();
+    std::iter::from_fn(move || {
+        let Row { dict, key, row, value } = rows.next()?;
+        let mut image = CellImage { dict, key: key.to_vec(), rows: vec![(row.to_vec(), value.to_vec())] };
+        while let Some(next) = rows.next_if(|next| (next.dict, next.key) == (dict, key)) {
+            image.rows.push((next.row.to_vec(), next.value.to_vec()))
+        }
+        Some(image)
+    })
 }
 
 impl PartialEq for EncodedCells {
@@ -242,7 +255,7 @@ impl<'de> Deserialize<'de> for EncodedCells {
             fn visit_seq<A: SeqAccess<'de>>(self, mut images: A) -> Result<EncodedCells, A::Error> {
                 let mut cells = EncodedCells::default();
                 while let Some(image) = images.next_element()? {
-                    cells.add_rows(image)
+                    cells.add_rows(&image)
                 }
                 Ok(cells)
             }
@@ -301,7 +314,7 @@ mod tests {
 
     fn of_images(images: impl IntoIterator<Item = CellImage>) -> EncodedCells {
         let mut cells = EncodedCells::default();
-        images.into_iter().for_each(|image| cells.add_rows(image));
+        images.into_iter().for_each(|image| cells.add_rows(&image));
         cells
     }
 
@@ -343,7 +356,7 @@ mod tests {
                     }
                     Step::AddRows(image) => {
                         add(&mut model, &image);
-                        cells.add_rows(image)
+                        cells.add_rows(&image)
                     }
                     Step::Absorb(images) => {
                         images.iter().for_each(|image| add(&mut model, image));

@@ -71,6 +71,8 @@ mod registry;
 mod settings;
 mod shape;
 mod shapes;
+mod snapshot;
+mod stage_parts;
 mod time;
 
 pub use address::Address;
@@ -100,4 +102,5 @@ pub use registry::{
 pub use settings::LoggedSettings;
 pub use shape::Shape;
 pub use shapes::{AppShapes, Shapes};
+pub use snapshot::{SnapshotChunks, SnapshotLoader};
 pub use time::Time;

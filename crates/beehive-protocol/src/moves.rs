@@ -18,9 +18,7 @@
 //! records, so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide
 //! whether the target adopts the bee or the source thaws it.
 
-use crate::{
-    AppId, BeeId, Emits, EncodedCells, Epoch, LaneId, LogState, MessageId, Record, StagePart, Staged,
-};
+use crate::{AppId, BeeId, Epoch, LaneId, LogState, MessageId, Record, StagePart};
 use std::collections::BTreeMap;
 
 impl LogState {
@@ -42,23 +40,12 @@ impl LogState {
     }
 
     pub(crate) fn stage(&mut self, bee: (AppId, BeeId), epoch: Epoch, part: &StagePart) {
-        match part {
-            StagePart::Bee(image) => {
-                let mut bee_image = image.clone();
-                (bee_image.epoch, bee_image.is_frozen, bee_image.state) =
-                    (epoch, false, EncodedCells::default());
-                self.staged.insert(bee, Staged { bee: bee_image, outbox: Emits::default() });
-            }
-            StagePart::Rows(cells) => {
-                if let Some(staged) = self.staged.get_mut(&bee) {
-                    cells.iter().for_each(|cell| staged.bee.state.add_rows(cell.clone()))
-                }
-            }
-            StagePart::Outbox(emits) => {
-                if let Some(staged) = self.staged.get_mut(&bee) {
-                    staged.outbox.extend_from_slice(emits)
-                }
-            }
+        if let StagePart::Bee(_) = part {
+            let staged = self.staged.entry(bee).or_default();
+            staged.add(part);
+            (staged.bee.epoch, staged.bee.is_frozen) = (epoch, false)
+        } else if let Some(staged) = self.staged.get_mut(&bee) {
+            staged.add(part)
         }
     }
 

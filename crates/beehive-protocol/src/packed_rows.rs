@@ -24,6 +24,12 @@ impl<'a> Row<'a> {
     pub(crate) fn place(&self) -> (u32, usize, &'a [u8], &'a [u8]) {
         (self.dict, self.key.len(), self.key, self.row)
     }
+
+    /// Returns an estimate of the bytes that the row takes in a record, if no other row has the same cell.
+    pub(crate) fn size(&self) -> usize {
+        const NUMBERS: usize = 8;
+        NUMBERS + self.key.len() + self.row.len() + self.value.len()
+    }
 }
 
 /// Rows in ascending order of their places. A row is four numbers (the dictionary, and the lengths of the cell's key, of

@@ -2,8 +2,8 @@
 
 use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::{
-    AppId, BeeId, BeeImage, CellId, CellImage, CrashMarker, Emits, EntryNumber, Epoch, HandlerId, LaneId,
-    LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time,
+    AppId, BeeId, BeeImage, CellId, CellImage, CrashMarker, DedupTable, Emits, EntryNumber, Epoch, HandlerId,
+    LaneId, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -266,12 +266,16 @@ pub enum Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StagePart {
-    /// Everything except the contents of the bee's cells and its outbox.
+    /// Everything except the contents of the bee's cells, its outbox, and what is too large for one part.
     Bee(Box<BeeImage>),
     /// Some of the bee's rows. One cell's rows may be in several parts.
     Rows(Vec<CellImage>),
     /// Some of the messages in the bee's outbox, in the order in which they were emitted.
     Outbox(Emits),
+    /// Some of the bee's cells, if all of them are too large for [`StagePart::Bee`].
+    Cells(Vec<CellId>),
+    /// Some of the messages that the bee has handled, if all of them are too large for [`StagePart::Bee`].
+    Seen(DedupTable),
 }
 
 /// Number of parts into which a sweep divides the cells, visiting one part after the other.

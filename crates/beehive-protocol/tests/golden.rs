@@ -8,8 +8,8 @@ use beehive_protocol::{
     Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, ColonyId, Consumed, CrashMarker,
     Decision, DedupTable, Emit, Emits, Entry, EntryNumber, Epoch, FewSet, HandlerId, HiveId, Incarnation,
     Input, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Proposal, Record,
-    Redo, RegistryState, SWEEP_PARTS, Seq, Shape, Shapes, StagePart, Staged, Suspect, Sweep, Time, Visited,
-    Waiting, Work, sweep_order,
+    Redo, RegistryState, SWEEP_PARTS, Seq, Shape, Shapes, SnapshotLoader, StagePart, Staged, Suspect, Sweep,
+    Time, Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -146,11 +146,13 @@ fn records() -> [(&'static str, Record); 18] {
     ]
 }
 
-fn stage_parts() -> [(&'static str, StagePart); 3] {
+fn stage_parts() -> [(&'static str, StagePart); 5] {
     [
         ("StagePart::Bee", StagePart::Bee(Box::new(moving()))),
         ("StagePart::Rows", StagePart::Rows(vec![image()])),
         ("StagePart::Outbox", StagePart::Outbox(Emits(vec![emit()]))),
+        ("StagePart::Cells", StagePart::Cells(vec![CellId(1)])),
+        ("StagePart::Seen", StagePart::Seen(moving().seen)),
     ]
 }
 
@@ -303,7 +305,20 @@ fn marker() -> CrashMarker {
 fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, name: &str, value: &T) {
     let bytes = encode_many(value);
     assert_eq!(decode_many::<T>("a golden value", &bytes).as_ref(), Ok(value), "{name}");
+    hex_line(out, name, &bytes)
+}
 
+/// Adds lines with the chunks of a snapshot of a state. Checks that the chunks make up the state.
+fn chunk_lines(out: &mut String, state: &LogState) {
+    let mut loader = SnapshotLoader::default();
+    for (number, chunk) in state.chunks(200).enumerate() {
+        loader.add(&chunk).unwrap();
+        hex_line(out, &format!("Chunk{number}"), &chunk)
+    }
+    assert_eq!(loader.finish().as_ref(), Ok(state));
+}
+
+fn hex_line(out: &mut String, name: &str, bytes: &[u8]) {
     let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
@@ -356,6 +371,9 @@ fn every_encoding_is_as_it_was() {
     line(&mut lines, "CrashMarker", &marker());
     line(&mut lines, "CellImage", &image());
     line(&mut lines, "LogState", &state());
+    let mut state = state();
+    state.sweeps.values_mut().for_each(|sweep| sweep.waiting.emit.id = id(8));
+    chunk_lines(&mut lines, &state);
     proposals().iter().for_each(|(name, proposal)| line(&mut lines, name, proposal));
     decisions().iter().for_each(|(name, decision)| line(&mut lines, name, decision));
     line(&mut lines, "RegistryState", &registry());

@@ -1,0 +1,461 @@
+//! Snapshots: a [`LogState`] as a sequence of chunks of bounded size. A snapshot replaces the entries of a log up to
+//! [`LogState::last`].
+//!
+//! ```text
+//! chunk    := version (1 byte), number (8 bytes), bytes, checksum (8 bytes)
+//! item     := length, bytes
+//! snapshot := Start, Frozen.., Seen.., Bee.., Staged.., Outbox.., (Sweep, SweepCells..).., End
+//! ```
+//!
+//! The bytes of all chunks, one after the other, are the items, whatever the size of the chunks. The length of an item is
+//! a variable-length integer (see [`codec::append_integer`](crate::codec::append_integer)), and its bytes are one
+//! [`Item`], encoded like a record. Chunks are numbered from 0, and their fixed-size integers are little-endian. The
+//! checksum of a chunk is the XXH3 hash of everything before it in the chunk, seeded with the checksum of the chunk before
+//! (0 for the first chunk). So chunks of two snapshots cannot be mixed.
+
+use crate::codec::{append_integer, decode_many, encode_many_into, split_integer};
+use crate::stage_parts::divide;
+use crate::{
+    AppId, BeeId, CellId, DecodeError, DedupTable, Emit, Emits, LaneId, LogState, StagePart, Staged, Sweep,
+    Waiting, limits,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The version of the format.
+const VERSION: u8 = 1;
+
+/// Number of bytes before the items.
+const HEAD_BYTES: usize = size_of::<u8>() + size_of::<u64>();
+
+/// Number of bytes after the items.
+const CHECKSUM_BYTES: usize = size_of::<u64>();
+
+/// Desired size of an item, in bytes. A larger row or message is an item of its own. The size is part of the format only
+/// in so far as equal states have equal bytes.
+const ITEM_BYTES: usize = 64 << 10;
+
+/// Part of a state. In a snapshot, the items are in the order of these variants.
+#[derive(Serialize, Deserialize)]
+enum Item {
+    /// The state, except for everything that is in the other items.
+    Start(Box<LogState>),
+    /// Some of the lanes of frozen bees.
+    Frozen(Vec<LaneId>),
+    /// Some of the messages that were consumed without a bee.
+    Seen(DedupTable),
+    /// Part of a bee. The first one is a [`StagePart::Bee`].
+    Bee(AppId, BeeId, StagePart),
+    /// Part of a bee that is about to move to the log. The first one is a [`StagePart::Bee`].
+    Staged(AppId, BeeId, StagePart),
+    /// Some of the messages in the outbox, in ascending order of their ids: [`Waiting::order`] of each, and the messages.
+    Outbox(Vec<u64>, Emits),
+    /// A sweep, without its open cells.
+    Sweep(Box<Sweep>),
+    /// Some of the open cells of the sweep before.
+    SweepCells(Vec<CellId>),
+    /// Nothing follows.
+    End,
+}
+
+/// The position of an item in a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    Start,
+    Frozen,
+    Seen,
+    Bees,
+    Staged,
+    Outbox,
+    Sweeps,
+    End,
+}
+
+impl Item {
+    fn section(&self) -> Section {
+        match self {
+            Item::Start(_) => Section::Start,
+            Item::Frozen(_) => Section::Frozen,
+            Item::Seen(_) => Section::Seen,
+            Item::Bee(..) => Section::Bees,
+            Item::Staged(..) => Section::Staged,
+            Item::Outbox(..) => Section::Outbox,
+            Item::Sweep(_) | Item::SweepCells(_) => Section::Sweeps,
+            Item::End => Section::End,
+        }
+    }
+}
+
+impl LogState {
+    /// Returns a snapshot of the state, in chunks of at most `bytes_max` bytes. A chunk always contains at least one byte
+    /// of the state, so it has at least 18 bytes. Equal states have equal chunks.
+    ///
+    /// Besides one chunk, the iterator keeps a copy of one part of the state in memory: about 64 KiB, or one row or message
+    /// if that is larger. [`SnapshotLoader`] turns the chunks back into the state.
+    ///
+    /// # Panics
+    ///
+    /// [`SnapshotChunks::next`] panics if one part of the state takes more than
+    /// [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes: a row or a message (neither fits into a record then), or the
+    /// settings and shapes of all apps together.
+    pub fn chunks(&self, bytes_max: usize) -> SnapshotChunks<'_> {
+        let end = bytes_max.saturating_sub(CHECKSUM_BYTES).max(HEAD_BYTES + 1);
+        let mut chunks = SnapshotChunks {
+            items: Box::new(self.items(ITEM_BYTES)),
+            item: Vec::new(),
+            taken: 0,
+            end,
+            number: 0,
+            checksum: 0,
+            is_over: false,
+        };
+        chunks.next_item();
+        chunks
+    }
+
+    /// Divides the state into items of about `bytes_max` bytes at most.
+    fn items(&self, bytes_max: usize) -> impl Iterator<Item = Item> + Send + use<'_> {
+        let LogState {
+            last,
+            bees,
+            staged,
+            frozen,
+            outbox,
+            sweeps,
+            emitted,
+            seen,
+            newest,
+            next_seqs,
+            settings,
+            shapes,
+            marker,
+        } = self;
+        debug_assert!(outbox.iter().all(|(id, waiting)| *id == waiting.emit.id), "the outbox is by id");
+        debug_assert!(sweeps.iter().all(|(id, sweep)| *id == sweep.waiting.emit.id), "the sweeps are by id");
+        let start = LogState {
+            last: *last,
+            emitted: *emitted,
+            newest: newest.clone(),
+            next_seqs: next_seqs.clone(),
+            settings: settings.clone(),
+            shapes: shapes.clone(),
+            marker: marker.clone(),
+            ..LogState::default()
+        };
+
+        let frozen = divide(frozen.iter().copied(), |_| size_of::<LaneId>(), bytes_max);
+        let bees = bees.iter().flat_map(move |((app, bee), image)| {
+            let parts = StagePart::of_bee(image, &image.state, bytes_max);
+            parts.map(|part| Item::Bee(*app, *bee, part))
+        });
+        let staged = staged.iter().flat_map(move |((app, bee), staged)| {
+            let parts = StagePart::of_bee(&staged.bee, &staged.bee.state, bytes_max);
+            let outbox = StagePart::of_outbox(staged.outbox.iter().cloned(), bytes_max);
+            parts.chain(outbox).map(|part| Item::Staged(*app, *bee, part))
+        });
+        let outbox = divide(outbox.values(), |waiting| waiting.emit.size(), bytes_max).map(|waiting| {
+            let emits = waiting.iter().map(|waiting| waiting.emit.clone()).collect();
+            Item::Outbox(waiting.iter().map(|waiting| waiting.order).collect(), emits)
+        });
+        let sweeps = sweeps.values().flat_map(move |sweep| {
+            let Sweep { waiting, next, open } = sweep;
+            let first = Sweep { waiting: waiting.clone(), next: *next, open: BTreeSet::new() };
+            let open = divide(open.iter().copied(), |_| size_of::<CellId>(), bytes_max);
+            std::iter::once(Item::Sweep(Box::new(first))).chain(open.map(Item::SweepCells))
+        });
+        std::iter::once(Item::Start(Box::new(start)))
+            .chain(frozen.map(Item::Frozen))
+            .chain(seen.parts(bytes_max).map(Item::Seen))
+            .chain(bees)
+            .chain(staged)
+            .chain(outbox)
+            .chain(sweeps)
+            .chain([Item::End])
+    }
+}
+
+/// The chunks of a snapshot: see [`LogState::chunks`].
+pub struct SnapshotChunks<'a> {
+    items: Box<dyn Iterator<Item = Item> + Send + 'a>,
+    /// The current item, encoded, with its length.
+    item: Vec<u8>,
+    /// Number of bytes of the current item that are in earlier chunks.
+    taken: usize,
+    /// Size of a chunk without its checksum.
+    end: usize,
+    /// Number of the next chunk.
+    number: u64,
+    /// The checksum of the previous chunk.
+    checksum: u64,
+    /// Whether there is no further item.
+    is_over: bool,
+}
+
+impl SnapshotChunks<'_> {
+    /// Encodes the next item, if there is one.
+    fn next_item(&mut self) {
+        self.item.clear();
+        self.taken = 0;
+        let Some(item) = self.items.next() else {
+            self.is_over = true;
+            return;
+        };
+
+        encode_many_into(&item, &mut self.item);
+        let length = self.item.len();
+        append_integer(length as u64, &mut self.item);
+        self.item.rotate_left(length)
+    }
+}
+
+impl Iterator for SnapshotChunks<'_> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if self.is_over {
+            return None;
+        }
+
+        let mut chunk = Vec::with_capacity((self.end + CHECKSUM_BYTES).min(ITEM_BYTES));
+        chunk.push(VERSION);
+        chunk.extend_from_slice(&self.number.to_le_bytes());
+        while !self.is_over && chunk.len() < self.end {
+            let rest = self.item.get(self.taken..).unwrap_or_default();
+            let more = rest.get(..self.end - chunk.len()).unwrap_or(rest);
+            chunk.extend_from_slice(more);
+            self.taken += more.len();
+            if self.taken == self.item.len() {
+                self.next_item()
+            }
+        }
+
+        self.number += 1;
+        self.checksum = xxh3_64_with_seed(&chunk, self.checksum);
+        chunk.extend_from_slice(&self.checksum.to_le_bytes());
+        Some(chunk)
+    }
+}
+
+impl std::fmt::Debug for SnapshotChunks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SnapshotChunks").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`LogState`] from the chunks of its snapshot.
+///
+/// ```
+/// # use beehive_protocol::{LogState, SnapshotLoader};
+/// # let state = LogState::default();
+/// let mut loader = SnapshotLoader::default();
+/// for chunk in state.chunks(1 << 20) {
+///     loader.add(&chunk)?;
+/// }
+/// assert_eq!(loader.finish()?, state);
+/// # Ok::<(), beehive_protocol::DecodeError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct SnapshotLoader {
+    state: LogState,
+    /// Bytes of an item whose end has not arrived.
+    rest: Vec<u8>,
+    /// Number of the next chunk.
+    number: u64,
+    /// The checksum of the previous chunk.
+    checksum: u64,
+    section: Option<Section>,
+    /// The bee whose parts are arriving.
+    bee: Option<((AppId, BeeId), Staged)>,
+    /// Whether an intact chunk had wrong contents.
+    is_wrong: bool,
+}
+
+fn error(why: impl Into<String>) -> DecodeError {
+    DecodeError { what: "a snapshot", why: why.into() }
+}
+
+/// Splits off a fixed-size integer.
+fn split_word(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    Some((u64::from_le_bytes(*word), rest))
+}
+
+impl SnapshotLoader {
+    /// Adds the next chunk.
+    ///
+    /// Besides the state itself, this allocates only a few times the size of the chunk, and space for one incomplete row or
+    /// message, which has at most [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a chunk of another version, one that is not next, or one that is damaged. The loader is then unchanged, so
+    /// the caller may add the right chunk. Also refuses a chunk whose checksum is right and whose contents are not; no
+    /// further chunk can be added then.
+    pub fn add(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        let (items, checksum) = self.open(chunk)?;
+        self.is_wrong = true;
+        self.rest.extend_from_slice(items);
+        let rest = std::mem::take(&mut self.rest);
+        let used = self.add_items(&rest)?;
+        self.is_wrong = false;
+
+        self.rest = rest;
+        self.rest.drain(..used);
+        self.number += 1;
+        self.checksum = checksum;
+        Ok(())
+    }
+
+    /// Checks a chunk. Returns its items and its checksum.
+    fn open<'a>(&self, chunk: &'a [u8]) -> Result<(&'a [u8], u64), DecodeError> {
+        if self.is_wrong {
+            return Err(error("an earlier chunk has wrong contents"));
+        }
+        let too_short = || error(format!("a chunk of {} bytes is too short", chunk.len()));
+        let (version, rest) = chunk.split_first().ok_or_else(too_short)?;
+        if *version != VERSION {
+            return Err(error(format!(
+                "it has version {version} of the format; this program reads version {VERSION}"
+            )));
+        }
+
+        let (number, rest) = split_word(rest).ok_or_else(too_short)?;
+        if number != self.number {
+            return Err(error(format!("chunk {number} arrived instead of chunk {}", self.number)));
+        }
+        if self.is_complete() {
+            return Err(error(format!("chunk {number} follows the last one")));
+        }
+        let end = rest.len().checked_sub(CHECKSUM_BYTES).ok_or_else(too_short)?;
+        let (items, checksum) = rest.split_at(end);
+        let (checksum, _) = split_word(checksum).ok_or_else(too_short)?;
+        let checked = chunk.get(..HEAD_BYTES + end).unwrap_or_default();
+        if xxh3_64_with_seed(checked, self.checksum) != checksum {
+            return Err(error(format!("chunk {number} is damaged, or belongs to another snapshot")));
+        }
+        Ok((items, checksum))
+    }
+
+    /// Adds all complete items. Returns the number of bytes that they have.
+    fn add_items(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        let mut rest = bytes;
+        while let Some((length, more)) = split_integer(rest) {
+            if self.is_complete() {
+                break;
+            }
+            if length > limits::ENCODED_BYTES_MAX as u64 {
+                return Err(error(format!("an item of {length} bytes is too long")));
+            }
+            let Some((item, more)) = more.split_at_checked(length as usize) else { break };
+            self.add_item(decode_many("a snapshot", item)?)?;
+            rest = more
+        }
+
+        if self.is_complete() && !rest.is_empty() {
+            return Err(error(format!("{} bytes follow the end", rest.len())));
+        }
+        Ok(bytes.len() - rest.len())
+    }
+
+    fn add_item(&mut self, item: Item) -> Result<(), DecodeError> {
+        let (before, section) = (self.section, item.section());
+        let starts = section == Section::Start;
+        if before.is_none() != starts || before.is_some_and(|before| section < before) {
+            return Err(error(format!("its section {section:?} follows {before:?}")));
+        }
+        if before != Some(section) {
+            self.end_bee()
+        }
+        self.section = Some(section);
+
+        match item {
+            Item::Start(state) => {
+                let LogState { bees, staged, frozen, outbox, sweeps, seen, .. } = &*state;
+                let (bees, messages) = (bees.len() + staged.len(), outbox.len() + sweeps.len());
+                if bees + messages + frozen.len() > 0 || !seen.is_empty() {
+                    return Err(error("its start contains what belongs into other sections"));
+                }
+                self.state = *state
+            }
+            Item::Frozen(lanes) => self.state.frozen.extend(lanes),
+            Item::Seen(seen) => self.state.seen.absorb(seen),
+            Item::Bee(.., StagePart::Outbox(_)) => {
+                return Err(error("a bee that is not moving has an outbox of its own"));
+            }
+            Item::Bee(app, bee, part) | Item::Staged(app, bee, part) => self.add_part((app, bee), part)?,
+            Item::Outbox(orders, emits) => {
+                if orders.len() != emits.len() {
+                    return Err(error("its outbox has more messages than positions, or fewer"));
+                }
+                for (order, emit) in orders.into_iter().zip(emits.0) {
+                    let last = self.state.outbox.last_key_value().map(|(id, _)| *id);
+                    ascends(last, emit.id)?;
+                    self.state.outbox.insert(emit.id, Waiting { order, emit });
+                }
+            }
+            Item::Sweep(sweep) => {
+                let Emit { id, .. } = sweep.waiting.emit;
+                ascends(self.state.sweeps.last_key_value().map(|(id, _)| *id), id)?;
+                self.state.sweeps.insert(id, *sweep);
+            }
+            Item::SweepCells(cells) => match self.state.sweeps.last_entry() {
+                Some(mut last) => last.get_mut().open.extend(cells),
+                None => return Err(error("it has cells of no sweep")),
+            },
+            Item::End => {}
+        }
+        Ok(())
+    }
+
+    fn add_part(&mut self, bee: (AppId, BeeId), part: StagePart) -> Result<(), DecodeError> {
+        match (&mut self.bee, part) {
+            (of, StagePart::Bee(image)) => {
+                ascends(of.as_ref().map(|(bee, _)| *bee), bee)?;
+                self.end_bee();
+                self.bee = Some((bee, Staged { bee: image, outbox: Emits::default() }))
+            }
+            (Some((of, staged)), part) if *of == bee => staged.add(&part),
+            _ => return Err(error(format!("the first part of {} is missing", bee.1))),
+        }
+        Ok(())
+    }
+
+    /// Adds the bee whose parts have arrived.
+    fn end_bee(&mut self) {
+        match (self.bee.take(), self.section) {
+            (Some((bee, staged)), Some(Section::Staged)) => {
+                self.state.staged.insert(bee, staged);
+            }
+            (Some((bee, staged)), _) => {
+                self.state.bees.insert(bee, staged.bee);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Checks whether all chunks have been added.
+    pub fn is_complete(&self) -> bool {
+        self.section == Some(Section::End)
+    }
+
+    /// Returns the state.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if chunks are missing, or a chunk had wrong contents.
+    pub fn finish(self) -> Result<LogState, DecodeError> {
+        match self.is_complete() && !self.is_wrong {
+            true => Ok(self.state),
+            false => Err(error(format!("chunk {} is missing", self.number))),
+        }
+    }
+}
+
+/// Checks that `next` comes after `last`.
+fn ascends<K: Ord>(last: Option<K>, next: K) -> Result<(), DecodeError> {
+    match last.is_none_or(|last| last < next) {
+        true => Ok(()),
+        false => Err(error("its bees, messages or sweeps are not in order")),
+    }
+}
