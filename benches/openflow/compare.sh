@@ -2,7 +2,10 @@
 # Compares the controller with the hand-written C peer on the same machine and prints a markdown table.
 #
 #   benches/openflow/compare.sh [--rounds N] [--seconds S] [--of 1.0|1.3] [--throughput "1 16 64 1000"] [--latency "1 16"]
-#                                [--latency-core N] [--out FILE]
+#                                [--full "16 64 200 1000"] [--storm "1000 5000"] [--latency-core N] [--out FILE]
+#
+# --full lists the numbers of switches for runs with full sockets (--window none), beside which a bystander sends single
+# packets. --storm lists the numbers of switches that connect in one moment. Both are left out unless they are given.
 #
 # Environment (all optional):
 #   BEEHIVE     the beehive program (default: built, target/release/beehive)
@@ -21,15 +24,16 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-rounds=5 seconds=5 version=1.3 throughput="1 16 64 1000" latency="1 16" latency_core= out=
+rounds=5 seconds=5 version=1.3 throughput="1 16 64 1000" latency="1 16" full= storm= latency_core= out=
 while [ $# -gt 0 ]; do
     case $1 in
         --help|-h) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
-        --rounds|--seconds|--of|--throughput|--latency|--latency-core|--out)
+        --rounds|--seconds|--of|--throughput|--latency|--full|--storm|--latency-core|--out)
             [ $# -ge 2 ] || { echo "compare.sh: $1 wants a value" >&2; exit 2; }
             case $1 in
                 --rounds) rounds=$2 ;; --seconds) seconds=$2 ;; --of) version=$2 ;;
                 --throughput) throughput=$2 ;; --latency) latency=$2 ;;
+                --full) full=$2 ;; --storm) storm=$2 ;;
                 --latency-core) latency_core=$2 ;; --out) out=$2 ;;
             esac
             shift 2 ;;
@@ -60,7 +64,7 @@ trap 'stop; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 make --silent -C "$root/benches/peers" OUT="$work/bin"
-[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 4096 ] || ulimit -n 4096 || echo "compare.sh: few file descriptors; 1000 switches may fail" >&2
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 16384 ] || ulimit -n 16384 || ulimit -n 4096 || echo "compare.sh: few file descriptors; many switches may fail" >&2
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
@@ -86,17 +90,33 @@ field() {
     if [ $# -eq 3 ]; then sed -n "s/.*\"$3\":{[^}]*\"$2\":\([-0-9.e+]*\).*/\1/p" "$1"; else sed -n "s/.*\"$2\":\([-0-9.e+]*\).*/\1/p" "$1"; fi
 }
 
+# nested FILE PARENT NAME: prints a latency of the echoes or of the bystanders
+nested() {
+    sed -n "s/.*\"$2\":{[^{}]*\"waited_ns\":{[^}]*\"$3\":\([-0-9.e+]*\).*/\1/p" "$1"
+}
+
 # measure WHO PORT PID MODE SWITCHES: runs once and appends a line to $work/runs/WHO.MODE.SWITCHES: rate, cpu ns, p50 ns, p99 ns, slowest,
-# fastest, generator cores
+# fastest, generator cores; for full sockets also Jain's index, unanswered in percent, p99 of echoes and of the bystander
+# in ns, and the controller's resident memory in KiB. A storm leaves the times in seconds: connected (median, last),
+# flows read (last), and the number of those that were refused.
 measure() {
     local json=$work/json list=$work/runs/$1.$4.$5 pinned=()
     [ "$4" = latency ] && [ -n "$latency_core" ] && pinned=(taskset -c "$latency_core")
     if ! kill -0 "$3" 2>/dev/null; then echo "compare.sh: $1 has died" >&2; echo failed >>"$list"; return; fi
-    if ! "${pinned[@]}" "$generator" bench openflow --controller "127.0.0.1:$2" --switches "$5" --mode "$4" --of "$version" --seconds "$seconds" --warmup 1 \
+    local mode=("--mode" "$4")
+    [ "$4" = full ] && mode=(--window none --bystanders 1)
+    [ "$4" = storm ] && mode=(--storm --macs 2 --window 4 --connect-timeout 60)
+    if ! "${pinned[@]}" "$generator" bench openflow --controller "127.0.0.1:$2" --switches "$5" "${mode[@]}" --of "$version" --seconds "$seconds" --warmup 1 \
         --controller-pid "$3" --json "${generator_args[@]}" >"$json" 2>"$work/progress"; then
         echo "compare.sh: the run of $1 with $5 switches ($4) failed:" >&2
         tail -n 5 "$work/progress" >&2
         echo failed >>"$list"
+        return
+    fi
+    if [ "$4" = storm ]; then
+        echo "$(field "$json" median_s ready) $(field "$json" last_s ready) $(field "$json" last_s flows_read) $(field "$json" retried)" \
+            "0 0 $(field "$json" cores generator_cpu)" >>"$list"
+        echo "  $1, storm of $5: $(tail -n 1 "$list" | awk '{printf "median %.2f s, last %.2f s, flows read %.2f s, %d tried again", $1, $2, $3, $4}')" >&2
         return
     fi
     if [ "$(field "$json" flooded)" != 0 ] || [ "$(field "$json" misdirected)" != 0 ]; then
@@ -105,7 +125,9 @@ measure() {
     fi
     echo "$(field "$json" mean rate_per_second) $(field "$json" ns_per_answer controller_cpu) $(field "$json" p50 latency_ns)" \
         "$(field "$json" p99 latency_ns) $(field "$json" slowest_to_mean fairness) $(field "$json" fastest_to_mean fairness)" \
-        "$(field "$json" cores generator_cpu)" >>"$list"
+        "$(field "$json" cores generator_cpu)" \
+        "$(field "$json" jain fairness) $(awk -v r="$(field "$json" unanswered_ratio)" 'BEGIN {print r * 100}')" \
+        "$(nested "$json" echoes p99) $(nested "$json" bystanders p99) $(awk '/^VmRSS/ {print $2}' "/proc/$3/status")" >>"$list"
     echo "  $1, $5 switches, $4: $(tail -n 1 "$list" | awk '{printf "%d answered/s, %.0f ns of processor time, p50 %.1f us", $1, $2, $3 / 1000}')" >&2
 }
 
@@ -137,7 +159,7 @@ fair() {
     [ "$slowest" = - ] && printf '–' || printf '%.2f–%.2f' "$slowest" "$fastest"
 }
 
-for mode in throughput latency; do
+for mode in throughput latency full storm; do
     for switches in ${!mode}; do
         start "$work/bin/epoll-switch --port {port}" "$peer_port" "$work/peer.log"; peer_pid=$started
         start "$subject" "$subject_port" "$work/subject.log"; subject_pid=$started
@@ -182,6 +204,32 @@ table() {
             echo "| $switches | $(shown "$peer_list" 3 1e3 %.1f) | $(shown "$subject_list" 3 1e3 %.1f) | $(ratio 3 %.2f)" \
                 "| $(shown "$peer_list" 4 1e3 %.1f) | $(shown "$subject_list" 4 1e3 %.1f)" \
                 "| $(shown "$peer_list" 1 1e3 %.1f) | $(shown "$subject_list" 1 1e3 %.1f) |"
+        done
+        echo
+    fi
+    if [ -n "$full" ]; then
+        echo "Full sockets (up to 8191 unanswered packet-ins per switch), and one bystander:"
+        echo
+        echo "| switches | C peer, M answered/s | $subject_name, M answered/s | ratio | CPU ns/answer, ratio | slowest to mean, C peer | $subject_name | Jain's index | unanswered for 3 s, %, C peer | $subject_name | echo p99 ms | bystander p99 ms, C peer | $subject_name | resident MB |"
+        echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+        for switches in $full; do
+            peer_list=$work/runs/peer.full.$switches subject_list=$work/runs/subject.full.$switches
+            echo "| $switches | $(shown "$peer_list" 1 1e6 %.2f) | $(shown "$subject_list" 1 1e6 %.2f) | $(ratio 1 %.3f) | $(ratio 2 %.1f)" \
+                "| $(shown "$peer_list" 5 1 %.2f) | $(shown "$subject_list" 5 1 %.2f) | $(shown "$subject_list" 8 1 %.3f)" \
+                "| $(shown "$peer_list" 9 1 %.1f) | $(shown "$subject_list" 9 1 %.1f) | $(shown "$subject_list" 10 1e6 %.0f)" \
+                "| $(shown "$peer_list" 11 1e6 %.1f) | $(shown "$subject_list" 11 1e6 %.1f) | $(shown "$subject_list" 12 1e3 %.0f) |"
+        done
+        echo
+    fi
+    if [ -n "$storm" ]; then
+        echo "All switches connect in one moment:"
+        echo
+        echo "| switches | C peer, last connected s | $subject_name, median connected s | last connected s | last asked for its flows s | tried again, C peer | $subject_name |"
+        echo "|---|---|---|---|---|---|---|"
+        for switches in $storm; do
+            peer_list=$work/runs/peer.storm.$switches subject_list=$work/runs/subject.storm.$switches
+            echo "| $switches | $(shown "$peer_list" 2 1 %.2f) | $(shown "$subject_list" 1 1 %.2f) | $(shown "$subject_list" 2 1 %.2f)" \
+                "| $(shown "$subject_list" 3 1 %.2f) | $(shown "$peer_list" 4 1 %.0f) | $(shown "$subject_list" 4 1 %.0f) |"
         done
         echo
     fi

@@ -9,6 +9,7 @@ mod sockets;
 
 pub(crate) use options::ControllerArgs;
 pub(crate) use reload::{ReloadError, Reloader};
+pub(crate) use resources::raise_descriptors;
 
 use crate::{Tool, http, program};
 use apps::AppChoice;

@@ -10,7 +10,7 @@ pub(super) fn workers() -> usize {
 }
 
 /// Raises the soft limit on file descriptors to the hard limit. Returns the limit in force.
-pub(super) fn raise_descriptors() -> u64 {
+pub(crate) fn raise_descriptors() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
     // if the system refuses, the old limit stays in force

@@ -11,6 +11,21 @@ pub(super) const PORTS_MAX: u32 = 1_000;
 /// Maximum number of outstanding packet-ins per switch. The slot occupies 16 bits of a buffer id and must not make the
 /// id equal to `NO_BUFFER`.
 pub(super) const WINDOW_MAX: u32 = 32_768;
+/// Maximum number of unanswered packet-ins of a switch that keeps its socket full.
+pub(super) const FULL_WINDOW: u32 = 8_191;
+/// Number of packet-ins that a switch encodes at once to keep its socket full, so that they are stamped when the socket
+/// takes them.
+pub(super) const FULL_BURST: u32 = 128;
+/// Number of reads from one switch after which a thread turns to the others.
+pub(super) const READS_PER_TURN_MAX: usize = 4;
+/// Interval of the echo requests of a switch that keeps its socket full.
+pub(super) const ECHO_EVERY: Duration = Duration::from_secs(1);
+/// Interval of the packet-ins of a bystander.
+pub(super) const BYSTANDER_EVERY: Duration = Duration::from_millis(100);
+/// Time after which a switch that was refused in a storm connects again.
+pub(super) const STORM_RETRY: Duration = Duration::from_secs(1);
+/// Number of switches that a storm connects before it looks after those that are connected already.
+pub(super) const STORM_BURST: usize = 64;
 /// Maximum number of threads.
 pub(super) const THREADS_MAX: usize = 256;
 /// Maximum number of (source, destination) pairs per switch. The switch cycles through them.

@@ -3,7 +3,7 @@
 //! The conductor (this file) moves worker threads through the stages of a run. A [`worker`] owns the sockets and the
 //! poll loop of some of the switches. [`switch`] is a switch's protocol without I/O, [`window`] tracks outstanding
 //! packet-ins, [`frame`] builds the hosts' packets, and [`wire`] encodes OpenFlow independently of the controller's
-//! codec.
+//! codec. [`storm`] keeps the times at which switches are connected and set up.
 
 mod cpu_time;
 mod frame;
@@ -11,6 +11,7 @@ mod limits;
 mod options;
 mod report;
 mod stage;
+mod storm;
 mod switch;
 mod tally;
 mod window;
@@ -86,6 +87,8 @@ impl fmt::Display for Failure {
 
 /// Runs the benchmark and prints its result.
 pub(crate) fn run(args: OpenflowArgs) -> ExitCode {
+    // each switch needs a file descriptor; if there are too few, the faults say so
+    crate::controller::raise_descriptors();
     let report = match measure(&args, &mut io::stderr()) {
         Ok(report) => report,
         Err(failure) => {
@@ -110,9 +113,11 @@ pub(crate) fn run(args: OpenflowArgs) -> ExitCode {
 fn measure(args: &OpenflowArgs, progress: &mut dyn Write) -> Result<Report, Failure> {
     let plan = Arc::new(Plan::new(args, resolve(args)?, RandomState::new().build_hasher().finish() as u32));
     let threads = args.threads.min(args.switches as usize);
-    let shared = Arc::new(Shared::new(threads));
+    // bystanders have a thread of their own, because the others are busy with full sockets
+    let shared = Arc::new(Shared::new(threads + usize::from(args.bystanders > 0)));
     let workers = start(args, &plan, &shared, threads)?;
-    let mut conductor = Conductor { args, shared: &shared, progress, observed: Observed::default() };
+    let (timeout, observed) = (plan.timeout, Observed::default());
+    let mut conductor = Conductor { args, timeout, shared: &shared, progress, observed };
     let led = conductor.lead();
     let mut observed = conductor.observed;
     shared.enter(Stage::Stop);
@@ -161,9 +166,12 @@ fn start(
 ) -> Result<Vec<JoinHandle<io::Result<WorkerResult>>>, Failure> {
     let failure =
         |error: io::Error| Failure::System(format!("cannot start a thread of the load generator: {error}"));
-    (0..threads)
+    (0..threads + usize::from(args.bystanders > 0))
         .map(|number| {
-            let switches = (0..args.switches).skip(number).step_by(threads).collect();
+            let switches = match number {
+                _ if number < threads => (0..args.switches).skip(number).step_by(threads).collect(),
+                _ => (args.switches..Plan::connections(args)).collect(),
+            };
             let worker =
                 Worker::new(Arc::clone(plan), Arc::clone(shared), number, switches).map_err(failure)?;
             thread::Builder::new().name(format!("switches-{number}")).spawn(|| worker.run()).map_err(failure)
@@ -175,6 +183,8 @@ fn start(
 /// Moves the workers from one stage to the next.
 struct Conductor<'a> {
     args: &'a OpenflowArgs,
+    /// Time after which a packet-in counts as unanswered.
+    timeout: Duration,
     shared: &'a Shared,
     progress: &'a mut dyn Write,
     observed: Observed,
@@ -195,10 +205,7 @@ impl Conductor<'_> {
         thread::sleep(3 * POLL_INTERVAL + limits::SWEEP_EVERY);
 
         let begun = Instant::now();
-        while self.shared.sum(|p| &p.outstanding) > 0
-            && begun.elapsed() < self.args.timeout
-            && self.alive() > 0
-        {
+        while self.shared.sum(|p| &p.outstanding) > 0 && begun.elapsed() < self.timeout && self.alive() > 0 {
             thread::sleep(POLL_INTERVAL);
         }
 
@@ -207,7 +214,7 @@ impl Conductor<'_> {
 
     /// Returns the number of switches that have not lost their connection.
     fn alive(&self) -> u32 {
-        self.args.switches.saturating_sub(self.shared.failed())
+        Plan::connections(self.args).saturating_sub(self.shared.failed())
     }
 
     fn report(&mut self, words: fmt::Arguments<'_>) {
@@ -218,21 +225,21 @@ impl Conductor<'_> {
     fn connect(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
         let mut reported = begun;
+        let switches = Plan::connections(self.args);
         loop {
             let ready = self.shared.sum(|p| &p.ready);
-            if ready == self.args.switches && self.shared.failed() == 0 {
+            if ready == switches && self.shared.failed() == 0 {
                 break;
             }
 
             if self.shared.failed() > 0 || begun.elapsed() > self.args.connect_timeout {
                 let faults = self.shared.faults();
-                let switches = self.args.switches;
                 return Err(Failure::Handshake { ready, switches, waited: begun.elapsed(), faults });
             }
 
             if reported.elapsed() >= Duration::from_secs(1) {
                 reported = Instant::now();
-                self.report(format_args!("connecting: {ready} of {} switches ready", self.args.switches));
+                self.report(format_args!("connecting: {ready} of {switches} switches ready"));
             }
 
             thread::sleep(POLL_INTERVAL / 5);
@@ -246,11 +253,15 @@ impl Conductor<'_> {
             thread::sleep(POLL_INTERVAL / 5);
         }
 
-        self.report(format_args!(
-            "{} switches connected in {:.2} s",
-            self.args.switches,
-            connected.as_secs_f64()
-        ));
+        // a controller that compares flows asks every switch for them, and one that does not asks none
+        while self.args.storm
+            && (1..self.alive()).contains(&self.shared.sum(|p| &p.flows_read))
+            && begun.elapsed() < self.args.connect_timeout
+        {
+            thread::sleep(POLL_INTERVAL / 5);
+        }
+
+        self.report(format_args!("{switches} switches connected in {:.2} s", connected.as_secs_f64()));
 
         Ok(())
     }
@@ -264,12 +275,13 @@ impl Conductor<'_> {
             if reported.elapsed() >= Duration::from_secs(1) {
                 reported = Instant::now();
                 let done = self.shared.sum(|p| &p.announced);
-                self.report(format_args!("announcing hosts: {done} of {} switches done", self.args.switches));
+                let switches = Plan::connections(self.args);
+                self.report(format_args!("announcing hosts: {done} of {switches} switches done"));
             }
             thread::sleep(POLL_INTERVAL / 5);
         }
 
-        let hosts = f64::from(self.args.macs) * f64::from(self.args.switches);
+        let hosts = f64::from(self.args.macs) * f64::from(Plan::connections(self.args));
         self.report(format_args!(
             "{} hosts announced in {:.2} s",
             grouped(hosts),

@@ -18,6 +18,11 @@ use super::wire::Version;
 ///   throughput   every switch keeps --window packet-ins outstanding: how many can the controller answer?
 ///   latency      every switch keeps one packet-in outstanding: how long does an answer take?
 ///
+/// Two options show a controller at its worst. With --window none, every switch sends as fast as its socket takes
+/// packets, up to 8191 of them unanswered, so that every socket is full. Each switch then also asks for an echo every
+/// second: its reply waits behind the packets. With --storm, all switches connect in one moment, as after a restart of
+/// the controller, and try again after a second if they are refused.
+///
 /// Packets have 64 bytes. Unless --buffers is given, switches do not buffer them, so the controller must return the
 /// whole packet, as with Open vSwitch. Per-second progress goes to standard error, and the result to standard
 /// output.
@@ -56,9 +61,20 @@ pub(crate) struct OpenflowArgs {
     #[arg(long, value_name = "SECONDS", default_value = "1", default_missing_value = "3", num_args = 0..=1, value_parser = seconds_or_none)]
     pub(super) warmup: Duration,
 
-    /// Maximum number of outstanding packet-ins per switch [default: 128 to 2048, depending on --switches; 1 in latency mode]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::WINDOW_MAX)))]
-    pub(super) window: Option<u32>,
+    /// Maximum number of outstanding packet-ins per switch; `none` keeps every socket full, with up to 8191 of them
+    /// [default: 128 to 2048, depending on --switches; 1 in latency mode]
+    #[arg(long, value_name = "NUMBER|none", value_parser = window)]
+    pub(super) window: Option<WindowSize>,
+
+    /// Number of further switches that send a single packet-in every tenth of a second; their latencies are reported
+    /// separately, and count neither for the rate nor for fairness
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub(super) bystanders: u32,
+
+    /// Connect all switches in one moment; one that is refused or disconnected tries again after a second. Reports the
+    /// times until switches are connected, have a table-miss flow, and are asked for their flows
+    #[arg(long)]
+    pub(super) storm: bool,
 
     /// Buffer packets at the switch: packet-ins have a buffer id, which answers can release
     #[arg(long)]
@@ -77,9 +93,9 @@ pub(crate) struct OpenflowArgs {
     #[arg(long)]
     pub(super) busy_poll: bool,
 
-    /// Time after which a packet-in counts as unanswered, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
-    pub(super) timeout: Duration,
+    /// Time after which a packet-in counts as unanswered, in seconds [default: 5; 3 with --window none]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(super) timeout: Option<Duration>,
 
     /// Time within which all switches must connect, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds)]
@@ -94,6 +110,10 @@ const EXAMPLES: &str = "Examples:
   beehive bench openflow                                  16 switches, 10 seconds, the controller on this machine
   beehive bench openflow --mode latency --switches 1      the latency of single answers
   beehive bench openflow --switches 1000 --json           many switches, the result as JSON
+  beehive bench openflow --switches 200 --window none --bystanders 1
+                                                          full sockets, and the service of a switch beside them
+  beehive bench openflow --switches 1000 --storm --macs 2 --seconds 1
+                                                          1000 switches that connect in the same moment
   beehive bench openflow --controller-pid $(pidof -s ovs-testcontroller)
 
 How to read the result: `flooded` above 0 means that the controller did not learn. `generator` near 1 core per thread
@@ -116,6 +136,23 @@ impl Mode {
             Self::Throughput => "throughput",
             Self::Latency => "latency",
         }
+    }
+}
+
+/// Value of `--window`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowSize {
+    /// Maximum number of outstanding packet-ins.
+    Packets(u32),
+    /// As many as the socket takes, up to [`limits::FULL_WINDOW`].
+    Full,
+}
+
+fn window(text: &str) -> Result<WindowSize, String> {
+    match text.parse() {
+        _ if text == "none" => Ok(WindowSize::Full),
+        Ok(packets) if (1..=limits::WINDOW_MAX).contains(&packets) => Ok(WindowSize::Packets(packets)),
+        _ => Err(format!("must be `none` or a number from 1 to {}", limits::WINDOW_MAX)),
     }
 }
 
@@ -162,6 +199,11 @@ pub(super) struct Plan {
     pub(super) hosts: u32,
     pub(super) ports: u32,
     pub(super) window: u32,
+    /// Whether switches keep their sockets full (`--window none`).
+    pub(super) is_full: bool,
+    /// Number of switches, without bystanders. Switches with this number or a larger one are bystanders.
+    pub(super) switches: u32,
+    pub(super) storm: bool,
     pub(super) buffers: bool,
     pub(super) busy_poll: bool,
     pub(super) timeout: Duration,
@@ -176,11 +218,12 @@ pub(super) struct Plan {
 impl Plan {
     /// Returns the plan for these arguments and the resolved address of the controller.
     pub(super) fn new(args: &OpenflowArgs, controller: SocketAddr, run: u32) -> Self {
-        let window = match args.mode {
-            Mode::Latency => 1,
-            Mode::Throughput => {
-                args.window.unwrap_or_else(|| (WINDOW_TOTAL / args.switches).clamp(WINDOW_MIN, WINDOW_ALONE))
-            }
+        let is_full = args.mode == Mode::Throughput && args.window == Some(WindowSize::Full);
+        let window = match (args.mode, args.window) {
+            (Mode::Latency, _) => 1,
+            (Mode::Throughput, Some(WindowSize::Packets(packets))) => packets,
+            (Mode::Throughput, Some(WindowSize::Full)) => limits::FULL_WINDOW,
+            (Mode::Throughput, None) => (WINDOW_TOTAL / args.switches).clamp(WINDOW_MIN, WINDOW_ALONE),
         };
         Self {
             controller,
@@ -191,14 +234,28 @@ impl Plan {
             hosts: args.macs,
             ports: args.ports,
             window,
+            is_full,
+            switches: args.switches,
+            storm: args.storm,
             buffers: args.buffers,
             busy_poll: args.busy_poll,
-            timeout: args.timeout,
+            timeout: args.timeout.unwrap_or(if is_full { TIMEOUT_FULL } else { TIMEOUT }),
             run,
             pairs: pairs(args.macs, args.ports),
             templates: [Version::V10, Version::V13]
                 .map(|v| [PacketIn::unicast(v), PacketIn::announcement(v)]),
         }
+    }
+
+    /// Returns the number of emulated switches, including bystanders.
+    pub(super) fn connections(args: &OpenflowArgs) -> u32 {
+        args.switches + args.bystanders
+    }
+
+    /// Returns whether the switch with this number is a bystander.
+    #[inline]
+    pub(super) fn is_bystander(&self, switch: u32) -> bool {
+        switch >= self.switches
     }
 
     /// Returns the template of a packet between hosts.
@@ -221,6 +278,10 @@ impl Plan {
     }
 }
 
+/// Default time after which a packet-in counts as unanswered.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for full sockets.
+const TIMEOUT_FULL: Duration = Duration::from_secs(3);
 /// Default number of outstanding packet-ins for all switches together, enough to keep both sides busy.
 const WINDOW_TOTAL: u32 = 8_192;
 /// Minimum default window of a switch.
@@ -277,6 +338,14 @@ mod tests {
             sources.dedup();
             assert_eq!(sources.len(), hosts as usize);
             assert!(pairs.len() <= limits::PAIRS_MAX);
+        }
+    }
+
+    #[test]
+    fn a_window_is_a_number_or_none() {
+        assert_eq!((window("none"), window("16")), (Ok(WindowSize::Full), Ok(WindowSize::Packets(16))));
+        for wrong in ["0", "None", "-1", "32769", ""] {
+            assert!(window(wrong).unwrap_err().contains("`none` or a number from 1 to 32768"), "{wrong}");
         }
     }
 

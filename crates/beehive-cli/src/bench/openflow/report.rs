@@ -7,7 +7,8 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::options::{OpenflowArgs, OpenflowVersion, Plan};
-use super::tally::Counts;
+use super::storm::Storm;
+use super::tally::{Counts, Tally};
 use super::worker::WorkerResult;
 
 /// The result of a run. Names of time fields end in their unit.
@@ -19,7 +20,10 @@ pub(super) struct Report {
     pub(super) openflow: &'static str,
     pub(super) switches: u32,
     pub(super) hosts_per_switch: u32,
+    /// Maximum number of outstanding packet-ins per switch.
     pub(super) window: u32,
+    /// Whether switches kept their sockets full (`--window none`).
+    pub(super) full_sockets: bool,
     pub(super) buffers: bool,
     pub(super) threads: usize,
     pub(super) seconds: f64,
@@ -31,6 +35,8 @@ pub(super) struct Report {
     pub(super) flow_mods_per_answer: f64,
     pub(super) packet_outs_per_answer: f64,
     pub(super) unanswered: u64,
+    /// Unanswered packet-ins divided by all packet-ins of the measurement.
+    pub(super) unanswered_ratio: f64,
     pub(super) repeated: u64,
     pub(super) foreign: u64,
     pub(super) flooded: u64,
@@ -40,6 +46,12 @@ pub(super) struct Report {
     /// Number of switches that have a table-miss flow or do not need one. Without one, a real 1.3 switch would send no
     /// packet-ins; 1.0 does not need one.
     pub(super) switches_with_table_miss: u32,
+    /// The echo requests of switches with full sockets; `null` for others.
+    pub(super) echoes: Option<Answers>,
+    /// The packet-ins of bystanders; `null` without `--bystanders`.
+    pub(super) bystanders: Option<Answers>,
+    /// The times until switches were connected and set up; `null` without `--storm`.
+    pub(super) storm: Option<Storm>,
     /// Number of switches that lost their connection.
     pub(super) switches_lost: u32,
     /// Distinct reasons for lost connections, up to a limit.
@@ -71,6 +83,20 @@ pub(super) struct Latency {
     pub(super) max: u64,
 }
 
+/// Single questions and their latencies.
+#[derive(Debug, Serialize)]
+pub(super) struct Answers {
+    pub(super) answered: u64,
+    pub(super) unanswered: u64,
+    pub(super) waited_ns: Latency,
+}
+
+impl Answers {
+    fn new(latencies: &Histogram<u64>, unanswered: u64) -> Self {
+        Self { answered: latencies.len(), unanswered, waited_ns: Latency::new(Some(latencies)) }
+    }
+}
+
 /// Distribution of the answers over the switches.
 #[derive(Debug, Serialize)]
 pub(super) struct Fairness {
@@ -82,6 +108,8 @@ pub(super) struct Fairness {
     pub(super) slowest_to_mean: f64,
     /// Ratio of the fastest switch to the mean; 1 is fair.
     pub(super) fastest_to_mean: f64,
+    /// Jain's index of the rates: 1 if all are equal, 1/n if one of n switches gets everything.
+    pub(super) jain: f64,
 }
 
 /// CPU use of a process during the measurement.
@@ -127,11 +155,15 @@ impl Report {
         let mut latencies: Option<Histogram<u64>> = None;
         let (mut mean, mut longest) = (0.0, Duration::ZERO);
         let mut shares = Vec::new();
+        let (mut echoes, mut bystanders) = (Tally::new().echoes, Tally::new().bystanders);
         for result in results.iter_mut() {
             counts += result.tally.counts;
             let seconds = result.measured.as_secs_f64();
             mean += ratio(result.tally.counts.answered as f64, seconds);
             longest = longest.max(result.measured);
+            // cannot fail: all histograms have the same bounds
+            echoes.add(&result.tally.echoes).unwrap_or_default();
+            bystanders.add(&result.tally.bystanders).unwrap_or_default();
             shares.extend(result.answered.iter().map(|answered| ratio(*answered as f64, seconds)));
             match &mut latencies {
                 None => latencies = Some(result.tally.latencies().clone()),
@@ -147,14 +179,15 @@ impl Report {
             mode: args.mode.name(),
             openflow: match on_v10 {
                 0 => "1.3",
-                n if n == args.switches => "1.0",
+                n if n == Plan::connections(args) => "1.0",
                 _ => "mixed",
             },
             switches: args.switches,
             hosts_per_switch: args.macs,
             window: plan.window,
+            full_sockets: plan.is_full,
             buffers: plan.buffers,
-            threads: results.len(),
+            threads: args.threads.min(args.switches as usize),
             seconds: longest.as_secs_f64(),
             answered: counts.answered,
             rate_per_second: Rate {
@@ -168,13 +201,24 @@ impl Report {
             flow_mods_per_answer: per_answer(counts.flow_mods),
             packet_outs_per_answer: per_answer(counts.packet_outs),
             unanswered: counts.unanswered,
+            unanswered_ratio: ratio(counts.unanswered as f64, (counts.unanswered + counts.answered) as f64),
             repeated: counts.repeated,
             foreign: counts.foreign,
             flooded: counts.flooded,
             misdirected: counts.misdirected,
             openflow_errors: counts.errors,
             unknown_requests: counts.unknown,
-            switches_with_table_miss: results.iter().map(|h| h.table_miss).sum(),
+            switches_with_table_miss: results
+                .iter()
+                .map(|h| h.table_miss)
+                .sum::<u32>()
+                .saturating_sub(args.bystanders),
+            echoes: plan
+                .is_full
+                .then(|| Answers::new(&echoes, results.iter().map(|h| h.echoes_unanswered).sum())),
+            bystanders: (args.bystanders > 0)
+                .then(|| Answers::new(&bystanders, counts.bystanders_unanswered)),
+            storm: args.storm.then(|| Storm::new(results)),
             switches_lost: observed.switches_lost,
             faults: observed.faults,
             controller_cpu: observed
@@ -262,6 +306,10 @@ impl Fairness {
             fastest_per_second: fastest,
             slowest_to_mean: ratio(slowest, mean),
             fastest_to_mean: ratio(fastest, mean),
+            jain: ratio(
+                shares.iter().sum::<f64>().powi(2),
+                shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>(),
+            ),
         }
     }
 }
@@ -286,11 +334,12 @@ impl fmt::Display for Report {
         let (rate, latency, fairness) = (&self.rate_per_second, &self.latency_ns, &self.fairness);
         writeln!(
             f,
-            "OpenFlow {}, {} switches with {} hosts each, {} ({} outstanding per switch{}), {:.1} s against {}",
+            "OpenFlow {}, {} switches with {} hosts each, {} ({}{} outstanding per switch{}), {:.1} s against {}",
             self.openflow,
             self.switches,
             self.hosts_per_switch,
             self.mode,
+            if self.full_sockets { "full sockets, up to " } else { "" },
             self.window,
             if self.buffers { ", buffered" } else { "" },
             self.seconds,
@@ -319,11 +368,12 @@ impl fmt::Display for Report {
 
         writeln!(
             f,
-            "  switches     slowest {}/s ({:.2} of the mean), fastest {}/s ({:.2}); {} lost",
+            "  switches     slowest {}/s ({:.2} of the mean), fastest {}/s ({:.2}); Jain's index {:.3}; {} lost",
             grouped(fairness.slowest_per_second),
             fairness.slowest_to_mean,
             grouped(fairness.fastest_per_second),
             fairness.fastest_to_mean,
+            fairness.jain,
             self.switches_lost
         )?;
 
@@ -335,8 +385,9 @@ impl fmt::Display for Report {
 
         writeln!(
             f,
-            "  otherwise    unanswered {}, repeated {}, foreign {}, flooded {}, misdirected {}, errors {}, unknown requests {}",
+            "  otherwise    unanswered {} ({:.1} %), repeated {}, foreign {}, flooded {}, misdirected {}, errors {}, unknown requests {}",
             self.unanswered,
+            self.unanswered_ratio * 100.0,
             self.repeated,
             self.foreign,
             self.flooded,
@@ -344,6 +395,20 @@ impl fmt::Display for Report {
             self.openflow_errors,
             self.unknown_requests
         )?;
+
+        for (name, answers) in [("echoes", &self.echoes), ("bystanders", &self.bystanders)] {
+            if let Some(Answers { answered, unanswered, waited_ns }) = answers {
+                let [p50, p99, max] = [waited_ns.p50, waited_ns.p99, waited_ns.max].map(latency_text);
+                writeln!(
+                    f,
+                    "  {name:<12} p50 {p50}, p99 {p99}, max {max}; {answered} answered, {unanswered} unanswered"
+                )?;
+            }
+        }
+
+        if let Some(storm) = &self.storm {
+            storm.fmt(f)?;
+        }
 
         for (name, cpu) in [("controller", self.controller_cpu), ("generator", self.generator_cpu)] {
             if let Some(cpu) = cpu {
@@ -399,5 +464,7 @@ mod tests {
         let fairness = Fairness::new(&[50.0, 100.0, 150.0]);
         assert_eq!((fairness.slowest_to_mean, fairness.fastest_to_mean), (0.5, 1.5));
         assert_eq!(Fairness::new(&[0.0, 0.0]).slowest_to_mean, 0.0);
+        assert_eq!(Fairness::new(&[0.0, 0.0, 4.0, 0.0]).jain, 0.25);
+        assert_eq!(Fairness::new(&[3.0; 7]).jain, 1.0);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::limits::FAULTS_KEPT_MAX;
 use super::switch::Load;
@@ -46,6 +47,8 @@ pub(super) struct Progress {
     pub(super) ready: AtomicU32,
     /// Number of switches that have a table-miss flow or do not need one.
     pub(super) table_miss: AtomicU32,
+    /// Number of switches that have been asked for their flows.
+    pub(super) flows_read: AtomicU32,
     /// Number of switches that have announced all hosts.
     pub(super) announced: AtomicU32,
     /// Number of outstanding packet-ins at the last sweep.
@@ -57,6 +60,7 @@ pub(super) struct Progress {
 /// The state shared by all threads of a run.
 #[derive(Debug)]
 pub(super) struct Shared {
+    begun: Instant,
     stage: AtomicU8,
     progress: Vec<Progress>,
     /// Number of switches that have lost their connection.
@@ -78,11 +82,17 @@ impl Shared {
     /// Returns the state at the start of a run with this number of workers.
     pub(super) fn new(workers: usize) -> Self {
         Self {
+            begun: Instant::now(),
             stage: AtomicU8::new(Stage::Connect as u8),
             progress: (0..workers).map(|_| Progress::default()).collect(),
             failed: AtomicU32::new(0),
             faults: Mutex::default(),
         }
+    }
+
+    /// Returns the time since the start of the run.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     /// Returns the current stage.

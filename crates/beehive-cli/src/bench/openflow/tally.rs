@@ -29,6 +29,8 @@ pub(super) struct Counts {
     pub(super) errors: u64,
     /// Number of requests unknown to the emulated switch and ignored by it.
     pub(super) unknown: u64,
+    /// Number of packet-ins of bystanders that were not answered in time.
+    pub(super) bystanders_unanswered: u64,
 }
 
 impl AddAssign for Counts {
@@ -42,8 +44,8 @@ impl AddAssign for Counts {
         self.flooded += other.flooded;
         self.misdirected += other.misdirected;
         self.errors += other.errors;
-
         self.unknown += other.unknown;
+        self.bystanders_unanswered += other.bystanders_unanswered;
     }
 }
 
@@ -56,6 +58,10 @@ pub(super) struct Tally {
     run_ns: u64,
     /// Number of answers in that run, which is not in the histogram yet.
     run_length: u64,
+    /// Latencies of the echo requests of switches with full sockets, in nanoseconds.
+    pub(super) echoes: Histogram<u64>,
+    /// Latencies of the packet-ins of bystanders, in nanoseconds.
+    pub(super) bystanders: Histogram<u64>,
 }
 
 impl Tally {
@@ -65,9 +71,16 @@ impl Tally {
     ///
     /// Never panics, because the bounds of the histogram are valid constants.
     pub(super) fn new() -> Self {
-        let latencies =
-            Histogram::new_with_bounds(1, LATENCY_MAX.as_nanos() as u64, 3).expect("constant bounds");
-        Self { counts: Counts::default(), latencies, run_ns: 0, run_length: 0 }
+        let empty =
+            || Histogram::new_with_bounds(1, LATENCY_MAX.as_nanos() as u64, 3).expect("constant bounds");
+        Self {
+            counts: Counts::default(),
+            latencies: empty(),
+            run_ns: 0,
+            run_length: 0,
+            echoes: empty(),
+            bystanders: empty(),
+        }
     }
 
     /// Counts an answer with this latency. If one read returns the answers to packet-ins sent in one write, their

@@ -81,6 +81,10 @@ fn serve(mut socket: TcpStream, version: u8, behavior: Behavior) -> Option<()> {
                     }
                     out.extend([version, kind::ECHO_REQUEST, 0, 8, 0, 0, 0, 3]);
                 }
+                kind::ECHO_REQUEST => {
+                    out.extend([version, kind::ECHO_REPLY]);
+                    out.extend_from_slice(&message[2..]);
+                }
                 kind::PACKET_IN => {
                     if behavior == Behavior::Leaving(answered) {
                         return None;
@@ -315,6 +319,75 @@ fn a_controller_that_is_not_there_or_does_not_go_on_is_told() {
 fn hundreds_of_switches_share_one_thread() {
     let report = measure_against(4, Behavior::Learning, "--switches 300 --macs 4 --window 4");
     assert!(report.is_sound() && report.fairness.slowest_per_second > 0.0, "{report:?}");
+}
+
+#[test]
+fn full_sockets_are_answered_once_and_have_echoes() {
+    for (version, of) in [(1, "1.0"), (4, "1.3")] {
+        let words = "--switches 3 --threads 2 --window none --timeout 10 --seconds 1";
+        let report = measure_against(version, Behavior::Learning, &format!("--of {of} {words}"));
+        let context = format!("{of}: {report:?}");
+        assert!(report.is_sound() && report.full_sockets && report.answered > 8_191, "{context}");
+        assert_eq!((report.openflow, report.window), (of, 8_191), "{context}");
+        assert_eq!((report.unanswered, report.repeated, report.foreign), (0, 0, 0), "{context}");
+        assert_eq!((report.flooded, report.misdirected, report.unknown_requests), (0, 0, 0), "{context}");
+        let fair = &report.fairness;
+        assert!(1.0 / 3.0 <= fair.jain && fair.jain <= 1.0 && fair.slowest_to_mean > 0.0, "{context}");
+        let echoes = report.echoes.as_ref().unwrap();
+        assert!(echoes.answered >= 3 && echoes.unanswered == 0 && echoes.waited_ns.p50 > 0, "{context}");
+    }
+}
+
+#[test]
+fn a_full_socket_has_more_unanswered_than_any_buffer_and_counts_what_is_lost() {
+    let report =
+        measure_against(1, Behavior::Silent, "--switches 2 --macs 4 --window none --warmup 0 --seconds 0.8");
+    // with a time-out of 0.2 s, the whole window is lost at least once
+    assert!(report.unanswered >= 2 * 8_191 && report.answered == 0, "{report:?}");
+    assert_eq!(report.unanswered_ratio, 1.0);
+    let lazy = measure_against(4, Behavior::Lazy, "--switches 1 --macs 4 --window none --seconds 0.8");
+    assert!(lazy.answered > 100 && (0.2..0.8).contains(&lazy.unanswered_ratio), "{lazy:?}");
+    assert!(lazy.to_string().contains("full sockets, up to 8191 outstanding"), "{lazy}");
+}
+
+#[test]
+fn bystanders_are_measured_apart() {
+    let report =
+        measure_against(1, Behavior::Learning, "--switches 2 --window 8 --bystanders 3 --seconds 0.7");
+    let bystanders = report.bystanders.as_ref().unwrap();
+    // three of them, and six packets each at most
+    assert!((3..=3 * 8).contains(&bystanders.answered) && bystanders.unanswered == 0, "{report:?}");
+    assert_eq!(
+        (report.switches, report.switches_with_table_miss, report.unanswered),
+        (2, 2, 0),
+        "{report:?}"
+    );
+    // the slowest of the two switches, not a bystander
+    assert!(report.fairness.slowest_per_second > 100.0, "{report:?}");
+    assert!(report.to_string().contains("bystanders   p50"), "{report}");
+}
+
+#[test]
+fn a_storm_connects_all_at_once_and_those_that_are_refused_come_again() {
+    let (refused, switches) = (5, 40);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for (number, socket) in listener.incoming().flatten().enumerate() {
+            match number < refused {
+                true => drop(socket),
+                false => drop(thread::spawn(move || serve(socket, 4, Behavior::Learning))),
+            }
+        }
+    });
+
+    let report = measure_at(address, &format!("--switches {switches} --macs 2 --window 4 --storm")).unwrap();
+    let storm = report.storm.as_ref().unwrap();
+    assert_eq!((storm.retried, storm.ready.switches, storm.table_miss.switches), (5, 40, 40), "{storm:?}");
+    let ready = storm.ready;
+    assert!(ready.first_s < 1.0 && ready.first_s <= ready.median_s && ready.last_s >= 1.0, "{storm:?}");
+    assert_eq!(storm.flows_read.switches, 0, "nobody has asked for flows");
+    assert!(report.to_string().contains("5 refused or reset, and tried again"), "{report}");
 }
 
 #[test]

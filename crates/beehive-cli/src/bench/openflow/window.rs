@@ -20,24 +20,27 @@ struct Slot {
     sent: Sent,
 }
 
-/// A fixed number of slots for outstanding packet-ins. A packet-in carries its slot and sequence number, so
+/// A limited number of slots for outstanding packet-ins. A packet-in carries its slot and sequence number, so
 /// answers are matched in constant time and in any order. A repeated or late answer finds the slot free or with
 /// another sequence number.
 #[derive(Debug)]
 pub(super) struct Window {
+    /// The slots used so far. Their number grows up to `places_max`.
     places: Vec<Slot>,
-    /// Free slots.
+    places_max: usize,
+    /// Free slots among `places`.
     free: Vec<u16>,
     /// Sequence number of the last packet-in.
     last: u64,
+    /// No outstanding packet-in was sent before this time.
+    oldest_ns: u64,
 }
 
 impl Window {
     /// Returns a window with this number of slots, at most [`super::limits::WINDOW_MAX`].
     pub(super) fn new(places: u32) -> Self {
-        let empty = Slot { sequence: 0, sent: Sent { at_ns: 0, host: 0, port: 0, attempt: 0 } };
-        let places = places.clamp(1, super::limits::WINDOW_MAX) as u16;
-        Self { places: vec![empty; usize::from(places)], free: (0..places).rev().collect(), last: 0 }
+        let places_max = places.clamp(1, super::limits::WINDOW_MAX) as usize;
+        Self { places: Vec::new(), places_max, free: Vec::new(), last: 0, oldest_ns: 0 }
     }
 
     /// Returns the number of outstanding packet-ins.
@@ -48,10 +51,21 @@ impl Window {
     /// Takes a slot for a packet-in. Returns the slot and the sequence number, or `None` if the window is full.
     #[inline]
     pub(super) fn take(&mut self, sent: Sent) -> Option<(u16, u64)> {
-        let place = self.free.pop()?;
-        self.last += 1;
-        self.places[usize::from(place)] = Slot { sequence: self.last, sent };
-        Some((place, self.last))
+        let sequence = self.last + 1;
+        let slot = Slot { sequence, sent };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[usize::from(place)] = slot;
+                place
+            }
+            None if self.places.len() < self.places_max => {
+                self.places.push(slot);
+                (self.places.len() - 1) as u16
+            }
+            None => return None,
+        };
+        self.last = sequence;
+        Some((place, sequence))
     }
 
     /// Returns the buffer id for a slot and a sequence number. The
@@ -83,19 +97,29 @@ impl Window {
         self.answer(place, sequence)
     }
 
-    /// Removes packet-ins sent at or before `oldest_ns` and passes each to `lost`.
+    /// Removes packet-ins sent at or before `oldest_ns` and passes each to `lost`. Looks at the slots only if the oldest
+    /// packet-in may be that old.
     pub(super) fn expire(&mut self, oldest_ns: u64, mut lost: impl FnMut(Sent)) {
-        if self.free.len() == self.places.len() {
+        if self.free.len() == self.places.len() || self.oldest_ns > oldest_ns {
             return;
         }
 
+        let mut oldest_left_ns = u64::MAX;
         for (place, slot) in self.places.iter_mut().enumerate() {
-            if slot.sequence != 0 && slot.sent.at_ns <= oldest_ns {
+            if slot.sequence == 0 {
+                continue;
+            }
+            if slot.sent.at_ns <= oldest_ns {
                 slot.sequence = 0;
                 self.free.push(place as u16);
                 lost(slot.sent);
+            } else {
+                oldest_left_ns = oldest_left_ns.min(slot.sent.at_ns);
             }
         }
+
+        // without an outstanding packet-in, the next one is sent later than those that have timed out
+        self.oldest_ns = if oldest_left_ns == u64::MAX { oldest_ns } else { oldest_left_ns };
     }
 }
 
@@ -151,5 +175,14 @@ mod tests {
         assert_eq!((lost, window.outstanding()), (vec![10], 1));
         assert_eq!(window.answer(place, sequence), None, "too late");
         assert!(window.take(sent(30)).is_some());
+
+        // the times of the oldest are found again after each timeout
+        let mut lost = Vec::new();
+        [19, 20, 29, 30].into_iter().for_each(|ns| window.expire(ns, |s| lost.push((ns, s.at_ns))));
+        assert_eq!(lost, [(20, 20), (30, 30)]);
+        assert!(window.take(sent(40)).is_some() && window.take(sent(41)).is_some());
+        assert!(window.take(sent(42)).is_none());
+        window.expire(40, |s| lost.push((40, s.at_ns)));
+        assert_eq!(lost[2..], [(40, 40)]);
     }
 }

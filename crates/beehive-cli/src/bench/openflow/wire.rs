@@ -273,6 +273,11 @@ fn port_description(out: &mut Vec<u8>, version: Version, datapath: u64, port: u3
     }
 }
 
+/// Returns whether a statistics request (1.0) or multipart request (1.3) asks for flows.
+pub(super) fn asks_for_flows(request: &[u8]) -> bool {
+    u16_at(request, 8) == Some(1)
+}
+
 /// Appends the answer to a statistics request (1.0) or multipart request (1.3), for a switch without flows whose
 /// counters are all 0.
 pub(super) fn statistics_reply(

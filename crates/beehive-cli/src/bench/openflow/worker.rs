@@ -10,10 +10,14 @@ use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::limits::{HANDSHAKES_AT_ONCE_MAX, MESSAGE_BYTES_MAX, READ_BYTES, SWEEP_EVERY, UNSENT_BYTES_MAX};
+use super::limits::{
+    HANDSHAKES_AT_ONCE_MAX, MESSAGE_BYTES_MAX, READ_BYTES, READS_PER_TURN_MAX, STORM_BURST, SWEEP_EVERY,
+    UNSENT_BYTES_MAX,
+};
 use super::options::Plan;
 use super::stage::{Shared, Stage};
-use super::switch::{Fault, Switch};
+use super::storm::{Arrival, Retries};
+use super::switch::{Fault, Load, Switch};
 use super::tally::Tally;
 use super::wire::Version;
 
@@ -35,6 +39,12 @@ pub(super) struct WorkerResult {
     pub(super) on_v10: u32,
     /// Number of switches that have a table-miss flow or do not need one.
     pub(super) table_miss: u32,
+    /// When each switch was connected and set up.
+    pub(super) arrivals: Vec<Arrival>,
+    /// Number of connections that were refused or ended before the handshake was complete, and tried again.
+    pub(super) retried: u64,
+    /// Number of echo requests that were still unanswered at the end of the measurement.
+    pub(super) echoes_unanswered: u64,
 }
 
 /// A switch and its connection.
@@ -49,6 +59,8 @@ struct Connection {
     was_ready: bool,
     was_announced: bool,
     had_table_miss: bool,
+    had_flows_read: bool,
+    arrival: Arrival,
 }
 
 /// State of a worker thread.
@@ -62,6 +74,10 @@ pub(super) struct Worker {
     to_connect: VecDeque<usize>,
     /// Number of handshakes in flight.
     handshaking: usize,
+    /// Switches that connect again, because they were refused.
+    retries: Retries,
+    /// Switches with more to read: this thread has turned to the others first.
+    again: Vec<usize>,
     /// Read buffer. Its first [`MESSAGE_BYTES_MAX`] bytes are reserved for an incomplete message from an earlier read.
     input: Vec<u8>,
     /// Bytes sent by one switch in response to one event.
@@ -95,6 +111,8 @@ impl Worker {
                 was_ready: false,
                 was_announced: false,
                 had_table_miss: false,
+                had_flows_read: false,
+                arrival: Arrival::default(),
             })
             .collect();
 
@@ -106,6 +124,8 @@ impl Worker {
             shared,
             number,
             handshaking: 0,
+            retries: Retries::default(),
+            again: Vec::new(),
             input: vec![0; MESSAGE_BYTES_MAX + READ_BYTES],
             output: Vec::new(),
             tally: Tally::new(),
@@ -123,10 +143,15 @@ impl Worker {
         let mut events = Events::with_capacity(1_024);
         let mut stage = Stage::Connect;
         let mut swept = Instant::now();
+        let mut sweeps = 0_u64;
         let mut measuring_since = swept;
         let mut measured = None;
+        let mut echoes_unanswered = 0;
         let patience = if self.plan.busy_poll { Duration::ZERO } else { POLL_INTERVAL };
         loop {
+            let is_busy = !self.again.is_empty()
+                || (stage == Stage::Connect && self.plan.storm && !self.to_connect.is_empty());
+            let patience = if is_busy { Duration::ZERO } else { patience };
             match self.poll.poll(&mut events, Some(patience)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
@@ -140,6 +165,7 @@ impl Worker {
                     measuring_since = Instant::now();
                 } else if stage == Stage::Measure {
                     measured = Some((self.take_tally(), measuring_since.elapsed(), self.take_answered()));
+                    echoes_unanswered = self.echoes_waiting(measuring_since);
                 }
 
                 stage = next;
@@ -150,6 +176,11 @@ impl Worker {
                 (0..self.connections.len()).for_each(|at| self.offer(at, stage));
             }
 
+            for at in std::mem::take(&mut self.again) {
+                if let Err(fault) = self.on_readable(at, stage) {
+                    self.fail(at, &fault);
+                }
+            }
             for event in &events {
                 self.on_event(event, stage);
             }
@@ -158,16 +189,19 @@ impl Worker {
             }
             if swept.elapsed() >= SWEEP_EVERY {
                 swept = Instant::now();
-                self.sweep(stage);
+                sweeps += 1;
+                self.sweep(stage, sweeps);
             }
 
             let progress = self.shared.progress(self.number);
             progress.answered.store(self.answered_before + self.tally.counts.answered, Ordering::Relaxed);
         }
 
+        let bystanders = self.connections.iter().filter(|l| self.plan.is_bystander(l.index));
+        let bystanders_waiting: usize = bystanders.map(|l| l.switch.outstanding()).sum();
         let waiting: usize =
             self.connections.iter().filter(|l| l.socket.is_some()).map(|l| l.switch.outstanding()).sum();
-        let lost_late = self.tally.counts.unanswered + waiting as u64;
+        let lost_late = self.tally.counts.unanswered + waiting.saturating_sub(bystanders_waiting) as u64;
         let (mut tally, measured, answered) =
             measured.unwrap_or_else(|| (self.take_tally(), Duration::ZERO, self.take_answered()));
         tally.counts.unanswered += lost_late;
@@ -179,6 +213,9 @@ impl Worker {
             on_v10: self.connections.iter().filter(|l| l.switch.version() == Some(Version::V10)).count()
                 as u32,
             table_miss: self.connections.iter().filter(|l| l.switch.has_table_miss()).count() as u32,
+            arrivals: self.connections.iter().map(|l| l.arrival).collect(),
+            retried: self.retries.count(),
+            echoes_unanswered,
         })
     }
 
@@ -188,19 +225,35 @@ impl Worker {
         std::mem::replace(&mut self.tally, Tally::new())
     }
 
+    /// Returns the number of answers of each switch, without bystanders.
     fn take_answered(&self) -> Vec<u64> {
-        self.connections.iter().map(|connection| connection.switch.answered).collect()
+        let switches = self.connections.iter().filter(|connection| !self.plan.is_bystander(connection.index));
+        switches.map(|connection| connection.switch.answered).collect()
+    }
+
+    /// Returns the number of echo requests that have been unanswered since the start of the measurement or for at
+    /// least as long as a packet-in may be.
+    fn echoes_waiting(&self, measuring_since: Instant) -> u64 {
+        let (now_ns, most) = (self.now_ns(), self.plan.timeout.min(measuring_since.elapsed()));
+        let is_late = |since_ns: u64| now_ns.saturating_sub(since_ns) >= most.as_nanos() as u64;
+        self.connections.iter().filter(|l| l.switch.echo_since_ns().is_some_and(is_late)).count() as u64
     }
 
     fn now_ns(&self) -> u64 {
         self.clock.elapsed().as_nanos() as u64
     }
 
-    /// Connects the next switches, a few at a time so that the controller's accept queue does not overflow.
+    /// Connects the next switches, a few at a time so that the controller's accept queue does not overflow. In a storm,
+    /// connects all of them as fast as possible.
     fn connect_more(&mut self) {
-        while self.handshaking < HANDSHAKES_AT_ONCE_MAX
+        self.to_connect.extend(self.retries.due(Instant::now()));
+        let at_once = if self.plan.storm { usize::MAX } else { HANDSHAKES_AT_ONCE_MAX };
+        let mut burst = 0;
+        while self.handshaking < at_once
+            && burst < STORM_BURST
             && let Some(at) = self.to_connect.pop_front()
         {
+            burst += 1;
             self.handshaking += 1;
             let connected = TcpStream::connect(self.plan.controller).and_then(|mut socket| {
                 self.poll.registry().register(
@@ -227,10 +280,13 @@ impl Worker {
 
     fn on_event(&mut self, event: &Event, stage: Stage) {
         let at = event.token().0;
-        if event.is_writable()
-            && let Err(fault) = self.on_writable(at)
-        {
-            return self.fail(at, &fault);
+        if event.is_writable() {
+            if let Err(fault) = self.on_writable(at) {
+                return self.fail(at, &fault);
+            }
+            if self.keeps_full(stage) {
+                self.offer(at, stage);
+            }
         }
 
         if (event.is_readable() || event.is_error())
@@ -258,10 +314,14 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads until the socket is empty, because events are
-    /// edge-triggered. The window limits the number of answers to read.
+    /// Returns whether switches keep their sockets full in this stage.
+    fn keeps_full(&self, stage: Stage) -> bool {
+        self.plan.is_full && stage.offer() == Load::Traffic
+    }
+
+    /// Reads until the socket is empty, because events are edge-triggered, or notes that there may be more to read.
     fn on_readable(&mut self, at: usize, stage: Stage) -> Result<(), Fault> {
-        loop {
+        for _ in 0..READS_PER_TURN_MAX {
             let Some(connection) = self.connections.get_mut(at) else { return Ok(()) };
             let Some(socket) = &mut connection.socket else { return Ok(()) };
             let (before, fresh) = self.input.split_at_mut(MESSAGE_BYTES_MAX);
@@ -302,16 +362,31 @@ impl Worker {
                 return Ok(());
             }
         }
+
+        self.again.push(at);
+        Ok(())
     }
 
-    /// Lets the switch fill its window and writes its output to the socket.
+    /// Lets the switch fill its window, or its socket, and writes its output to the socket.
     fn offer(&mut self, at: usize, stage: Stage) {
+        let keeps_full = self.keeps_full(stage);
+        // packet-ins are stamped when the socket takes them, so a full socket gets no more of them
+        while self.offer_once(at, stage, keeps_full) && keeps_full {}
+    }
+
+    /// Like [`Worker::offer`], for one burst. Returns whether the socket may take more.
+    fn offer_once(&mut self, at: usize, stage: Stage, keeps_full: bool) -> bool {
         let now_ns = self.now_ns();
-        let Some(connection) = self.connections.get_mut(at) else { return };
-        let Some(socket) = &mut connection.socket else { return self.output.clear() };
-        connection.switch.offer(&self.plan, stage.offer(), now_ns, &mut self.output);
+        let Some(connection) = self.connections.get_mut(at) else { return false };
+        let Some(socket) = &mut connection.socket else {
+            self.output.clear();
+            return false;
+        };
+        if connection.unsent.is_empty() || !keeps_full {
+            connection.switch.offer(&self.plan, stage.offer(), now_ns, &mut self.output);
+        }
         if self.output.is_empty() {
-            return;
+            return false;
         }
 
         let sent = if connection.unsent.is_empty() { write(socket, &self.output) } else { Ok(0) };
@@ -324,9 +399,11 @@ impl Worker {
         };
 
         self.output.clear();
+        let takes_more = connection.unsent.is_empty() && fault.is_none();
         if let Some(fault) = fault {
             self.fail(at, &fault);
         }
+        takes_more
     }
 
     /// Updates the shared progress after the switch has changed.
@@ -335,13 +412,21 @@ impl Worker {
         let progress = self.shared.progress(self.number);
         if !connection.was_ready && connection.switch.is_ready() {
             connection.was_ready = true;
+            connection.arrival.ready = Some(self.shared.elapsed());
             self.handshaking = self.handshaking.saturating_sub(1);
             progress.ready.fetch_add(1, Ordering::Relaxed);
         }
 
         if !connection.had_table_miss && connection.was_ready && connection.switch.has_table_miss() {
             connection.had_table_miss = true;
+            connection.arrival.table_miss = Some(self.shared.elapsed());
             progress.table_miss.fetch_add(1, Ordering::Relaxed);
+        }
+
+        if !connection.had_flows_read && connection.switch.has_flows_read() {
+            connection.had_flows_read = true;
+            connection.arrival.flows_read = Some(self.shared.elapsed());
+            progress.flows_read.fetch_add(1, Ordering::Relaxed);
         }
 
         if !connection.was_announced && connection.switch.is_announced(&self.plan) {
@@ -350,8 +435,10 @@ impl Worker {
         }
     }
 
-    /// Removes timed-out packet-ins and lets the switches refill their windows.
-    fn sweep(&mut self, stage: Stage) {
+    /// Removes timed-out packet-ins and lets the switches refill their windows. The large windows of full sockets are
+    /// searched only in every fourth sweep.
+    fn sweep(&mut self, stage: Stage, sweeps: u64) {
+        let expires = !self.plan.is_full || sweeps.is_multiple_of(4);
         let timeout = if stage == Stage::Announce { ANNOUNCEMENT_TIMEOUT } else { self.plan.timeout };
         let oldest_ns = self.now_ns().saturating_sub(timeout.as_nanos() as u64);
         let mut outstanding = 0;
@@ -360,7 +447,15 @@ impl Worker {
             if connection.socket.is_none() {
                 continue;
             }
-            connection.switch.expire(oldest_ns, &mut self.tally);
+            if expires {
+                connection.switch.expire(&self.plan, oldest_ns, &mut self.tally);
+            }
+            if self.plan.is_full
+                && stage.offer() == Load::Traffic
+                && !self.plan.is_bystander(connection.index)
+            {
+                connection.switch.ask_for_echo(self.clock.elapsed().as_nanos() as u64, &mut self.output);
+            }
             outstanding += connection.switch.outstanding() as u32;
             self.note_progress(at);
             self.offer(at, stage);
@@ -379,6 +474,12 @@ impl Worker {
 
         if !connection.was_ready {
             self.handshaking = self.handshaking.saturating_sub(1);
+            if self.plan.storm && fault.may_pass() && self.shared.stage() == Stage::Connect {
+                connection.switch = Switch::new(&self.plan, connection.index);
+                connection.partial.clear();
+                connection.unsent.clear();
+                return self.retries.add(Instant::now(), at);
+            }
         }
         if matches!(self.shared.stage(), Stage::WarmUp | Stage::Measure | Stage::Drain) {
             self.tally.counts.unanswered += connection.switch.outstanding() as u64;

@@ -26,6 +26,18 @@ pub(super) enum Fault {
     Broken(std::io::Error),
 }
 
+impl Fault {
+    /// Returns whether the same controller may serve the switch later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Closed => true,
+            // 24 is EMFILE: this process has too few file descriptors
+            Self::Broken(error) => error.raw_os_error() != Some(24),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -70,6 +82,14 @@ pub(super) struct Switch {
     ready: bool,
     /// Whether the controller has installed a table-miss flow.
     table_miss: bool,
+    /// Whether the controller has asked for the flows of the switch.
+    flows_read: bool,
+    /// Time at which the outstanding echo request was sent.
+    echo_since_ns: Option<u64>,
+    /// Time before which no further echo request is sent.
+    echo_next_ns: u64,
+    /// Time at which a bystander last sent a packet.
+    sent_ns: u64,
     /// Whether the controller has the slave role.
     slave: bool,
     miss_send_bytes: u16,
@@ -99,6 +119,10 @@ impl Switch {
             negotiated: None,
             ready: false,
             table_miss: false,
+            flows_read: false,
+            echo_since_ns: None,
+            echo_next_ns: 0,
+            sent_ns: 0,
             slave: false,
             miss_send_bytes: 128,
             window: Window::new(plan.window.max(ANNOUNCEMENTS_OUTSTANDING_MAX)),
@@ -130,6 +154,16 @@ impl Switch {
     /// Returns whether unmatched packets go to the controller: always in 1.0, and in 1.3 if there is a table-miss flow.
     pub(super) fn has_table_miss(&self) -> bool {
         self.table_miss || self.negotiated == Some(Version::V10)
+    }
+
+    /// Returns whether the controller has asked for the flows of the switch.
+    pub(super) fn has_flows_read(&self) -> bool {
+        self.flows_read
+    }
+
+    /// Returns the time since which an echo request has been unanswered, if there is one.
+    pub(super) fn echo_since_ns(&self) -> Option<u64> {
+        self.echo_since_ns
     }
 
     /// Returns whether all hosts have been announced, whether or not the controller answered.
@@ -178,7 +212,8 @@ impl Switch {
                 (kind::PACKET_OUT, Some(version)) => {
                     self.packet_out(plan, version, message, now_ns, tally)?
                 }
-                (kind::FLOW_MOD, Some(version)) => self.flow_mod(version, message, now_ns, tally)?,
+                (kind::FLOW_MOD, Some(version)) => self.flow_mod(plan, version, message, now_ns, tally)?,
+                (kind::ECHO_REPLY, Some(_)) => self.echo_reply(now_ns, tally),
                 _ => self.request(plan, kind, message, out, tally)?,
             }
 
@@ -224,7 +259,7 @@ impl Switch {
             return Ok(());
         };
 
-        self.count_answer(sent, now_ns, tally);
+        self.count_answer(plan, sent, now_ns, tally);
         if sent.attempt == 0 {
             match packet.port {
                 Some(0xffff_fffb | 0xffff_fffc) => tally.counts.flooded += 1,
@@ -241,6 +276,7 @@ impl Switch {
     #[inline]
     fn flow_mod(
         &mut self,
+        plan: &Plan,
         version: Version,
         message: &[u8],
         now_ns: u64,
@@ -256,7 +292,7 @@ impl Switch {
 
         if buffer != NO_BUFFER {
             match self.window.answer_buffer(buffer) {
-                Some(sent) => self.count_answer(sent, now_ns, tally),
+                Some(sent) => self.count_answer(plan, sent, now_ns, tally),
                 None => tally.counts.repeated += 1,
             }
         }
@@ -266,14 +302,37 @@ impl Switch {
 
     #[inline]
     /// Counts an answer, either to a measured packet or to an announcement.
-    fn count_answer(&mut self, sent: Sent, now_ns: u64, tally: &mut Tally) {
+    fn count_answer(&mut self, plan: &Plan, sent: Sent, now_ns: u64, tally: &mut Tally) {
         if sent.attempt > 0 {
             self.announced += 1;
             self.heard_announcement = true;
             return;
         }
+        let latency_ns = now_ns.saturating_sub(sent.at_ns);
+        if plan.is_bystander(self.index) {
+            return tally.bystanders.saturating_record(latency_ns);
+        }
         self.answered += 1;
-        tally.answered(now_ns.saturating_sub(sent.at_ns));
+        tally.answered(latency_ns);
+    }
+
+    /// Appends an echo request if it is time for one and none is outstanding.
+    pub(super) fn ask_for_echo(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+        if let Some(version) = self.negotiated
+            && self.ready
+            && self.echo_since_ns.is_none()
+            && now_ns >= self.echo_next_ns
+        {
+            self.echo_since_ns = Some(now_ns);
+            self.echo_next_ns = now_ns + limits::ECHO_EVERY.as_nanos() as u64;
+            wire::message(out, version, kind::ECHO_REQUEST, 0, &[]);
+        }
+    }
+
+    fn echo_reply(&mut self, now_ns: u64, tally: &mut Tally) {
+        if let Some(since_ns) = self.echo_since_ns.take() {
+            tally.echoes.saturating_record(now_ns.saturating_sub(since_ns));
+        }
     }
 
     /// Handles every message except packet-outs and flow-mods.
@@ -297,7 +356,7 @@ impl Switch {
         };
 
         match (kind, version) {
-            (kind::HELLO | kind::ECHO_REPLY, _) => {}
+            (kind::HELLO, _) => {}
             (kind::ERROR, _) => tally.counts.errors += 1,
             (kind::ECHO_REQUEST, _) => {
                 wire::message(
@@ -319,6 +378,7 @@ impl Switch {
             }
             (kind::SET_CONFIG, _) => self.miss_send_bytes = wire::u16_at(message, 10).ok_or_else(short)?,
             (kind::V10_STATS_REQUEST, Version::V10) | (kind::V13_MULTIPART_REQUEST, Version::V13) => {
+                self.flows_read |= wire::asks_for_flows(message);
                 wire::statistics_reply(out, version, message, self.datapath(), plan.ports)
                     .ok_or_else(short)?;
             }
@@ -391,7 +451,7 @@ impl Switch {
         Err(Fault::NoCommonVersion(wire::u8_at(hello, 0).unwrap_or_default()))
     }
 
-    /// Appends packet-ins until the window is full.
+    /// Appends packet-ins until the window is full; for a full socket, at most [`limits::FULL_BURST`] of them.
     #[inline]
     pub(super) fn offer(&mut self, plan: &Plan, offer: Load, now_ns: u64, out: &mut Vec<u8>) {
         let Some(version) = self.negotiated else { return };
@@ -410,6 +470,12 @@ impl Switch {
     fn send_traffic(&mut self, plan: &Plan, version: Version, now_ns: u64, out: &mut Vec<u8>) {
         let template = plan.unicast(version);
         let mut room = (plan.window as usize).saturating_sub(self.window.outstanding());
+        if plan.is_bystander(self.index) {
+            let is_due = now_ns.saturating_sub(self.sent_ns) >= limits::BYSTANDER_EVERY.as_nanos() as u64;
+            room = usize::from(is_due && self.window.outstanding() == 0);
+        } else if plan.is_full {
+            room = room.min(limits::FULL_BURST as usize);
+        }
         while room > 0
             && let Some(&(source, destination)) = plan.pairs.get(self.cursor)
         {
@@ -417,6 +483,7 @@ impl Switch {
             self.cursor = if self.cursor + 1 == plan.pairs.len() { 0 } else { self.cursor + 1 };
             let sent = Sent { at_ns: now_ns, host: source, port: plan.port(destination), attempt: 0 };
             let Some((stamp, buffer)) = self.stamp(plan, sent) else { break };
+            self.sent_ns = now_ns;
             let port = u32::from(plan.port(source));
             template.append_unicast(
                 out,
@@ -464,10 +531,12 @@ impl Switch {
 
     /// Removes packet-ins sent at or before `oldest_ns`. Schedules lost announcements to be repeated, unless an earlier
     /// host was given up and the controller has never answered an announcement.
-    pub(super) fn expire(&mut self, oldest_ns: u64, tally: &mut Tally) {
+    pub(super) fn expire(&mut self, plan: &Plan, oldest_ns: u64, tally: &mut Tally) {
+        let is_bystander = plan.is_bystander(self.index);
         let Self { window, to_repeat, announced, heard_announcement, .. } = self;
         let attempts_max = if *heard_announcement || *announced == 0 { limits::ANNOUNCEMENTS_MAX } else { 1 };
         window.expire(oldest_ns, |sent| match sent.attempt {
+            0 if is_bystander => tally.counts.bystanders_unanswered += 1,
             0 => tally.counts.unanswered += 1,
             attempt if attempt < attempts_max => to_repeat.push((sent.host, attempt)),
             _ => *announced += 1,

@@ -248,7 +248,7 @@ fn hosts_are_announced_again_when_nobody_answers_and_at_last_taken_as_announced(
         let sent = bench.offer(Load::Announcements);
         assert!(sent.iter().all(|m| m[18..24] == [255; 6] && m[30..32] == [8, 6]));
         rounds += 1;
-        bench.switch.expire(Duration::MAX.as_nanos() as u64, &mut bench.tally);
+        bench.switch.expire(&bench.plan, Duration::MAX.as_nanos() as u64, &mut bench.tally);
     }
 
     assert_eq!(rounds, usize::from(limits::ANNOUNCEMENTS_MAX) + 1);
