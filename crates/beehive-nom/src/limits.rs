@@ -54,6 +54,21 @@ pub const QUEUED_PACKET_OVERHEAD_BYTES: usize = 192;
 /// Maximum number of connections waiting for the outcome of a probe of one node.
 pub const CHALLENGERS_MAX: usize = 16;
 
+/// Time for which a connection must have been silent before it is evicted in favor of a new one that waits. A switch
+/// answers within milliseconds, even if many others connect in the same moment.
+pub const HALF_OPEN_SILENT_MIN: Duration = Duration::from_millis(500);
+
+/// Interval at which waiting connections look for silent ones to evict.
+pub const HALF_OPEN_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time by which the controller may be late, in the handshake of one connection, before that time is added to the
+/// handshake's time limit.
+pub const HANDSHAKE_LATE_MIN: Duration = Duration::from_millis(20);
+
+/// Number of this machine's hardware threads for each TLS handshake whose signatures are computed at the same time. The
+/// other threads serve the connected switches.
+pub const THREADS_PER_TLS_HANDSHAKE: usize = 2;
+
 /// Number of messages from its switch that a driver can have in flight in the hive. This is more than the number of
 /// messages in one large read, so that packets are shed only when the hive is behind.
 pub const CREDITS_PER_DRIVER: u32 = beehive_core::limits::CREDITS_PER_IO_BEE;

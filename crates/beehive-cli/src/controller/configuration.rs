@@ -35,10 +35,10 @@ pub(super) struct Configuration {
     pub(super) http_token_file: Option<PathBuf>,
     /// The same as the flag `--log`.
     pub(super) log: Option<String>,
-    /// Maximum number of connections of switches. Default: 4096. Range: 1 to 1 000 000, and at most the number of
+    /// Maximum number of connections of switches. Default: 16384. Range: 1 to 1 000 000, and at most the number of
     /// file descriptors that the system allows, minus a reserve.
     pub(super) connections_max: Option<u64>,
-    /// Maximum number of connections whose handshake is not complete.
+    /// Maximum number of connections whose handshake is in progress; further connections wait for their turn.
     /// Default: 512. Range: 1 to 1 000 000, and at most `connections_max`.
     pub(super) half_open_max: Option<u64>,
     /// Milliseconds without a message after which the controller sends an echo request. Default: 1000. Range: 100 to

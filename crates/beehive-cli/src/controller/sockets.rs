@@ -8,8 +8,9 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use tokio::net::TcpListener;
 
-/// Length of the accept queue of a listening socket.
-const BACKLOG: i32 = 1024;
+/// Length of the accept queue of a listening socket. After a restart, all switches connect in one moment. The operating
+/// system may allow less (`net.core.somaxconn`, 4096 by default).
+const BACKLOG: i32 = 16_384;
 
 /// Opens the sockets for switches. If both `0.0.0.0` and `[::]` are given, missing IPv6 support is not an error.
 pub(super) fn for_switches(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, Failure> {

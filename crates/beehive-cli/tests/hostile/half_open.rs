@@ -8,7 +8,7 @@ use crate::{exclusive, is_long};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
-/// Default maximum number of half-open connections. A further one evicts the oldest.
+/// Default maximum number of connections whose handshake is in progress. Further ones wait, and silent ones are evicted.
 const HALF_OPEN_MAX: u64 = 512;
 
 fn raise_descriptors() {

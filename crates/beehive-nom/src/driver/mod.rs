@@ -163,7 +163,7 @@ pub enum Close {
     Untrusted(String),
     /// The switch reports a datapath id that is not on the list of allowed nodes.
     Unlisted(NodeId),
-    /// Too many connections have not completed the handshake, and this one is the oldest of them.
+    /// Too many connections have not completed the handshake, and the peer of this one has been silent for longest.
     Evicted,
 }
 

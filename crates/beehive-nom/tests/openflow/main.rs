@@ -11,5 +11,6 @@ mod identity;
 mod invalid_messages;
 mod peer;
 mod stalled_journal;
+mod storm;
 mod stuck_bee;
 mod tls;

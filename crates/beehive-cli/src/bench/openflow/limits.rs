@@ -24,8 +24,6 @@ pub(super) const ECHO_EVERY: Duration = Duration::from_secs(1);
 pub(super) const BYSTANDER_EVERY: Duration = Duration::from_millis(100);
 /// Time after which a switch that was refused in a storm connects again.
 pub(super) const STORM_RETRY: Duration = Duration::from_secs(1);
-/// Number of switches that a storm connects before it looks after those that are connected already.
-pub(super) const STORM_BURST: usize = 64;
 /// Maximum number of threads.
 pub(super) const THREADS_MAX: usize = 256;
 /// Maximum number of (source, destination) pairs per switch. The switch cycles through them.

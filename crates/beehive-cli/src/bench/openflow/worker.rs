@@ -11,8 +11,7 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use super::limits::{
-    HANDSHAKES_AT_ONCE_MAX, MESSAGE_BYTES_MAX, READ_BYTES, READS_PER_TURN_MAX, STORM_BURST, SWEEP_EVERY,
-    UNSENT_BYTES_MAX,
+    HANDSHAKES_AT_ONCE_MAX, MESSAGE_BYTES_MAX, READ_BYTES, READS_PER_TURN_MAX, SWEEP_EVERY, UNSENT_BYTES_MAX,
 };
 use super::options::Plan;
 use super::stage::{Shared, Stage};
@@ -248,12 +247,9 @@ impl Worker {
     fn connect_more(&mut self) {
         self.to_connect.extend(self.retries.due(Instant::now()));
         let at_once = if self.plan.storm { usize::MAX } else { HANDSHAKES_AT_ONCE_MAX };
-        let mut burst = 0;
         while self.handshaking < at_once
-            && burst < STORM_BURST
             && let Some(at) = self.to_connect.pop_front()
         {
-            burst += 1;
             self.handshaking += 1;
             let connected = TcpStream::connect(self.plan.controller).and_then(|mut socket| {
                 self.poll.registry().register(

@@ -2,8 +2,11 @@
 
 use crate::object::NodeId;
 use bytes::BytesMut;
+use socket2::SockRef;
 use std::future::{Future, pending};
 use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -39,6 +42,20 @@ pub trait Channel: Send + 'static {
     /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if no byte can be written. Any other error means that the
     /// connection has ended.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Returns whether bytes have arrived that [`Channel::next_event`] has not returned yet. Asks the operating system, so
+    /// the answer holds even if this task has not run for a while.
+    fn has_unread(&self) -> bool;
+
+    /// Returns a number that changes when the peer has sent bytes that do not reach the session, as in a TLS handshake.
+    fn progress(&self) -> u64 {
+        0
+    }
+
+    /// Returns the time for which the channel itself has kept the peer waiting so far.
+    fn kept_waiting(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Closes the sending direction and waits until the peer has closed its own, so that the peer receives
     /// all output.
@@ -84,6 +101,10 @@ impl Channel for Plain {
         self.write.try_write(bytes)
     }
 
+    fn has_unread(&self) -> bool {
+        has_unread(self.read.as_ref())
+    }
+
     async fn finish(&mut self) {
         // ignore errors, because the connection ends here in any case
         let _ = self.write.shutdown().await;
@@ -94,4 +115,11 @@ impl Channel for Plain {
     fn authorize(&self, _node: NodeId) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// Returns whether the socket has bytes to read, or its end.
+pub(super) fn has_unread(stream: &TcpStream) -> bool {
+    let mut byte = [MaybeUninit::uninit()];
+    // the socket is non-blocking; an error, too, is something to be read
+    !matches!(SockRef::from(stream).peek(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }

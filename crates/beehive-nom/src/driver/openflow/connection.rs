@@ -47,6 +47,10 @@ pub struct Connection<C = Plain> {
     stalled_since: Option<Time>,
     dispute: Option<Dispute>,
     access: Arc<Access>,
+    /// The part of [`Channel::kept_waiting`] by which the time limit of the handshake has been extended.
+    extended: Duration,
+    /// [`Channel::progress`] when this connection was last asked to end.
+    progress: u64,
 }
 
 impl<C> std::fmt::Debug for Connection<C> {
@@ -97,10 +101,12 @@ impl<C: Channel> Connection<C> {
             // the first call of `wait` sets the timer
             #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
-            timer_at: Time::ZERO,
+            timer_at: hive.now(),
             stalled_since: None,
             dispute: None,
             access: Arc::default(),
+            extended: Duration::ZERO,
+            progress: 0,
         }
     }
 
@@ -279,6 +285,34 @@ impl<C: Channel> Connection<C> {
         Ok(())
     }
 
+    /// Ends a handshake whose time is over, unless the controller itself was late: then the time limit is extended.
+    fn check_handshake(&mut self, now: Time) {
+        let kept_waiting = self.channel.kept_waiting();
+        let mut late = kept_waiting.saturating_sub(std::mem::replace(&mut self.extended, kept_waiting));
+        // this task should have run at the time for which it had set its timer
+        let delay = now.since(self.timer_at);
+        if delay >= limits::HANDSHAKE_LATE_MIN {
+            late += delay
+        }
+        self.session.extend_handshake(late)
+    }
+
+    /// Returns whether this connection shall end in favor of others that wait. It stays if the peer has spoken.
+    fn is_evicted(&mut self) -> bool {
+        if !std::mem::take(&mut self.wait_result.evicted) {
+            return false;
+        }
+
+        // during a TLS handshake, the bytes of the peer do not reach the session
+        let progress = self.channel.progress();
+        let has_moved = progress != std::mem::replace(&mut self.progress, progress);
+        let stays = self.wait_result.read.is_some() || has_moved || self.channel.has_unread();
+        if stays && let Some(slot) = &self.slot {
+            slot.stay()
+        }
+        !stays
+    }
+
     /// Frees buffer memory allocated by a burst.
     fn shrink(&mut self) {
         self.read_target = limits::READ_BYTES_FIRST;
@@ -354,11 +388,14 @@ impl<C: Channel> Driver for Connection<C> {
     }
 
     fn take<E: Events>(&mut self, now: Time, events: &mut E) -> Result<(), Close> {
-        if self.wait_result.evicted {
+        if self.is_evicted() {
             return Err(Close::Evicted);
         }
 
         if let Some(result) = self.wait_result.read.take() {
+            if let Some(slot) = &self.slot {
+                slot.is_ours()
+            }
             self.receive(result)?;
             self.process_frames(now, events)?
         }
@@ -372,6 +409,9 @@ impl<C: Channel> Driver for Connection<C> {
 
         if self.timer.is_elapsed() {
             let was_ready = self.session.is_ready();
+            if !was_ready {
+                self.check_handshake(now)
+            }
             if now >= self.session.deadline() {
                 self.session.tick(now, &mut self.output, events)?;
                 if self.session.is_ready() {
@@ -440,6 +480,13 @@ impl<C: Channel> Driver for Connection<C> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Close::Network(error.to_string())),
             }
+        }
+
+        // while the identity is in dispute, the peer waits for the outcome of the probe
+        if let Some(slot) = &self.slot
+            && self.dispute.is_none()
+        {
+            slot.is_theirs(now)
         }
 
         Ok(())

@@ -1,30 +1,39 @@
 //! Accepts connections from switches and starts an IO bee for each of them. Limits the number of connections, and the
 //! number of connections that have not completed the handshake.
+//!
+//! Connections are accepted at once, because the operating system drops those that do not fit into its queue. They then
+//! wait here, in order, until the handshakes of those before them are complete. So after a restart of the controller,
+//! when all switches connect in one moment, each step of a handshake is done in milliseconds, and the time limits of
+//! switch and controller hold.
 
 use crate::driver::openflow::access::Access;
 use crate::driver::openflow::channel::{Channel, Plain};
 use crate::driver::openflow::connection::Connection;
 use crate::driver::openflow::credentials::Credentials;
-use crate::driver::openflow::half_open::HalfOpen;
+use crate::driver::openflow::half_open::{HalfOpen, handshakes_at_once};
 use crate::driver::openflow::session::SessionSettings;
 use crate::driver::openflow::tls::Tls;
 use crate::driver::{Admission, Counters, Directory, drive};
+use crate::limits;
 use beehive::{Hive, Restart};
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// Settings of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListenerSettings {
-    /// Maximum number of connections. Default 4 096.
+    /// Maximum number of connections. Default 16 384. An idle connection takes some ten kilobytes, and a file
+    /// descriptor.
     pub connections_max: usize,
-    /// Maximum number of connections that have not completed the handshake. When it is exceeded, the oldest of them is
-    /// evicted. Default 512.
+    /// Maximum number of connections whose handshake is in progress. Further connections wait until one of these is
+    /// complete, or is evicted because its peer is silent. Default 512.
     pub half_open_max: usize,
     /// Settings of the OpenFlow session of each connection.
     pub session: SessionSettings,
@@ -35,7 +44,7 @@ pub struct ListenerSettings {
 impl Default for ListenerSettings {
     fn default() -> Self {
         ListenerSettings {
-            connections_max: 4096,
+            connections_max: 16_384,
             half_open_max: 512,
             session: SessionSettings::default(),
             admission: Admission::default(),
@@ -89,8 +98,21 @@ pub struct Listener {
     settings: ListenerSettings,
     access: Arc<Access>,
     half_open: Arc<HalfOpen>,
+    /// Accepted connections whose handshake has not begun, oldest first.
+    waiting: Mutex<VecDeque<Accepted>>,
+    /// Permits to compute the signatures of a TLS handshake.
+    tls_handshakes: Arc<Semaphore>,
     /// Number of failed `accept` calls.
     failed: AtomicU64,
+    /// Number of connections refused because of the limit.
+    refused: AtomicU64,
+}
+
+/// A connection whose handshake has not begun.
+struct Accepted {
+    stream: TcpStream,
+    peer: SocketAddr,
+    credentials: Option<Arc<Credentials>>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -122,7 +144,10 @@ impl Listener {
             settings,
             access: Arc::new(access),
             half_open: Arc::default(),
+            waiting: Mutex::default(),
+            tls_handshakes: Arc::new(Semaphore::new(handshakes_at_once())),
             failed: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
         })
     }
 
@@ -148,8 +173,10 @@ impl Listener {
                     tokio::select! {
                         biased;
                         () = &mut stopping => return Ok(()),
-                        accepted = socket.accept() => listener.accepted(accepted, credentials.as_deref()).await,
+                        accepted = socket.accept() => listener.accepted(accepted, credentials.as_ref()).await,
+                        () = listener.may_begin() => {}
                     }
+                    listener.begin_waiting()
                 }
             }
         });
@@ -158,7 +185,7 @@ impl Listener {
     async fn accepted(
         &self,
         accepted: std::io::Result<(TcpStream, SocketAddr)>,
-        credentials: Option<&Credentials>,
+        credentials: Option<&Arc<Credentials>>,
     ) {
         match accepted {
             Ok((stream, peer)) => self.admit(stream, peer, credentials),
@@ -178,7 +205,7 @@ impl Listener {
         }
     }
 
-    fn admit(&self, stream: TcpStream, peer: SocketAddr, credentials: Option<&Credentials>) {
+    fn admit(&self, stream: TcpStream, peer: SocketAddr, credentials: Option<&Arc<Credentials>>) {
         if !self.access.admits_address(peer.ip()) {
             // refuses before allocating anything for the connection
             let refused = self.directory.refuse_address();
@@ -188,17 +215,62 @@ impl Listener {
             return;
         }
 
-        if self.directory.len() >= self.settings.connections_max {
-            tracing::warn!(%peer, limit = self.settings.connections_max, "connection refused: the connection limit is reached");
+        let mut waiting = self.waiting.lock();
+        let excess = (self.directory.len() + waiting.len() + 1).saturating_sub(self.settings.connections_max);
+        // at the limit, a connection that is silent gives way to a new one, however short the silence
+        if excess > 0 && !self.half_open.evict(excess, self.hive.now(), Duration::ZERO) {
+            drop(waiting);
+            let (limit, refused) =
+                (self.settings.connections_max, self.refused.fetch_add(1, Ordering::Relaxed) + 1);
+            // logs only at powers of two, because a refused switch connects again and again
+            if refused.is_power_of_two() {
+                tracing::warn!(%peer, limit, refused, "connection refused: the connection limit is reached");
+            }
             return;
         }
 
+        waiting.push_back(Accepted { stream, peer, credentials: credentials.cloned() })
+    }
+
+    /// Waits until the handshake of a waiting connection may begin, or a silent connection may be evicted for it.
+    async fn may_begin(&self) {
+        if self.waiting.lock().is_empty() {
+            return self.half_open.freed().await;
+        }
+
+        #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
+        let check = tokio::time::sleep(limits::HALF_OPEN_CHECK_INTERVAL);
+        tokio::select! {
+            () = self.half_open.freed() => {}
+            () = check => {}
+        }
+    }
+
+    /// Begins the handshakes of waiting connections, as long as the limit allows, and evicts silent connections in their
+    /// favor.
+    fn begin_waiting(&self) {
+        loop {
+            let mut waiting = self.waiting.lock();
+            if self.half_open.len() >= self.settings.half_open_max {
+                if !waiting.is_empty() {
+                    self.half_open.evict(waiting.len(), self.hive.now(), limits::HALF_OPEN_SILENT_MIN);
+                }
+                return;
+            }
+
+            let Some(next) = waiting.pop_front() else { return };
+            drop(waiting);
+            self.begin(next)
+        }
+    }
+
+    fn begin(&self, Accepted { stream, peer, credentials }: Accepted) {
         // sends small messages immediately; if the option cannot be set, the connection still works, but more slowly
         let _ = stream.set_nodelay(true);
         match credentials {
             None => self.spawn(Plain::new(stream), peer),
             Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds_node()) {
-                Ok(channel) => self.spawn(channel, peer),
+                Ok(channel) => self.spawn(channel.limited_by(self.tls_handshakes.clone()), peer),
                 Err(error) => {
                     tracing::error!(%peer, %error, "connection refused: cannot start TLS with these certificates")
                 }
@@ -207,7 +279,7 @@ impl Listener {
     }
 
     fn spawn<C: Channel>(&self, channel: C, peer: SocketAddr) {
-        let slot = self.half_open.add(self.settings.half_open_max);
+        let slot = self.half_open.add();
         let once = Mutex::new(Some((channel, slot)));
         let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
         let access = self.access.clone();

@@ -24,7 +24,7 @@ pub struct SessionSettings {
     pub echo_interval: Duration,
     /// Number of unanswered echo requests, sent one per interval, after which the session ends. Default 3.
     pub echo_misses: u32,
-    /// Time limit of the handshake, counted from the start of the connection. Default 5 s.
+    /// Time limit of the handshake. Only the time for which the controller waits for the switch counts. Default 5 s.
     pub handshake: Duration,
     /// Versions offered by the controller. Default 1.0 to 1.5.
     pub versions: VersionSet,
@@ -189,6 +189,11 @@ impl Session {
             Phase::Setup { since, .. } => (since + BARRIER_TIMEOUT).min(self.began + self.settings.handshake),
             _ => self.began + self.settings.handshake,
         }
+    }
+
+    /// Extends the time limit of the handshake, because the controller has kept the switch waiting.
+    pub(super) fn extend_handshake(&mut self, by: Duration) {
+        self.began = self.began + by
     }
 
     /// Handles timeouts: sends an echo request to an idle switch and ends the session with an unresponsive switch.

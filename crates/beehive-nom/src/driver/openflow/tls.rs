@@ -5,15 +5,18 @@
 //! [`BUFFERED_BYTES_MAX`].
 
 use crate::driver::openflow::certificate;
-use crate::driver::openflow::channel::{Channel, ChannelEvent};
+use crate::driver::openflow::channel::{Channel, ChannelEvent, has_unread};
 use crate::object::NodeId;
 use bytes::BytesMut;
 use rustls::{ServerConfig, ServerConnection};
 use std::future::pending;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// Maximum number of bytes buffered by rustls until the socket accepts them or the handshake ends. Further output stays
 /// in the connection.
@@ -26,6 +29,13 @@ pub struct Tls {
     tls: ServerConnection,
     /// Whether the certificate must contain the node id.
     binds_node: bool,
+    /// Permits to take a step of a handshake, which computes signatures.
+    handshakes: Arc<Semaphore>,
+    /// Time since which this connection has been waiting for a permit, and the time for which it has waited before.
+    permit_wanted: Option<Instant>,
+    kept_waiting: Duration,
+    /// Number of steps of the handshake that were taken.
+    steps: u64,
 }
 
 impl Tls {
@@ -38,7 +48,35 @@ impl Tls {
     pub fn new(tcp: TcpStream, config: Arc<ServerConfig>, binds_node: bool) -> io::Result<Tls> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(BUFFERED_BYTES_MAX));
-        Ok(Tls { tcp, tls, binds_node })
+        let handshakes = Arc::new(Semaphore::new(1));
+        Ok(Tls {
+            tcp,
+            tls,
+            binds_node,
+            handshakes,
+            permit_wanted: None,
+            kept_waiting: Duration::ZERO,
+            steps: 0,
+        })
+    }
+
+    /// Sets the permits for the steps of a handshake, which several channels share.
+    pub(super) fn limited_by(mut self, handshakes: Arc<Semaphore>) -> Tls {
+        self.handshakes = handshakes;
+        self
+    }
+
+    /// Takes a step of the handshake when there is a permit, and then lets other tasks run.
+    async fn step(&mut self) -> io::Result<()> {
+        #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
+        self.permit_wanted.get_or_insert_with(Instant::now);
+        // cannot fail, because nobody closes the semaphore
+        let permit = self.handshakes.clone().acquire_owned().await.map_err(io::Error::other)?;
+        self.kept_waiting += self.permit_wanted.take().map_or(Duration::ZERO, |wanted| wanted.elapsed());
+        self.steps += u64::from(self.pull()?);
+        drop(permit);
+        tokio::task::yield_now().await;
+        Ok(())
     }
 
     /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are currently none.
@@ -129,7 +167,10 @@ impl Tls {
             }
 
             if want_read && (ready.is_readable() || ready.is_read_closed()) {
-                self.pull()?;
+                match self.tls.is_handshaking() {
+                    true => self.step().await?,
+                    false => drop(self.pull()?),
+                }
             }
         }
     }
@@ -150,6 +191,18 @@ impl Channel for Tls {
                 _ => Ok(count),
             },
         }
+    }
+
+    fn has_unread(&self) -> bool {
+        has_unread(&self.tcp)
+    }
+
+    fn progress(&self) -> u64 {
+        self.steps
+    }
+
+    fn kept_waiting(&self) -> Duration {
+        self.kept_waiting + self.permit_wanted.map_or(Duration::ZERO, |wanted| wanted.elapsed())
     }
 
     async fn finish(&mut self) {
