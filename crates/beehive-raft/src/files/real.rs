@@ -1,0 +1,105 @@
+//! The file system of the machine.
+
+use crate::files::{AppendFile, FileLock, Files};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// The file system of the machine, through `std::fs`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealFiles;
+
+impl Files for RealFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(RealFile(OpenOptions::new().append(true).create_new(true).open(path)?)))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(RealFile(OpenOptions::new().append(true).open(path)?)))
+    }
+
+    fn read(&self, path: &Path, offset: u64, length_max: usize) -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len().saturating_sub(offset).min(length_max as u64);
+        file.seek(SeekFrom::Start(offset))?;
+
+        let mut bytes = Vec::with_capacity(length as usize);
+        file.take(length_max as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let mut names = fs::read_dir(folder)?.map(name).collect::<io::Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_folder(&self, folder: &Path) -> io::Result<()> {
+        if folder.is_dir() {
+            return Ok(());
+        }
+        let parent = match folder.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        self.create_folder(parent)?;
+        match fs::create_dir(folder) {
+            // another process was faster
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            created => created,
+        }?;
+        self.sync_folder(parent)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(RealLock(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// A file of the machine.
+#[derive(Debug)]
+struct RealFile(File);
+
+impl AppendFile for RealFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        // also writes the length of the file
+        self.0.sync_data()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+}
+
+/// A locked file. The system unlocks it when it is closed.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the lock lasts as long as the file is open")]
+struct RealLock(File);
+
+impl FileLock for RealLock {}
