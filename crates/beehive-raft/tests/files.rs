@@ -1,7 +1,7 @@
 //! The simulated files do what the tests of the log rely on, and agree with the real ones where nothing fails.
 #![allow(missing_docs)]
 
-use beehive_raft::files::{AppendFile, Fault, Files, RealFiles, SimulatedFiles};
+use beehive_raft::files::{Fault, Files, RealFiles, SimulatedFiles};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,7 @@ fn real_and_simulated_files_do_the_same() {
 fn left_after(seed: u64, syncs_folder: bool, drops: bool) -> Option<Vec<u8>> {
     let files = SimulatedFiles::new(seed);
     files.drop_syncs(drops);
+    files.drop_folder_syncs(drops);
     let path = Path::new("/data/a");
     let mut file = files.create(path).unwrap();
     if syncs_folder {

@@ -31,7 +31,9 @@ enum NameChange {
 impl NameChange {
     fn folder(&self) -> Option<&Path> {
         match self {
-            NameChange::Add(path, _) | NameChange::Remove(path) | NameChange::Rename(path, _) => path.parent(),
+            NameChange::Add(path, _) | NameChange::Remove(path) | NameChange::Rename(path, _) => {
+                path.parent()
+            }
         }
     }
 
@@ -105,8 +107,10 @@ struct State {
     boot: u64,
     /// Number of bytes that the device can hold.
     capacity: Option<usize>,
-    /// Whether syncs only pretend to sync.
+    /// Whether syncs of files only pretend to sync.
     drops_syncs: bool,
+    /// Whether syncs of folders only pretend to sync.
+    drops_folder_syncs: bool,
     random: u64,
 }
 
@@ -188,9 +192,14 @@ impl SimulatedFiles {
         state.names.values().map(|file| state.contents[*file].now.len()).sum()
     }
 
-    /// Makes all further syncs report success and do nothing.
+    /// Makes all further syncs of files report success and do nothing.
     pub fn drop_syncs(&self, drops: bool) {
         self.0.lock().drops_syncs = drops
+    }
+
+    /// Makes all further syncs of folders report success and do nothing.
+    pub fn drop_folder_syncs(&self, drops: bool) {
+        self.0.lock().drops_folder_syncs = drops
     }
 
     /// Switches the power off, if it is not off already. Every operation fails until [`SimulatedFiles::power_on`].
@@ -252,7 +261,12 @@ impl SimulatedFiles {
     pub fn set_content(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.0.lock();
         let file = state.contents.len();
-        state.contents.push(Content { same: bytes.len(), synced: bytes.clone(), now: bytes, ..Content::default() });
+        state.contents.push(Content {
+            same: bytes.len(),
+            synced: bytes.clone(),
+            now: bytes,
+            ..Content::default()
+        });
         state.names.insert(path.to_path_buf(), file);
         state.synced_names.insert(path.to_path_buf(), file);
     }
@@ -328,7 +342,7 @@ impl Files for SimulatedFiles {
         let is_done = match fault {
             Some(Fault::PowerLoss) => state.below(2) == 0,
             Some(_) => false,
-            None => !state.drops_syncs,
+            None => !state.drops_folder_syncs,
         };
         if is_done {
             let inside = |change: &mut NameChange| change.folder() == Some(folder);

@@ -1,0 +1,207 @@
+//! Checkpoints: the state of every log at the border of two segments, so that the segments before it can be removed.
+//!
+//! A checkpoint is made from files that nobody changes any more: the checkpoint before it, and the finished segments
+//! behind that. The hive, its memory and the end of the log have no part in it. It has its name only when it is complete and
+//! synced, and only then is a segment removed, so no crash leaves less than the whole log. For the time of its making,
+//! the state is in memory once more. It is written as a whole: rows at rest in a store that is changed in place
+//! would be cheaper for a large state that changes little, and would go behind these two functions.
+//!
+//! ```text
+//! checkpoint-00000000000000000007         piece
+//!  0  8  magic, "BeehvChk"                  0  8  checksum
+//!  8  4  format version                     8  4  length of the content
+//! 12  4  zero                              12  2  log
+//! 16  8  id of the folder                  14  2  kind
+//! 24  8  first segment not covered         16     the content
+//! 32  8  chain before that segment
+//! 40  8  group before that segment
+//! 48  8  checksum of the header
+//! 56     pieces
+//! ```
+//!
+//! The checksum of a piece is seeded with the checksum before it, and the last piece says that it is the last.
+
+mod pieces;
+
+use crate::error::OpenError;
+use crate::files::AppendFile;
+use crate::log::format::{FORMAT, integer};
+use crate::log::witness::End;
+use crate::place::{self, Place};
+use beehive_protocol::LogState;
+use std::io;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const MAGIC: [u8; 8] = *b"BeehvChk";
+const HEADER: usize = 56;
+const PIECE_HEADER: usize = 16;
+
+/// The kind of the last piece.
+const LAST: u16 = u16::MAX;
+
+/// The file is written, and read, in parts of about this size.
+const PART_BYTES: usize = 1 << 20;
+
+/// A longer piece is not read.
+const PIECE_BYTES_MAX: usize = beehive_protocol::limits::ENCODED_BYTES_MAX;
+
+/// A checkpoint in memory.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) states: Vec<LogState>,
+    /// The end of the log that it covers: of the last segment, without its length.
+    pub(crate) end: End,
+    /// The length of the file.
+    pub(crate) bytes: u64,
+}
+
+fn header(folder_id: u64, end: End) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    let fields = [folder_id, end.segment + 1, end.chain, end.group];
+    for (at, field) in (16..).step_by(8).zip(fields) {
+        bytes[at..at + 8].copy_from_slice(&field.to_le_bytes())
+    }
+    let checksum = xxh3_64(&bytes[..48]);
+    bytes[48..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Writes the checkpoint that covers the log up to `end`, the end of a segment. Returns the length of the file.
+pub(crate) fn write(place: &Place, folder_id: u64, states: Vec<LogState>, end: End) -> io::Result<u64> {
+    let path = place::checkpoint(&place.folder, end.segment + 1);
+    let (unfinished, mut file) = place.begin(&path)?;
+    let written = write_pieces(&mut *file, header(folder_id, end), states)
+        .and_then(|bytes| place.finish(&unfinished, &mut *file, &path).map(|()| bytes));
+    if written.is_err() {
+        // if this fails as well, the next start removes the file
+        let _ = place.files.remove(&unfinished);
+    }
+    written
+}
+
+fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: Vec<LogState>) -> io::Result<u64> {
+    let mut chain = integer::<8>(&head, 48);
+    let (mut buffer, mut written) = (head.to_vec(), 0);
+    let mut push = |log: u16, kind: u16, content: &[u8]| {
+        let start = buffer.len();
+        buffer.extend_from_slice(&[0; 8]);
+        buffer.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        buffer.extend_from_slice(&log.to_le_bytes());
+        buffer.extend_from_slice(&kind.to_le_bytes());
+        buffer.extend_from_slice(content);
+        chain = xxh3_64_with_seed(&buffer[start + 8..], chain);
+        buffer[start..start + 8].copy_from_slice(&chain.to_le_bytes());
+        if buffer.len() < PART_BYTES && kind != LAST {
+            return Ok(());
+        }
+        file.append(&buffer)?;
+        written += buffer.len() as u64;
+        buffer.clear();
+        Ok(())
+    };
+
+    for (log, state) in (0..).zip(states) {
+        pieces::split(state, |kind, content| push(log, kind, content))?
+    }
+    push(0, LAST, &[])?;
+    Ok(written)
+}
+
+/// Reads a file piece by piece.
+struct Reader<'a> {
+    place: &'a Place,
+    path: PathBuf,
+    /// Where `buffer` begins in the file.
+    offset: u64,
+    buffer: Vec<u8>,
+    /// The place in the buffer.
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn damaged(&self, what: impl Into<String>) -> OpenError {
+        OpenError::damaged(&self.path, self.offset as usize + self.at, what)
+    }
+
+    /// Returns the next `length` bytes.
+    fn next(&mut self, length: usize) -> Result<&[u8], OpenError> {
+        if self.buffer.len() - self.at < length {
+            self.buffer.drain(..self.at);
+            (self.offset, self.at) = (self.offset + self.at as u64, 0);
+            let wanted = (length - self.buffer.len()).max(PART_BYTES);
+            let more = self.place.files.read(&self.path, self.offset + self.buffer.len() as u64, wanted);
+            self.buffer.extend(more.map_err(|error| OpenError::io(&self.path, "read", error))?)
+        }
+        let start = self.at;
+        match self.buffer.get(start..start + length) {
+            Some(bytes) => {
+                self.at += length;
+                Ok(bytes)
+            }
+            None => Err(OpenError::damaged(&self.path, self.offset as usize + start, "the file ends early")),
+        }
+    }
+}
+
+/// Reads the checkpoint that covers all segments before `segment`.
+pub(crate) fn read(place: &Place, (folder_id, logs): (u64, u16), segment: u64) -> Result<Loaded, OpenError> {
+    let path = place::checkpoint(&place.folder, segment);
+    let mut reader = Reader { place, path: path.clone(), offset: 0, buffer: Vec::new(), at: 0 };
+    let head: [u8; HEADER] = reader.next(HEADER)?.try_into().unwrap_or([0; HEADER]);
+    let end = check_header(&head, &path, folder_id)?;
+    if end.segment + 1 != segment {
+        return Err(OpenError::damaged(&path, 24, "it is another checkpoint, under the name of this one"));
+    }
+
+    let mut states: Vec<LogState> = (0..logs).map(|_| LogState::default()).collect();
+    let mut chain = integer::<8>(&head, 48);
+    loop {
+        let head: [u8; PIECE_HEADER] = reader.next(PIECE_HEADER)?.try_into().unwrap_or([0; PIECE_HEADER]);
+        let length = integer::<4>(&head, 8) as usize;
+        if length > PIECE_BYTES_MAX {
+            return Err(reader.damaged("the length of a piece is impossible"));
+        }
+        let content = reader.next(length)?;
+        let mut hash = xxhash_rust::xxh3::Xxh3::with_seed(chain);
+        hash.update(&head[8..]);
+        hash.update(content);
+        chain = hash.digest();
+        if chain != integer::<8>(&head, 0) {
+            return Err(reader.damaged("the checksum of a piece is wrong"));
+        }
+
+        let (log, kind) = (integer::<2>(&head, 12) as usize, integer::<2>(&head, 14) as u16);
+        if kind == LAST {
+            break;
+        }
+        let joined = match states.get_mut(log) {
+            Some(state) => pieces::join(state, kind, content).map_err(|why| why.to_string()),
+            None => Err(format!("a piece of log {log}, although there are {logs} logs")),
+        };
+        joined.map_err(|why| reader.damaged(why))?
+    }
+
+    let bytes = reader.offset + reader.at as u64;
+    match place.files.length(&path).map_err(|error| OpenError::io(&path, "read", error))? {
+        length if length == bytes => Ok(Loaded { states, end, bytes }),
+        _ => Err(reader.damaged("something follows the last piece")),
+    }
+}
+
+fn check_header(head: &[u8; HEADER], path: &Path, folder_id: u64) -> Result<End, OpenError> {
+    if head[..8] != MAGIC || integer::<8>(head, 48) != xxh3_64(&head[..48]) {
+        return Err(OpenError::damaged(path, 0, "the header is wrong"));
+    }
+    match integer::<4>(head, 8) as u32 {
+        FORMAT => {}
+        version => return Err(OpenError::Newer { file: path.to_path_buf(), version }),
+    }
+    if integer::<8>(head, 16) != folder_id {
+        return Err(OpenError::OtherFolder { file: path.to_path_buf() });
+    }
+    let [segment, chain, group] = [24, 32, 40].map(|at| integer::<8>(head, at));
+    Ok(End { segment: segment.saturating_sub(1), length: 0, chain, group })
+}

@@ -1,0 +1,145 @@
+//! The reasons why a folder cannot be opened, each with what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The reason why a folder cannot be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process, or another part of this one, uses the folder.
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder contains files, but not those of a hive.
+    NoHive {
+        /// The folder.
+        folder: PathBuf,
+        /// One of the files.
+        found: String,
+    },
+    /// The folder belongs to a hive with another number.
+    OtherHive {
+        /// The folder.
+        folder: PathBuf,
+        /// The number in the folder.
+        found: u32,
+        /// The number that was asked for.
+        wanted: u32,
+    },
+    /// The folder was made for another number of logs.
+    OtherLogs {
+        /// The folder.
+        folder: PathBuf,
+        /// The number in the folder.
+        found: u16,
+        /// The number that was asked for.
+        wanted: u16,
+    },
+    /// A newer program has written the file.
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// The version of its format.
+        version: u32,
+    },
+    /// The file was copied from the folder of another hive.
+    OtherFolder {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file is missing.
+    Missing {
+        /// The file.
+        file: PathBuf,
+        /// How that is known.
+        why: String,
+    },
+    /// Something that was acknowledged is not as it was written.
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// Where in the file.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The system reported an error.
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What failed, such as `read`.
+        doing: &'static str,
+        /// The error.
+        error: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(file: &Path, doing: &'static str, error: io::Error) -> OpenError {
+        OpenError::Io { file: file.to_path_buf(), doing, error }
+    }
+
+    pub(crate) fn damaged(file: &Path, offset: usize, what: impl Into<String>) -> OpenError {
+        OpenError::Damaged { file: file.to_path_buf(), offset: offset as u64, what: what.into() }
+    }
+}
+
+const BACKUP: &str = "keep a copy of the folder, and restore it from a backup; without one, everything up to the damage can be read with \
+    `beehive data show`";
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::InUse { folder } => write!(
+                f,
+                "{}: the folder is in use; stop the other process, or give this one a folder of its own",
+                folder.display()
+            ),
+            OpenError::NoHive { folder, found } => write!(
+                f,
+                "{}: the folder contains `{found}`, but no hive; name an empty folder, or one that does not exist",
+                folder.display()
+            ),
+            OpenError::OtherHive { folder, found, wanted } => write!(
+                f,
+                "{}: the folder belongs to hive {found}, and this is hive {wanted}; give each hive a folder of its own",
+                folder.display()
+            ),
+            OpenError::OtherLogs { folder, found, wanted } => write!(
+                f,
+                "{}: the folder has {found} logs, and {wanted} were asked for; open it with {found}",
+                folder.display()
+            ),
+            OpenError::Newer { file, version } => write!(
+                f,
+                "{}: format version {version} is newer than this program; start the program that wrote it",
+                file.display()
+            ),
+            OpenError::OtherFolder { file } => write!(
+                f,
+                "{}: the file belongs to another hive; files of two folders must not be mixed: {BACKUP}",
+                file.display()
+            ),
+            OpenError::Missing { file, why } => {
+                write!(f, "{}: the file is missing: {why}; {BACKUP}", file.display())
+            }
+            OpenError::Damaged { file, offset, what } => {
+                write!(f, "{}: damaged at byte {offset}: {what}; {BACKUP}", file.display())
+            }
+            OpenError::Io { file, doing, error } => {
+                write!(f, "{}: cannot {doing}: {error}", file.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Reads the whole log of a folder, and gives the states that result from it.
+//!
+//! Everything is checked: the chain of checksums from the first byte behind the checkpoint to the end, every entry, and
+//! the end against the witness. What is invalid at the very end, and was never acknowledged as far as anybody can know,
+//! is cut off, and reported. Anything else is an error.
+
+use crate::checkpoint;
+use crate::error::OpenError;
+use crate::log::format::{Record, SEGMENT_HEADER};
+use crate::log::reader::Segment;
+use crate::log::witness::{self, End};
+use crate::place::{self, Listing, Place};
+use beehive_protocol::{Entry, LogState};
+use std::path::PathBuf;
+
+/// What was cut off at the end of the log, because it had never been acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The file.
+    pub file: PathBuf,
+    /// The byte from which on it was cut.
+    pub offset: u64,
+    /// The number of bytes.
+    pub bytes: u64,
+    /// What was wrong.
+    pub what: &'static str,
+}
+
+/// What was found in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Number of entries read from the log, without those in the checkpoint.
+    pub entries: u64,
+    /// Number of these entries that have no effect, because an entry before them has none.
+    pub without_effect: u64,
+    /// Number of bytes of the log.
+    pub log_bytes: u64,
+    /// Number of segments of the log.
+    pub segments: u64,
+    /// Number of bytes of the checkpoint. Zero if there is none.
+    pub checkpoint_bytes: u64,
+    /// What was cut off.
+    pub cut: Option<Cut>,
+}
+
+/// What a folder contains.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    /// The state of each log.
+    pub(crate) states: Vec<LogState>,
+    /// The end of the log.
+    pub(crate) end: End,
+    /// The lengths of the segments, in order.
+    pub(crate) lengths: Vec<u64>,
+    pub(crate) found: Found,
+}
+
+/// The states, as the log is applied to them.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) states: Vec<LogState>,
+    pub(crate) end: End,
+    pub(crate) entries: u64,
+    pub(crate) without_effect: u64,
+    /// The file before the next segment.
+    before: PathBuf,
+}
+
+impl Replay {
+    /// Begins with the newest checkpoint. Returns its length, too.
+    pub(crate) fn begin(
+        place: &Place,
+        (folder_id, logs): (u64, u16),
+        newest: Option<u64>,
+    ) -> Result<(Replay, u64), OpenError> {
+        let (states, end, before, bytes) = match newest {
+            Some(segment) => {
+                let loaded = checkpoint::read(place, (folder_id, logs), segment)?;
+                (loaded.states, loaded.end, place::checkpoint(&place.folder, segment), loaded.bytes)
+            }
+            None => {
+                let states = (0..logs).map(|_| LogState::default()).collect();
+                (states, End::default(), place::segment(&place.folder, 0), 0)
+            }
+        };
+        Ok((Replay { states, end, entries: 0, without_effect: 0, before }, bytes))
+    }
+
+    /// Applies the next segment, up to its first invalid record. `each` is called for each record.
+    pub(crate) fn apply(
+        &mut self,
+        segment: &Segment,
+        mut each: impl FnMut(&Record),
+    ) -> Result<crate::log::reader::Valid, OpenError> {
+        segment.continues(self.end, &self.before)?;
+        let valid = segment.records(self.end, |record| {
+            each(record);
+            self.entries += 1;
+            let fault = |what: String| OpenError::damaged(segment.path(), record.start, what);
+            let logs = self.states.len();
+            let state = self.states.get_mut(usize::from(record.colony));
+            let state = state.ok_or_else(|| {
+                fault(format!("a record of log {}, although there are {logs} logs", record.colony))
+            })?;
+            // the checksum is right, so a program wrote it like this
+            let entry = Entry::decode(record.entry)
+                .map_err(|why| fault(format!("{why}; perhaps a newer program wrote it")))?;
+            if entry.number.0 != record.number || (entry.after == state.last && entry.number <= state.last) {
+                return Err(fault(format!("entry {} is out of order", entry.number.0)));
+            }
+            if !state.apply(&entry) {
+                self.without_effect += 1
+            }
+            Ok(())
+        })?;
+        self.end = valid.end;
+        self.before = segment.path().to_path_buf();
+        Ok(valid)
+    }
+}
+
+/// Reads the log of a folder. If `repairs`, makes the folder ready for a next segment: removes what a crash left behind,
+/// and makes sure that everything that was read is on disk.
+pub(crate) fn recover(
+    place: &Place,
+    (folder_id, logs): (u64, u16),
+    is_new: bool,
+    repairs: bool,
+) -> Result<Recovered, OpenError> {
+    let listing = place.list().map_err(|error| OpenError::io(&place.folder, "list the folder", error))?;
+    let newest = listing.checkpoints.last().copied();
+    let witness = match witness::read(&*place.files, &place.folder, folder_id)? {
+        Some(end) => end,
+        None if is_new && newest.is_none() && listing.segments.is_empty() => End::default(),
+        None => {
+            let why = "it says how far the log was acknowledged, and every hive has one".to_string();
+            return Err(OpenError::Missing { file: place::witness(&place.folder), why });
+        }
+    };
+
+    let (mut replay, checkpoint_bytes) = Replay::begin(place, (folder_id, logs), newest)?;
+    let first = replay.end.segment + 1;
+    let numbers: Vec<u64> = listing.segments.iter().copied().filter(|number| *number >= first).collect();
+    check_names(place, first, &numbers, newest, witness)?;
+
+    let mut found = Found { checkpoint_bytes, segments: numbers.len() as u64, cut: None, ..Found::default() };
+    let mut lengths = Vec::new();
+    for number in &numbers {
+        let segment = Segment::read(place, folder_id, replay.end)?;
+        let mut is_witnessed = witness.segment != *number
+            || (witness.length == SEGMENT_HEADER as u64 && witness.chain == segment.header.chain);
+        let valid = replay.apply(&segment, |record| {
+            is_witnessed |= record.end as u64 == witness.length && record.chain == witness.chain
+        })?;
+
+        let is_last = numbers.last() == Some(number);
+        match valid.wrong {
+            Some(wrong) if !is_last => {
+                let how = format!("although segment {} follows", number + 1);
+                return Err(segment.damaged(&valid, wrong, &how));
+            }
+            _ => segment.nothing_lost(&valid, witness)?,
+        }
+        if !is_witnessed {
+            let how = format!("not the one that was acknowledged up to byte {}", witness.length);
+            return Err(segment.damaged(&valid, "this is another log", &how));
+        }
+
+        found.log_bytes += valid.end.length;
+        lengths.push(valid.end.length);
+        if let Some(what) = valid.wrong {
+            let (file, bytes) = (segment.path().to_path_buf(), segment.rest(&valid));
+            found.cut = Some(Cut { file, offset: valid.end.length, bytes, what })
+        }
+        // What was not acknowledged may be in the page cache only: if a sync failed in the last process, the system
+        // may have forgotten to write it. A copy that is synced settles it, and cuts off what is invalid.
+        if repairs && is_last && (valid.end != witness || valid.wrong.is_some()) {
+            place
+                .write_whole(segment.path(), &[segment.valid_bytes(&valid)])
+                .map_err(|error| OpenError::io(segment.path(), "write a checked copy", error))?;
+        }
+    }
+
+    if repairs {
+        tidy(place, &listing, first).map_err(|error| OpenError::io(&place.folder, "tidy up", error))?
+    }
+    (found.entries, found.without_effect) = (replay.entries, replay.without_effect);
+    Ok(Recovered { states: replay.states, end: replay.end, lengths, found })
+}
+
+/// Checks that no segment is missing.
+fn check_names(
+    place: &Place,
+    first: u64,
+    numbers: &[u64],
+    newest: Option<u64>,
+    witness: End,
+) -> Result<(), OpenError> {
+    let missing = |number: u64, why: String| {
+        Err(OpenError::Missing { file: place::segment(&place.folder, number), why })
+    };
+    for (number, expected) in numbers.iter().zip(first..) {
+        if *number != expected {
+            return missing(expected, format!("segment {number} is there"));
+        }
+    }
+    let last = numbers.last().copied().unwrap_or(first - 1);
+    if witness.segment > last {
+        let why = format!("the log was acknowledged up to byte {} of it", witness.length);
+        return missing(witness.segment, why);
+    }
+    if numbers.is_empty() && newest.is_some() {
+        return missing(first, "a checkpoint is made only when the next segment exists".to_string());
+    }
+    Ok(())
+}
+
+/// Removes what a crash left behind: unfinished files, and what the checkpoint covers.
+fn tidy(place: &Place, listing: &Listing, first: u64) -> std::io::Result<()> {
+    let segments = listing.segments.iter().filter(|number| **number < first);
+    let checkpoints = listing.checkpoints.iter().filter(|segment| **segment < first);
+    let paths = segments.map(|number| place::segment(&place.folder, *number));
+    let paths = paths.chain(checkpoints.map(|segment| place::checkpoint(&place.folder, *segment)));
+    let paths: Vec<PathBuf> = paths.chain(listing.unfinished.iter().cloned()).collect();
+    for path in &paths {
+        match place.files.remove(path) {
+            // the checked copy has taken its place
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+    }
+    match paths.is_empty() {
+        true => Ok(()),
+        false => place.files.sync_folder(&place.folder),
+    }
+}

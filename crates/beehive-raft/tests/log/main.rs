@@ -1,0 +1,7 @@
+//! The log on simulated files: power losses, failing files, and damage.
+#![allow(missing_docs)]
+
+mod client;
+mod damage;
+mod faults;
+mod power_loss;
