@@ -5,14 +5,14 @@ use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
-use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::app::{AppRuntime, colony_of};
 use crate::hive::consensus::journal::{
     AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
     unfinished_moves,
 };
 use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::quarantine::Waiting;
-use crate::hive::consensus::registry::{ColonyId, LocalRegistry, Registry, RegistryState, Restored};
+use crate::hive::consensus::registry::{LocalRegistry, Registry, RegistryState, Restored};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender::queue::SenderQueue;
@@ -45,8 +45,6 @@ use tokio::sync::Notify;
 
 /// A function that starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
-/// A function that creates the registry of the app with the given name.
-type MakeRegistry = Box<dyn Fn(&'static str) -> Arc<dyn Registry>>;
 /// The bees in a log.
 type Bees = BTreeMap<(AppId, BeeId), Box<BeeImage>>;
 /// A function that takes the bees of one app out of the bees of a log, and restores them.
@@ -63,7 +61,7 @@ struct Installing<'a> {
     settings: toml::Table,
     /// The settings that must be written to the apps' logs.
     new_settings: Vec<(AppId, LoggedSettings)>,
-    registry: Option<MakeRegistry>,
+    registry: Arc<dyn Registry>,
     /// The logs.
     logs: &'a [(Arc<dyn Journal>, LogState)],
     /// For each app, the positions of its logs in `logs`, starting with its home log; empty if the app's
@@ -91,7 +89,7 @@ pub struct Builder {
     apps: Vec<((&'static str, &'static str), Install)>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,
-    registry: Option<MakeRegistry>,
+    registry: Option<Arc<dyn Registry>>,
     seed: Option<u64>,
     id: HiveId,
     credits: Option<u32>,
@@ -135,10 +133,14 @@ impl Builder {
         self
     }
 
-    /// Sets the function that creates the registry of each app. By default, the hive alone decides which
-    /// bee owns a cell.
-    pub fn registry(mut self, make: impl Fn(&'static str) -> Arc<dyn Registry> + 'static) -> Self {
-        self.registry = Some(Box::new(make));
+    /// Sets the registry, which decides for all apps which bee owns a cell. By default, the hive decides this
+    /// alone.
+    ///
+    /// The registry must know a colony for each of the hive's logs, in order, beginning with the colony with id 1. If
+    /// the hive keeps the bees of an app in memory only, the registry must know one more colony, which comes after those
+    /// of the logs.
+    pub fn registry(mut self, registry: Arc<dyn Registry>) -> Self {
+        self.registry = Some(registry);
         self
     }
 
@@ -361,12 +363,16 @@ impl Builder {
         let mut dead = recovery::dead_lanes(&logs);
         dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs)));
         let goes_on = logs.iter().any(|(_, state)| state.last > EntryNumber(0));
+        let registry = match self.registry {
+            Some(registry) => registry,
+            None => Arc::new(LocalRegistry::restored(registry_of(&logs, self.mutation)?)),
+        };
         let mut installing = Installing {
             hive: &hive,
             seed,
             settings: toml::Table::new(),
             new_settings: Vec::new(),
-            registry: self.registry,
+            registry,
             logs: &logs,
             of_apps,
             restore: Vec::new(),
@@ -490,34 +496,10 @@ impl Installing<'_> {
         let index = self.apps.len() as u16;
         let version = self.settings_version::<A>(index, &table)?;
 
-        let registry = match &self.registry {
-            Some(make) => make(A::NAME),
-            None => {
-                let colonies = (1..).map(ColonyId).zip(self.states_of(index));
-                let mine = colonies.flat_map(|(colony, state)| {
-                    let bees = state.bees.range((AppId(index), BeeId(0))..=(AppId(index), BeeId(u64::MAX)));
-                    bees.map(move |(key, image)| (colony, key, image))
-                });
-                let bees = mine.map(|(colony, (app, bee), image)| Restored {
-                    bee: *bee,
-                    app: *app,
-                    colony,
-                    epoch: image.epoch,
-                    lanes: image.heir_of.iter().copied().collect(),
-                    cells: image.cells.iter().copied().collect(),
-                });
-                // an id that has never been in the log is free, even if an earlier process assigned it
-                let newest = self.states_of(index).filter_map(|state| state.newest.get(&AppId(index)));
-                let newest = newest.max().map_or(0, |bee| bee.0);
-                let newest = if self.hive.breaks(Mutant::IdReused) { 0 } else { newest };
-                let logs = self.states_of(index).count().max(1) as u32;
-                Arc::new(LocalRegistry::restored(RegistryState::alone(logs, bees, newest)))
-            }
-        };
-
         let by_moment = self.views_by_moment;
         let links = self.hive.logs_of(AppId(index));
         let is_logged = !links.is_empty();
+        let registry = (self.registry.clone(), colony_of(self.logs.len()));
         let runtime =
             AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, by_moment);
 
@@ -556,6 +538,42 @@ impl Installing<'_> {
         self.apps.push(runtime);
         Ok(())
     }
+}
+
+/// Returns the registry of a hive that continues these logs and decides alone.
+fn registry_of(
+    logs: &[(Arc<dyn Journal>, LogState)],
+    mutation: Mutation,
+) -> Result<RegistryState, StartError> {
+    let states = logs.iter().enumerate().map(|(at, (_, state))| (colony_of(at), state));
+    let bees = states.flat_map(|(colony, state)| {
+        state.bees.iter().map(move |((app, bee), image)| Restored {
+            bee: *bee,
+            app: *app,
+            colony,
+            epoch: image.epoch,
+            lanes: image.heir_of.iter().copied().collect(),
+            cells: image.cells.iter().copied().collect(),
+        })
+    });
+    let bees: Vec<Restored> = bees.collect();
+    let mut app_of = BTreeMap::new();
+    for Restored { bee, app, .. } in &bees {
+        if let Some(other) = app_of.insert(*bee, *app).filter(|other| other != app) {
+            let (one, two) = (other.0.min(app.0), other.0.max(app.0));
+            let why = format!(
+                "the apps number {one} and {two} both have {bee}; an early version wrote such logs, which this one \
+                 cannot continue"
+            );
+            return Err(StartError::Log { why });
+        }
+    }
+
+    // an id that has never been in a log is free, even if an earlier process assigned it
+    let newest = logs.iter().flat_map(|(_, state)| state.newest.values()).max();
+    let newest = newest.filter(|_| !mutation.breaks(Mutant::IdReused)).map_or(0, |bee| bee.0);
+    // the last colony is that of the bees in memory
+    Ok(RegistryState::alone(logs.len() as u32 + 1, bees, newest))
 }
 
 /// Describes a mismatch: a log contains bees of an app that no longer writes to it.

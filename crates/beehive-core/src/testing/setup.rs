@@ -114,7 +114,7 @@ impl Setup {
             .settings(self.settings.clone())
             .seed(self.seed)
             .platform(Arc::new(platform.clone()))
-            .registry(move |_| match spread {
+            .registry(match spread {
                 Spread::Together => Arc::new(OneBee::default()),
                 _ => Arc::new(LocalRegistry::default()),
             })

@@ -1,9 +1,12 @@
 //! The distribution of the cells of a test's apps over bees.
 
-use crate::cell::CellId;
-use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState, Unavailable};
+use crate::cell::{AppId, CellId};
+use crate::hive::consensus::registry::{
+    Decision, LocalRegistry, Proposal, Registry, RegistryState, Unavailable,
+};
 use crate::seams::BoxFuture;
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 
 /// A distribution of cells over bees. No behavior of an app may depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,52 +34,49 @@ impl std::fmt::Display for Spread {
     }
 }
 
-/// A registry that assigns every cell to the same bee.
+/// A registry that assigns all cells of an app to the same bee.
 #[derive(Default)]
-pub(crate) struct OneBee(Mutex<One>);
-
-struct One {
-    state: RegistryState,
-    /// A cell owned by the bee.
-    known: Option<CellId>,
-    index: u64,
+pub(crate) struct OneBee {
+    registry: LocalRegistry,
+    /// For each app that has had a bee, a cell that the bee owned.
+    known: Mutex<BTreeMap<AppId, CellId>>,
 }
 
-impl Default for One {
-    fn default() -> Self {
-        One { state: RegistryState::alone(1, [], 0), known: None, index: 0 }
-    }
-}
-
-impl One {
-    fn decide(&mut self, proposal: &Proposal) -> Decision {
-        self.index += 1;
-        match proposal {
-            Proposal::Claim { app, cells, colony } => {
-                let mut with_known = cells.clone();
-                with_known.extend(self.known);
-                self.known = self.known.or(cells.first().copied());
-                self.state.apply(&Proposal::Claim { app: *app, cells: with_known, colony: *colony })
-            }
-            other => {
-                let decision = self.state.apply(other);
-                if self.state.bees() == 0 {
-                    self.known = None
-                }
-                decision
-            }
+impl OneBee {
+    /// Returns the proposal with which a claim also asks for the app's bee.
+    fn united(&self, known: &mut BTreeMap<AppId, CellId>, proposal: Proposal) -> Proposal {
+        let Proposal::Claim { app, mut cells, colony } = proposal else { return proposal };
+        let mut owned = None;
+        self.registry.read(&mut |state| {
+            // the bee may have ended
+            owned = known.get(&app).copied().filter(|cell| state.owner(app, *cell).is_some())
+        });
+        match owned {
+            Some(cell) => cells.push(cell),
+            None => known.extend(cells.first().map(|cell| (app, *cell))),
         }
+        Proposal::Claim { app, cells, colony }
     }
 }
 
 impl Registry for OneBee {
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
-        let mut one = self.0.lock();
-        let decisions = proposals.iter().map(|proposal| one.decide(proposal)).collect();
+        let mut known = self.known.lock();
+        // a claim depends on what the proposals before it did
+        let decided = proposals.into_iter().map(|one| self.registry.decide(&[self.united(&mut known, one)]));
+        let decisions = decided.flatten().collect();
         Box::pin(std::future::ready(Ok(decisions)))
     }
 
     fn index(&self) -> u64 {
-        self.0.lock().index
+        self.registry.index()
+    }
+
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.registry.wait(index)
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.registry.read(read)
     }
 }

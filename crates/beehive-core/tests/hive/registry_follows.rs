@@ -3,11 +3,12 @@
 use crate::load::{Chance, eventually, on_workers};
 use crate::log_checks::replay;
 use beehive_core::journal::{Journal, LaneId, LogState};
-use beehive_core::registry::{Decision, Proposal, Registry, RegistryState, Unavailable};
+use beehive_core::registry::{Decision, LocalRegistry, Proposal, Registry, RegistryState, Unavailable};
 use beehive_core::seams::BoxFuture;
 use beehive_core::testing::{TestJournal, move_one};
 use beehive_core::{App, AppId, BeeId, Dict, Hive, Message, handlers};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 #[derive(Message)]
@@ -30,29 +31,40 @@ impl Sums {
     }
 }
 
-/// A registry that refuses one round of proposals in `refuse_one_in`, and whose state can be read.
-struct Read {
-    state: Mutex<RegistryState>,
-    rounds: Mutex<u64>,
+/// A registry that refuses one round of proposals in `refuse_one_in`.
+struct Refuses {
+    registry: LocalRegistry,
+    rounds: AtomicU64,
     refuse_one_in: u64,
 }
 
-impl Registry for Read {
+impl Refuses {
+    fn read<T>(&self, read: impl FnOnce(&RegistryState) -> T) -> T {
+        let (mut read, mut result) = (Some(read), None);
+        self.registry.read(&mut |state| result = read.take().map(|read| read(state)));
+        result.expect("the registry has a state")
+    }
+}
+
+impl Registry for Refuses {
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
-        let mut rounds = self.rounds.lock().unwrap();
-        *rounds += 1;
-        let decided = match rounds.is_multiple_of(self.refuse_one_in) {
-            true => Err(Unavailable),
-            false => {
-                let mut state = self.state.lock().unwrap();
-                Ok(proposals.iter().map(|proposal| state.apply(proposal)).collect())
-            }
-        };
-        Box::pin(std::future::ready(decided))
+        let round = self.rounds.fetch_add(1, Ordering::Relaxed) + 1;
+        match round.is_multiple_of(self.refuse_one_in) {
+            true => Box::pin(std::future::ready(Err(Unavailable))),
+            false => self.registry.propose(proposals),
+        }
     }
 
     fn index(&self) -> u64 {
-        self.state.lock().unwrap().index()
+        self.registry.index()
+    }
+
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.registry.wait(index)
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.registry.read(read)
     }
 }
 
@@ -75,22 +87,20 @@ fn follows(logs: u32, refuse_one_in: u64) {
     on_workers(2, async {
         let journals: Vec<Arc<TestJournal>> =
             (0..u64::from(logs)).map(|log| TestJournal::start(9 + log, 50, 0)).collect();
-        let registry = Arc::new(Read {
-            state: Mutex::new(RegistryState::alone(logs, [], 0)),
-            rounds: Mutex::new(0),
+        let registry = Arc::new(Refuses {
+            registry: LocalRegistry::restored(RegistryState::alone(logs, [], 0)),
+            rounds: AtomicU64::new(0),
             refuse_one_in,
         });
-        let made = registry.clone();
         let with = journals.iter().map(|journal| (journal.clone() as Arc<dyn Journal>, LogState::default()));
         let builder = Hive::builder().app::<Sums>().journals(with);
-        let hive = builder.registry(move |_| made.clone()).start().unwrap();
+        let hive = builder.registry(registry.clone()).start().unwrap();
         let moved = run(&hive, 3).await;
         assert!(logs == 1 || moved > 50, "{moved} moves");
         hive.idle().await;
 
         // each bee is where the registry says
-        let differs = || {
-            let state = registry.state.lock().unwrap();
+        let differs = |state: &RegistryState| {
             assert_eq!(state.check(), Ok(()));
             let mut bees = 0;
             for ((colony, _), journal) in state.colonies().zip(&journals) {
@@ -103,16 +113,16 @@ fn follows(logs: u32, refuse_one_in: u64) {
             }
             bees != state.bees()
         };
-        eventually("registry and logs agree", Duration::from_secs(20), || !differs()).await;
+        eventually("registry and logs agree", Duration::from_secs(20), || !registry.read(differs)).await;
 
         // the lanes of merged bees end, those of the others do not
-        let left = || {
-            let state = registry.state.lock().unwrap();
+        let left = |state: &RegistryState| {
             let merged = (1..=KEYS).map(BeeId).filter(|bee| state.bee(*bee).is_none());
             let lanes = merged.map(|bee| LaneId::of_bee(AppId(0), bee));
             lanes.filter(|lane| state.bee_of_lane(*lane).is_some()).count()
         };
-        eventually("the lanes of merged bees end", Duration::from_secs(20), || left() == 0).await;
+        eventually("the lanes of merged bees end", Duration::from_secs(20), || registry.read(left) == 0)
+            .await;
 
         hive.stop(Duration::from_secs(5)).await;
         journals.iter().for_each(|journal| journal.stop())

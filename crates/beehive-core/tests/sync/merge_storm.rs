@@ -83,7 +83,7 @@ pub(crate) fn on_workers<T>(workers: usize, test: impl Future<Output = T>) -> T 
 }
 
 fn late(builder: Builder, effect: Effect, refuse_one_in: u64) -> Hive {
-    builder.registry(move |_| Arc::new(LateRegistry::new(effect, refuse_one_in))).start().unwrap()
+    builder.registry(Arc::new(LateRegistry::new(effect, refuse_one_in))).start().unwrap()
 }
 
 const EFFECTS: [(Effect, u64); 3] =

@@ -18,7 +18,7 @@ pub(crate) enum Effect {
 
 /// A registry that delays its answers, and refuses one round of proposals in `refuse_one_in`.
 pub(crate) struct LateRegistry {
-    state: Arc<Mutex<RegistryState>>,
+    registry: Arc<LocalRegistry>,
     effect: Effect,
     refuse_one_in: u64,
     asked: Mutex<u64>,
@@ -55,6 +55,12 @@ impl Registry for Counted {
     fn index(&self) -> u64 {
         self.0.index()
     }
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.0.wait(index)
+    }
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.0.read(read)
+    }
 }
 
 impl LateRegistry {
@@ -63,8 +69,7 @@ impl LateRegistry {
     }
 
     pub(crate) fn counted(effect: Effect, refuse_one_in: u64, counts: Arc<Counts>) -> Self {
-        let state = Arc::new(Mutex::new(RegistryState::alone(1, [], 0)));
-        LateRegistry { state, effect, refuse_one_in, asked: Mutex::new(0), counts }
+        LateRegistry { registry: Arc::default(), effect, refuse_one_in, asked: Mutex::new(0), counts }
     }
 }
 
@@ -85,11 +90,8 @@ impl Registry for LateRegistry {
             });
         }
 
-        let state = self.state.clone();
-        let decide = move || {
-            let mut state = state.lock().unwrap();
-            proposals.iter().map(|proposal| state.apply(proposal)).collect::<Vec<_>>()
-        };
+        let registry = self.registry.clone();
+        let decide = move || registry.decide(&proposals);
 
         match self.effect {
             Effect::BeforeTheAnswer => {
@@ -107,6 +109,14 @@ impl Registry for LateRegistry {
     }
 
     fn index(&self) -> u64 {
-        0
+        self.registry.index()
+    }
+
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.registry.wait(index)
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.registry.read(read)
     }
 }

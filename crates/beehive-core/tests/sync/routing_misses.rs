@@ -103,7 +103,7 @@ fn a_thousand_fresh_keys_of_one_batch_are_a_few_proposals() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     for (name, counts, registry) in registries() {
         on_workers(2, async {
-            let hive = Hive::builder().app::<Lists>().registry(move |_| registry.clone()).start().unwrap();
+            let hive = Hive::builder().app::<Lists>().registry(registry.clone()).start().unwrap();
             let mut io = hive.io();
             for number in 0..2 {
                 for key in 0..KEYS {
@@ -137,10 +137,8 @@ fn misses_of_a_thousand_bees_on_a_late_registry_are_a_few_proposals() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     for (name, counts, registry) in registries().split_off(1) {
         on_workers(2, async {
-            let here: Arc<dyn Registry> = Arc::new(LocalRegistry::default());
-            let of =
-                move |app: &'static str| if app == Lists::NAME { registry.clone() } else { here.clone() };
-            let hive = Hive::builder().app::<Relays>().app::<Lists>().registry(of).start().unwrap();
+            let apps = Hive::builder().app::<Relays>().app::<Lists>();
+            let hive = apps.registry(registry.clone()).start().unwrap();
             let mut io = hive.io();
             for key in 0..KEYS {
                 io.emit(Forward(key))
@@ -170,7 +168,7 @@ fn a_merge_that_takes_long_holds_up_only_messages_to_its_own_cells() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     for (name, _, registry) in registries() {
         on_workers(2, async {
-            let hive = Hive::builder().app::<Lists>().registry(move |_| registry.clone()).start().unwrap();
+            let hive = Hive::builder().app::<Lists>().registry(registry.clone()).start().unwrap();
             for key in 0..6 {
                 hive.emit(append(&[key], 0)).await;
             }

@@ -59,6 +59,8 @@ pub(crate) struct AppRuntime {
     /// The logs over which the app's bees are spread, starting with its home log; empty if the app is not
     /// journaled.
     pub(crate) links: Vec<Arc<Link>>,
+    /// The colonies of the logs in `links`, in the same order; the colony of the bees in memory if there are none.
+    colonies: Vec<ColonyId>,
     /// The bees by id, and the requests for the next proposal. The lock serializes the execution of the
     /// registry's decisions.
     pub(crate) queen: Mutex<Queen>,
@@ -115,15 +117,20 @@ pub(crate) struct Queen {
 }
 
 impl AppRuntime {
-    /// `table` and `version` are the settings that `prototype` has.
+    /// `table` and `version` are the settings that `prototype` has. `in_memory` is the colony of the hive's bees that are
+    /// not in a log.
     pub(crate) fn new<A: Handlers>(
         (index, seed): (u16, u64),
         prototype: A,
         (table, version): (toml::Table, u32),
-        registry: Arc<dyn Registry>,
+        (registry, in_memory): (Arc<dyn Registry>, ColonyId),
         links: Vec<Arc<Link>>,
         views_by_moment: bool,
     ) -> Arc<Self> {
+        let mut colonies: Vec<ColonyId> = links.iter().map(|link| colony_of(link.position())).collect();
+        if colonies.is_empty() {
+            colonies.push(in_memory)
+        }
         Arc::new(AppRuntime {
             name: A::NAME,
             options: A::OPTIONS,
@@ -140,6 +147,7 @@ impl AppRuntime {
             registry,
             link: links.first().cloned(),
             links,
+            colonies,
             queen: Mutex::new(Queen { bees: BeesById::default(), asking: false, asked: VecDeque::new() }),
             idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
             swept: OnceLock::new(),
@@ -197,19 +205,13 @@ impl AppRuntime {
     pub(crate) fn colony_for(&self, cells: &[CellId]) -> ColonyId {
         let first = cells.first().map_or(0, |cell| cell.0);
         // cell ids are hashes, so this spreads the bees evenly over the logs
-        let at = (u128::from(first) * self.links.len() as u128) >> 64;
-        ColonyId(at as u32 + 1)
+        let at = (u128::from(first) * self.colonies.len() as u128) >> 64;
+        self.colonies.get(at as usize).copied().unwrap_or_default()
     }
 
     /// Returns the log of a colony, or `None` if the app is not journaled.
     pub(crate) fn log_of(&self, colony: ColonyId) -> Option<&Arc<Link>> {
-        self.links.get((colony.0 as usize).checked_sub(1)?)
-    }
-
-    /// Returns the colony of a log.
-    pub(crate) fn colony_of(&self, log: &Arc<Link>) -> ColonyId {
-        let at = self.links.iter().position(|link| Arc::ptr_eq(link, log));
-        ColonyId(at.map_or(0, |at| at as u32 + 1))
+        self.links.get(self.colonies.iter().position(|of| *of == colony)?)
     }
 
     /// Returns the body of a new bee whose records go to `log`.
@@ -281,6 +283,11 @@ impl AppRuntime {
     pub(crate) fn count_created(&self) {
         self.created.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Returns the colony of a log, by the position of the log in its hive.
+pub(crate) fn colony_of(log: usize) -> ColonyId {
+    ColonyId(log as u32 + 1)
 }
 
 /// A function that makes the body of a new bee from an instance with the settings of version `settings`.

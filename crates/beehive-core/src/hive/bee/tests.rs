@@ -4,7 +4,7 @@
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::registry::LocalRegistry;
+use crate::hive::consensus::registry::{ColonyId, LocalRegistry};
 use crate::hive::dispatch::turn::Runnable;
 use crate::hive::dispatch::turn::tests::in_a_turn;
 use crate::state::ConfigSource;
@@ -37,7 +37,14 @@ pub(crate) fn app() -> Arc<AppRuntime> {
     let source = ConfigSource::new(Counts::NAME, Default::default());
     let prototype = Counts::configured(&source).expect("the app has no settings");
     let settings = (Default::default(), 1);
-    AppRuntime::new((0, 5), prototype, settings, Arc::new(LocalRegistry::default()), Vec::new(), false)
+    AppRuntime::new(
+        (0, 5),
+        prototype,
+        settings,
+        (Arc::new(LocalRegistry::default()), ColonyId(1)),
+        Vec::new(),
+        false,
+    )
 }
 
 /// A bee that owns [`CELL`].

@@ -7,7 +7,7 @@
 //! (`admission/bee_lanes.rs`).
 
 use crate::cell::BeeId;
-use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::app::{AppRuntime, colony_of};
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
@@ -127,7 +127,7 @@ impl AppRuntime {
     /// Tells the registry that a bee has moved, and retries until this succeeds. Meanwhile the bee stays frozen, so that
     /// the registry learns of the bee's moves in the order in which they happen.
     async fn said_moved(&self, bee: BeeId, epoch: &mut Epoch, to: &Arc<Link>, hive: &Arc<HiveInner>) {
-        let moved = Proposal::Commit { bee, epoch: *epoch, to: self.colony_of(to) };
+        let moved = Proposal::Commit { bee, epoch: *epoch, to: colony_of(to.position()) };
         *epoch = epoch.next();
         while self.registry.propose(vec![moved.clone()]).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await
