@@ -2,11 +2,12 @@
 //! number of connections that have not completed the handshake.
 //!
 //! Connections are accepted at once, because the operating system drops those that do not fit into its queue. They then
-//! wait here, in order, until the handshakes of those before them are complete. So after a restart of the controller,
-//! when all switches connect in one moment, each step of a handshake is done in milliseconds, and the time limits of
-//! switch and controller hold.
+//! wait here, and the addresses from which they come take turns (`arrivals.rs`), until the handshakes of those before
+//! them are complete. So after a restart of the controller, when all switches connect in one moment, each step of a
+//! handshake is done in milliseconds, and the time limits of switch and controller hold.
 
 use crate::driver::openflow::access::Access;
+use crate::driver::openflow::arrivals::Arrivals;
 use crate::driver::openflow::channel::{Channel, Plain};
 use crate::driver::openflow::connection::Connection;
 use crate::driver::openflow::credentials::Credentials;
@@ -17,7 +18,6 @@ use crate::driver::{Admission, Counters, Directory, drive};
 use crate::limits;
 use beehive::{Hive, Restart};
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -98,8 +98,8 @@ pub struct Listener {
     settings: ListenerSettings,
     access: Arc<Access>,
     half_open: Arc<HalfOpen>,
-    /// Accepted connections whose handshake has not begun, oldest first.
-    waiting: Mutex<VecDeque<Accepted>>,
+    /// Accepted connections whose handshake has not begun.
+    waiting: Mutex<Arrivals<Accepted>>,
     /// Permits to compute the signatures of a TLS handshake.
     tls_handshakes: Arc<Semaphore>,
     /// Number of failed `accept` calls.
@@ -229,7 +229,7 @@ impl Listener {
             return;
         }
 
-        waiting.push_back(Accepted { stream, peer, credentials: credentials.cloned() })
+        waiting.push(peer.ip(), Accepted { stream, peer, credentials: credentials.cloned() })
     }
 
     /// Waits until the handshake of a waiting connection may begin, or a silent connection may be evicted for it.
@@ -258,7 +258,7 @@ impl Listener {
                 return;
             }
 
-            let Some(next) = waiting.pop_front() else { return };
+            let Some(next) = waiting.pop() else { return };
             drop(waiting);
             self.begin(next)
         }

@@ -5,6 +5,7 @@
 //! for each of them. [`Access`] and [`Credentials`] decide which switches may connect.
 
 mod access;
+mod arrivals;
 mod buffers;
 #[cfg(test)]
 mod canonical_tests;
