@@ -9,6 +9,7 @@ mod api;
 mod bench;
 mod client;
 mod controller;
+mod data;
 mod decode;
 mod http;
 mod maps;
@@ -52,6 +53,7 @@ enum Tool {
     Hosts(client::HostsArgs),
     Flows(client::FlowsArgs),
     DeadLetters(client::DeadLettersArgs),
+    Data(data::DataArgs),
     Maps(maps::MapsArgs),
     Provenance(observe::ProvenanceArgs),
     Reload(client::ReloadArgs),
@@ -68,6 +70,7 @@ impl Tool {
             Tool::Hosts(arguments) => client::hosts(arguments),
             Tool::Flows(arguments) => client::flows(arguments),
             Tool::DeadLetters(arguments) => client::dead_letters(arguments),
+            Tool::Data(arguments) => data::run(arguments),
             Tool::Maps(arguments) => maps::run(arguments, custom),
             Tool::Provenance(arguments) => observe::provenance(arguments),
             Tool::Reload(arguments) => client::reload(arguments),

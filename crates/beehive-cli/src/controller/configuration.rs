@@ -35,6 +35,8 @@ pub(super) struct Configuration {
     pub(super) http_token_file: Option<PathBuf>,
     /// The same as the flag `--log`.
     pub(super) log: Option<String>,
+    /// The same as the flag `--data`.
+    pub(super) data: Option<PathBuf>,
     /// Maximum number of connections of switches. Default: 16384. Range: 1 to 1 000 000, and at most the number of
     /// file descriptors that the system allows, minus a reserve.
     pub(super) connections_max: Option<u64>,
@@ -69,6 +71,7 @@ impl Configuration {
             http_hosts,
             http_token_file,
             log,
+            data,
             connections_max,
             half_open_max,
             echo_interval_ms,
@@ -90,6 +93,7 @@ impl Configuration {
             *http_hosts == new.http_hosts,
             *http_token_file == new.http_token_file,
             *log == new.log,
+            *data == new.data,
             *connections_max == new.connections_max,
             *half_open_max == new.half_open_max,
             *echo_interval_ms == new.echo_interval_ms,
@@ -146,7 +150,7 @@ impl Configuration {
 }
 
 const TABLES: [&str; 2] = ["controller", "apps"];
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "apps",
     "listen",
     "switch_tls_dir",
@@ -159,6 +163,7 @@ const KEYS: [&str; 18] = [
     "http_hosts",
     "http_token_file",
     "log",
+    "data",
     "connections_max",
     "half_open_max",
     "echo_interval_ms",
@@ -343,7 +348,7 @@ mod tests {
     fn every_key_is_known() {
         let text = "[controller]\napps = [\"hub\"]\nlisten = [\"127.0.0.1:1\"]\nhttp = \"off\"\nhttp_insecure = true\n\
             switch_tls_dir = \"tls\"\nswitch_tls_bind = true\nlisten_plain = [\"127.0.0.1:2\"]\nswitch_allow = [\"1\"]\n\
-            switch_allow_from = [\"10.0.0.0/8\"]\nhttp_hosts = [\"a\"]\nhttp_token_file = \"t\"\nlog = \"debug\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
+            switch_allow_from = [\"10.0.0.0/8\"]\nhttp_hosts = [\"a\"]\nhttp_token_file = \"t\"\nlog = \"debug\"\ndata = \"d\"\nconnections_max = 5\nhalf_open_max = 4\necho_interval_ms = 100\n\
             echo_misses = 2\nhandshake_ms = 1000\npacket_patience_ms = 5\n[apps.hub]\n";
         let (c, apps) = parse(text, &[]).unwrap();
         assert_eq!((c.connections_max, c.echo_misses, apps.len()), (Some(5), Some(2), 1));

@@ -17,6 +17,7 @@ use beehive_core::{Handlers, Hive};
 use beehive_nom::apps::NodeController;
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::Listener;
+use beehive_raft::Data;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use options::Options;
 use std::io::Write;
@@ -35,6 +36,9 @@ pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
 
 /// Time the hive has to stop after a signal. The documentation promises five seconds for the whole shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Time that closing the data folder may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason why the controller cannot run, as a message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -168,9 +172,13 @@ async fn serve(
         None => None,
     };
 
+    let data = options.data.as_ref().map(Data::open).transpose()?;
     let mut builder = Hive::builder().app::<NodeController>();
     for app in &options.apps {
         builder = app.register(builder);
+    }
+    if let Some(data) = &data {
+        builder = data.attach(builder)
     }
     let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
     for app in &options.unused {
@@ -199,8 +207,12 @@ async fn serve(
     let (http_address, http_server) = match http_socket {
         Some(socket) => {
             let address = socket.local_addr()?;
-            let served =
-                http::Served { hive: hive.clone(), directory: directory.clone(), reloader: reloader.clone() };
+            let served = http::Served {
+                hive: hive.clone(),
+                directory: directory.clone(),
+                reloader: reloader.clone(),
+                data: data.clone(),
+            };
             let guard = http::Guard::new(options.http_hosts.clone(), options.http_token);
             let server = tokio::spawn(http::serve(socket, served, guard, stopped));
             (Some(address), Some(server))
@@ -225,6 +237,13 @@ async fn serve(
     tracing::info!(signal, switches = directory.nodes(), "the controller is stopping");
     drop(stop);
     hive.stop(STOP_TIMEOUT).await;
+    if let Some(data) = data {
+        // the disk may be slow, and the promised end must come all the same
+        let closing = tokio::task::spawn_blocking(move || data.close());
+        if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+            tracing::warn!("the data folder could not be closed in time; nothing that took effect is lost")
+        }
+    }
     if let Some(server) = http_server {
         // dropping the runtime closes connections that are still open
         let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
@@ -261,6 +280,10 @@ fn print_banner(
         Some(address) => text.push(format!("  http://{address}/api/v1/status, /metrics, /health")),
         None => text.push("  no HTTP".to_string()),
     }
+    text.push(match &options.data {
+        Some(folder) => format!("  state in {}", folder.display()),
+        None => "  state in memory only: a restart loses it (--data DIR keeps it)".to_string(),
+    });
 
     let (host, port) = match switches.first() {
         Some(address) if address.ip().is_unspecified() => ("127.0.0.1".to_string(), address.port()),

@@ -87,6 +87,14 @@ pub(crate) struct ControllerArgs {
     #[arg(long, env = "BEEHIVE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// Folder in which the controller keeps its state, so that the state outlives the process; it is created if it does not
+    /// exist [default: state in memory only]
+    ///
+    /// Everything that an app has decided is on disk before it takes effect. Connections, ports and statistics are read from
+    /// the switches again after a restart. `beehive data show DIR` shows what the folder contains.
+    #[arg(long, env = "BEEHIVE_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+
     /// Log level on standard error: error, warn, info, debug, trace or off, for all modules or per module [default: info]
     #[arg(long, env = "BEEHIVE_LOG", value_name = "LEVEL")]
     log: Option<String>,
@@ -114,6 +122,8 @@ pub(super) struct Options {
     pub(super) http_hosts: Vec<String>,
     pub(super) http_token: Option<Token>,
     pub(super) log: String,
+    /// The folder in which state is kept. Without one, state is in memory only.
+    pub(super) data: Option<PathBuf>,
     pub(super) settings: toml::Table,
     /// Apps that have settings in the file but are not running.
     pub(super) unused: Vec<String>,
@@ -244,6 +254,7 @@ impl Options {
             .into());
         }
 
+        let (data, _) = place("--data", "data").either(arguments.data, controller.data.clone());
         let (log, from) = place("--log", "log").either(arguments.log, controller.log.clone());
         let log = log.unwrap_or_else(|| "info".into());
         check_log(from, &log)?;
@@ -259,6 +270,7 @@ impl Options {
             http_hosts,
             http_token,
             log,
+            data,
             settings,
             unused,
             config,

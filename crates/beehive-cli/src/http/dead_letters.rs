@@ -169,7 +169,7 @@ mod tests {
             let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
             let http = socket.local_addr().expect("bound").to_string();
             let (over, stopped) = tokio::sync::watch::channel(());
-            let served = Served { hive: hive.clone(), directory: Arc::default(), reloader: None };
+            let served = Served { hive: hive.clone(), directory: Arc::default(), reloader: None, data: None };
             let serving = tokio::spawn(serve(socket, served, Guard::new(Vec::new(), None), stopped));
             for number in 1..=3 {
                 assert!(hive.request(Sting { number }).await.is_err());

@@ -8,6 +8,7 @@ use crate::http::Served;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
+use beehive_raft::LogStatus;
 use std::fmt::Write;
 
 /// The text of the response.
@@ -49,7 +50,7 @@ pub(super) async fn metrics(State(served): State<Served>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page(&served).0)
 }
 
-fn page(Served { hive, directory, .. }: &Served) -> Page {
+fn page(Served { hive, directory, data, .. }: &Served) -> Page {
     let mut page = Page::default();
     let status = hive.status();
     page.single("beehive_uptime_seconds", "gauge", "Seconds since the hive started.", status.uptime_seconds);
@@ -115,6 +116,10 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
         status.cycles,
     );
 
+    if let Some(data) = data {
+        log(&mut page, &data.status())
+    }
+
     page.metric("beehive_bees", "gauge", "Bees by app.");
     for app in &status.apps {
         page.sample("beehive_bees", &[("app", app.name)], app.bees as u64);
@@ -153,6 +158,43 @@ fn page(Served { hive, directory, .. }: &Served) -> Page {
     page
 }
 
+/// Writes the metrics of the log on disk.
+fn log(page: &mut Page, status: &LogStatus) {
+    let counters = [
+        ("beehive_log_entries_total", "Log entries on disk since the start.", status.entries),
+        (
+            "beehive_log_syncs_total",
+            "Syncs of the log; entries that wait at the same time share one.",
+            status.syncs,
+        ),
+        ("beehive_log_bytes_total", "Bytes appended to the log since the start.", status.bytes),
+        ("beehive_checkpoints_total", "Checkpoints since the start.", status.checkpoints),
+    ];
+    for (name, help, value) in counters {
+        page.single(name, "counter", help, value)
+    }
+    let gauges = [
+        (
+            "beehive_log_segments",
+            "Finished log segments behind the last checkpoint.",
+            status.finished_segments,
+        ),
+        (
+            "beehive_log_held_up",
+            "1 while changes of state wait because the disk is full.",
+            u64::from(status.held_up.is_some()),
+        ),
+        (
+            "beehive_log_failed",
+            "1 if the disk has failed, and changes of state are refused.",
+            u64::from(status.failed.is_some()),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        page.single(name, "gauge", help, value)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,7 +209,9 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let text = runtime.block_on(async {
             let hive = Hive::builder().app::<beehive_nom::apps::Hub>().start().expect("starts");
-            page(&Served { hive, directory: Arc::default(), reloader: None }).0
+            let mut page = page(&Served { hive, directory: Arc::default(), reloader: None, data: None });
+            log(&mut page, &LogStatus::default());
+            page.0
         });
 
         let (mut names, mut name) = (BTreeSet::new(), "");

@@ -34,6 +34,7 @@ use axum::middleware;
 use axum::{Json, Router};
 use beehive_core::Hive;
 use beehive_nom::driver::Directory;
+use beehive_raft::Data;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -51,6 +52,8 @@ pub(crate) struct Served {
     pub(crate) directory: Arc<Directory>,
     /// Reloads the configuration file; `None` if the controller was started without one.
     pub(crate) reloader: Option<Arc<Reloader>>,
+    /// The folder in which state is kept; `None` if state is in memory only.
+    pub(crate) data: Option<Data>,
 }
 
 /// Serves HTTP on `socket` until the sender of `stopped` is dropped. `guard` decides which requests are admitted.

@@ -2,6 +2,7 @@
 
 mod client_commands;
 mod daemon;
+mod data;
 mod http_api;
 mod http_threats;
 mod reload;

@@ -1,0 +1,108 @@
+//! `beehive data`: checks and shows the folder in which a controller keeps its state.
+
+use crate::program;
+use crate::table::Table;
+use beehive_raft::files::RealFiles;
+use beehive_raft::{Inspected, OpenError, inspect};
+use clap::{Args, Subcommand};
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Checks or shows the folder in which a controller keeps its state
+///
+/// The commands change nothing, and work on a copy of the folder. While a controller uses the folder, the end of the log
+/// may look torn.
+#[derive(Args, Debug)]
+pub(crate) struct DataArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Reads everything in the folder, and checks it as a start does
+    ///
+    /// Exits with 1 if a start would be refused.
+    Verify(FolderArgs),
+    /// Shows what the folder contains, as far as it can be read
+    Show(FolderArgs),
+}
+
+#[derive(Args, Debug)]
+struct FolderArgs {
+    /// The folder, as given to `--data`
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Runs `beehive data`.
+pub(crate) fn run(arguments: DataArgs) -> ExitCode {
+    let (Command::Verify(FolderArgs { folder }) | Command::Show(FolderArgs { folder })) = &arguments.command;
+    let text = inspect(Arc::new(RealFiles), folder).map(|inspected| match arguments.command {
+        Command::Verify(_) => (verified(folder, &inspected), inspected.damage),
+        Command::Show(_) => (shown(&inspected), inspected.damage),
+    });
+    match text {
+        Ok((text, damage)) => {
+            // a closed pipe is no error
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            damage.map_or(ExitCode::SUCCESS, failure)
+        }
+        Err(why) => failure(why),
+    }
+}
+
+fn failure(why: OpenError) -> ExitCode {
+    eprintln!("{} data: {why}", program::name());
+    ExitCode::FAILURE
+}
+
+/// Says in one line what was read, and what a start would cut off.
+fn verified(folder: &Path, Inspected { found, damage, .. }: &Inspected) -> String {
+    let mut text = format!(
+        "{}: {} entries in {} segments ({} bytes), behind a checkpoint of {} bytes",
+        folder.display(),
+        found.entries,
+        found.segments,
+        found.log_bytes,
+        found.checkpoint_bytes
+    );
+    text.push_str(if damage.is_none() { ": whole\n" } else { " could be read\n" });
+    if let Some(cut) = &found.cut {
+        let (file, offset) = (cut.file.display(), cut.offset);
+        // writing to a string does not fail
+        let _ = writeln!(
+            text,
+            "{file}: a start cuts off {} bytes from byte {offset} on, which were never acknowledged: {}",
+            cut.bytes, cut.what
+        );
+    }
+    text
+}
+
+/// Shows the identity and the apps.
+fn shown(Inspected { identity, contents, .. }: &Inspected) -> String {
+    let mut text = format!(
+        "hive {}, {} starts, folder {:016x}\n",
+        identity.hive, identity.incarnation, identity.folder_id
+    );
+    let mut table = Table::new(["LOG", "APP", "BEES", "CELLS", "ROWS"]);
+    for (log, contents) in contents.iter().enumerate() {
+        // writing to a string does not fail
+        let _ = writeln!(
+            text,
+            "log {log}: {} entries, {} messages and {} sweeps unfinished{}",
+            contents.last,
+            contents.waiting,
+            contents.sweeps,
+            if contents.is_in_use_or_crashed { "; in use, or its last process crashed" } else { "" }
+        );
+        for (app, bees, cells, rows) in &contents.apps {
+            table.row([log.to_string(), app.clone(), bees.to_string(), cells.to_string(), rows.to_string()])
+        }
+    }
+    text + "\n" + &table.text()
+}
