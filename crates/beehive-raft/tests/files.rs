@@ -53,6 +53,20 @@ fn real_and_simulated_files_do_the_same() {
     use_all(&SimulatedFiles::new(1), Path::new("/data"));
 }
 
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_read_real_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("private");
+    RealFiles.create_folder(&folder).unwrap();
+    RealFiles.create(&folder.join("a")).unwrap();
+    RealFiles.lock(&folder.join("lock")).unwrap();
+    for path in [folder.clone(), folder.join("a"), folder.join("lock")] {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{path:?} has mode {mode:o}");
+    }
+}
+
 /// Writes `first` synced and `second` not, then switches the power off and on. Returns what is left.
 fn left_after(seed: u64, syncs_folder: bool, drops: bool) -> Option<Vec<u8>> {
     let files = SimulatedFiles::new(seed);

@@ -5,13 +5,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// The file system of the machine, through `std::fs`.
+/// The file system of the machine, through `std::fs`. On Unix, only the user who runs the program can read the files and
+/// folders that it creates, because state and settings may contain secrets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFiles;
 
 impl Files for RealFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        Ok(Box::new(RealFile(OpenOptions::new().append(true).create_new(true).open(path)?)))
+        Ok(Box::new(RealFile(private().append(true).create_new(true).open(path)?)))
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
@@ -48,7 +49,10 @@ impl Files for RealFiles {
             _ => Path::new("."),
         };
         self.create_folder(parent)?;
-        match fs::create_dir(folder) {
+        let mut private = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        match private.create(folder) {
             // another process was faster
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             created => created,
@@ -69,13 +73,21 @@ impl Files for RealFiles {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        let file = private().write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(RealLock(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+/// Returns options that let nobody else read a file that is created with them.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// A file of the machine.
