@@ -3,8 +3,8 @@
 
 use beehive_core::journal::{Journal, JournalEvents};
 use beehive_protocol::{
-    Address, AppId, BeeId, Emit, Emits, Entry, EntryNumber, HiveId, LaneId, LogState, MessageId,
-    MessageTypeId, Part, Payload, Record, Seq, Time, Work,
+    Address, AppId, BeeId, Emit, Emits, Entry, EntryNumber, HiveId, LaneId, LogState, LoggedSettings,
+    MessageId, MessageTypeId, Part, Payload, Record, Seq, Time, Work,
 };
 use beehive_raft::files::SimulatedFiles;
 use beehive_raft::{Data, OpenError, Options};
@@ -145,6 +145,14 @@ impl Client {
     pub(crate) fn commit(&mut self) {
         self.append();
         assert!(self.reports.wait(self.last, Duration::from_secs(20)), "entry {} is not released", self.last)
+    }
+    /// Appends an entry of this many bytes, whose content does not matter.
+    pub(crate) fn append_large(&mut self, bytes: usize) {
+        let (number, after) = (EntryNumber(self.last + 1), EntryNumber(self.last));
+        let settings = LoggedSettings { version: self.last as u32 + 1, table: "x".repeat(bytes) };
+        let record = Record::Settings { settings: vec![(AppId(0), settings)] };
+        self.journal.append(Arc::new(Entry { number, after, record }));
+        self.last += 1
     }
     /// Appends an entry that was executed on entry `after`.
     pub(crate) fn append_after(&mut self, number: u64, after: u64) {

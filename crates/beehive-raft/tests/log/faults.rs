@@ -2,7 +2,7 @@
 
 use crate::client::{FOLDER, clients, open};
 use beehive_raft::files::{Fault, SimulatedFiles};
-use beehive_raft::{Data, OpenError, Options};
+use beehive_raft::{Data, OpenError, Options, limits};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -106,6 +106,32 @@ fn a_full_disk_holds_entries_up_and_loses_none() {
         data.close();
         clients(&open(&files).unwrap(), &[first + 1, second + 1]).unwrap();
     }
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    const MIB: usize = 1 << 20;
+    let files = SimulatedFiles::new(1);
+    let data = open(&files).unwrap();
+    let mut logs = clients(&data, &[]).unwrap();
+    let client = &mut logs[0];
+    files.set_capacity(Some(files.used()));
+    client.append_large(MIB);
+    wait_until("the disk is full", || data.status().held_up.is_some());
+
+    let most = limits::WAITING_BYTES_MAX / MIB + 10;
+    (0..most).for_each(|_| client.append_large(MIB));
+    files.set_capacity(None);
+    wait_until("the rest is refused", || !client.reports.aborted().is_empty());
+    let last = client.reports.aborted()[0];
+    assert!((60..most as u64 - 5).contains(&last), "entry {last} is the last one that waited");
+    assert!(client.reports.wait(last, LONG));
+    client.append_after(1_000, last);
+    assert!(client.reports.wait(1_000, LONG), "the log goes on behind it");
+
+    drop(logs);
+    data.close();
+    assert_eq!(open(&files).unwrap().journals()[0].1.last.0, 1_000);
 }
 
 /// No space for any operation of any file in turn.
