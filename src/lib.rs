@@ -4,7 +4,8 @@
 //! touch. Every cell has exactly one owner, so your code needs no locks. Every message is one transaction, so there is
 //! nothing to clean up after an error or a panic.
 //!
-//! A hive is one process with its state in memory. Replication and persistence are not there yet.
+//! A hive is one process with its state in memory, or with every change on disk before it takes effect (feature `data`, module
+//! `data`). Replication is not there yet.
 //!
 //! ```
 //! use beehive::prelude::*;
@@ -67,6 +68,11 @@ pub use beehive_of as of;
 #[cfg(feature = "nom")]
 #[doc(hidden)]
 pub use {beehive_nom, beehive_of};
+
+/// A folder in which a hive keeps its state, which is otherwise in memory only: the crate `beehive-raft`.
+#[cfg(feature = "data")]
+#[doc(inline)]
+pub use beehive_raft as data;
 
 /// The complete controller daemon, which you can run with your own apps.
 #[cfg(feature = "controller")]
