@@ -93,6 +93,10 @@ pub const TURN_BYTES_MAX: usize = 1 << 20;
 /// they are logged immediately rather than after 100 ms.
 pub const CONSUMED_BYTES_MAX: usize = 256 << 10;
 
+/// Maximum number of visits without effect that are noted for a later entry. When a log's notes exceed it, they are
+/// logged immediately rather than after 100 ms.
+pub const VISITS_NOTED_MAX: usize = 32_768;
+
 /// Maximum size, in bytes, of each part in which a bee's state is copied to another log. A larger row or message is a
 /// part of its own.
 pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;

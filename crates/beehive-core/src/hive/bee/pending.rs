@@ -77,16 +77,23 @@ impl Executed {
             Inputs::Own(inputs) => inputs,
         }
     }
+
+    /// Returns the visits that the log must still record.
+    fn visits(&self) -> Option<Visited> {
+        let (Unsaid::Open(sweep) | Unsaid::InNextEntry(sweep)) = self.unsaid else { return None };
+        sweep.map(|sweep| Visited { sweep, cells: self.delivery.cells.to_vec() })
+    }
 }
 
 /// Whether an entry records the messages handled by a run that has no entry of its own.
 pub(crate) enum Unsaid {
     /// No entry needs to record the messages, because they never arrive again.
     Nothing,
-    /// No entry records them yet. Holds the visits that the run handled.
-    Open(Vec<Visited>),
-    /// The bee's next entry, which is in flight, records them. Holds the visits that the run handled.
-    InNextEntry(Vec<Visited>),
+    /// No entry records them yet. If the run has visited the delivery's cells, holds the sweep.
+    Open(Option<MessageId>),
+    /// The bee's next entry, which is in flight, records them. If the run has visited the delivery's cells, holds the
+    /// sweep.
+    InNextEntry(Option<MessageId>),
 }
 
 /// The uncommitted runs of one bee, and the committed state on which they were executed.
@@ -241,22 +248,20 @@ impl PendingRuns {
             probe.entry_committed((self.link.position(), number))
         }
 
-        let inputs = match done.inputs {
-            Inputs::Own(inputs) => inputs,
-            Inputs::OfEntry(_) => InputRuns::new(),
-        };
-        let consumed = |visits| Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits };
         match done.unsaid {
             Unsaid::Nothing => {}
-            Unsaid::Open(visits) => self.link.note_consumed(consumed(visits)),
+            Unsaid::Open(Some(sweep)) if done.inputs().is_empty() && !self.link.bees_move() => {
+                self.link.visited(sweep, &done.delivery.cells)
+            }
+            Unsaid::Open(_) => self.link.note_consumed(consumed(bee, &mut done)),
             // from here on, this run is no longer rolled back, but the entry that records it may still be
             // refused
-            Unsaid::InNextEntry(visits) => {
+            Unsaid::InNextEntry(_) => {
                 let next = self.entries.iter_mut().find(|executed| executed.entry.is_some());
                 debug_assert!(next.is_some(), "the entry that says what was consumed is in flight");
                 match next.map(|next| &mut next.says) {
-                    Some(Some(says)) => says.absorb(consumed(visits)),
-                    Some(says) => *says = Some(consumed(visits)),
+                    Some(Some(says)) => says.absorb(consumed(bee, &mut done)),
+                    Some(says) => *says = Some(consumed(bee, &mut done)),
                     None => {}
                 }
             }
@@ -305,9 +310,9 @@ impl PendingRuns {
         // each entry records everything that was open before it, so only runs after the newest entry can be
         // open
         for executed in self.entries.iter().rev().take_while(|executed| executed.entry.is_none()) {
-            if let Unsaid::Open(visited) = &executed.unsaid {
+            if let Unsaid::Open(_) = executed.unsaid {
                 inputs.extend_from_slice(executed.inputs());
-                visits.extend_from_slice(visited)
+                visits.extend(executed.visits())
             }
         }
         (inputs, visits)
@@ -320,8 +325,8 @@ impl PendingRuns {
             self.entries = local.take_runs()
         }
         for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
-            if let Unsaid::Open(visits) = &mut earlier.unsaid {
-                earlier.unsaid = Unsaid::InNextEntry(std::mem::take(visits))
+            if let Unsaid::Open(sweep) = earlier.unsaid {
+                earlier.unsaid = Unsaid::InNextEntry(sweep)
             }
         }
         self.entries.push_back(executed)
@@ -452,7 +457,7 @@ pub(crate) fn acknowledge(link: &Link, delivery: &Delivery, app: u16, hive: &Hiv
     let Some(logs) = &hive.logs else { return };
     if delivery.count == 0 {
         if let Some(sweep) = delivery.batch.sweep().filter(|_| link.bees_move()) {
-            logs.visited(AppId(app), Visited { sweep, cells: delivery.cells.to_vec() })
+            logs.visited(AppId(app), sweep, &delivery.cells)
         }
         return;
     }
@@ -470,6 +475,16 @@ pub(crate) fn acknowledge(link: &Link, delivery: &Delivery, app: u16, hive: &Hiv
         true => acked(first, count),
         false => (first..first + count).for_each(|index| acked(index, 1)),
     }
+}
+
+/// Returns the messages and visits handled by a run without an entry.
+fn consumed(bee: &Bee, done: &mut Executed) -> Consumed {
+    let visits = done.visits().into_iter().collect();
+    let inputs = match &mut done.inputs {
+        Inputs::Own(inputs) => std::mem::take(inputs),
+        Inputs::OfEntry(_) => InputRuns::new(),
+    };
+    Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits }
 }
 
 fn forget(seen: &mut DedupTable, inputs: &[Input]) {

@@ -1,11 +1,12 @@
 //! The hive's side of a journal. A [`LogClient`] numbers the entries and tracks which of them are committed
 //! and which are dead.
 
+use crate::cell::CellId;
 use crate::hash::HashMap;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
-    MessageId, Record, Visited, Work,
+    MessageId, Record, Work,
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use crate::hive::consensus::quarantine::Quarantine;
@@ -80,6 +81,7 @@ impl<W: ?Sized> LogClient<W> {
             consumed_bytes: 0,
             acked: Vec::new(),
             visited: Vec::new(),
+            cells_visited: 0,
             sweeps: OpenSweeps::new(colony),
         };
         Arc::new(LogClient {
@@ -183,9 +185,11 @@ impl<W: ?Sized> LogClient<W> {
 
         for (number, entry) in decided {
             match (entry, fate) {
-                (Undecided::Turn { bees: of_entry, runs }, fate) => {
+                (Undecided::Turn { bees: of_entry, runs, visited }, fate) => {
                     if fate == Fate::Dead {
                         state.dead.insert(number, runs);
+                        // under this lock, so that the next run of any bee records them
+                        visited.iter().for_each(|visited| state.note_visits(visited.sweep, &visited.cells))
                     }
                     bees.extend(of_entry)
                 }
@@ -262,13 +266,21 @@ impl<W: ?Sized> LogClient<W> {
             work.inputs.extend_from_slice(&consumed.inputs);
             work.visits.extend_from_slice(&consumed.visits)
         }
+        // the visits that bees handled without effect before this run, in case this is the next run of one of them
+        let visited = match self.place.bees_move || is_one_mark {
+            true => Vec::new(),
+            false => state.take_visited(),
+        };
+        bytes +=
+            visited.iter().map(|visited| size_of_val(visited) + size_of_val(&*visited.cells)).sum::<usize>();
+        work.visits.extend_from_slice(&visited);
 
         if state.open.as_ref().is_some_and(|open| open.bytes + bytes > limits::TURN_BYTES_MAX) {
             self.append_open_of(&mut state)
         }
 
         let work = Arc::new(work);
-        let number = state.add(bee, work.clone(), bytes);
+        let number = state.add(bee, work.clone(), visited, bytes);
         self.is_open.store(true, Ordering::Relaxed);
         Ok(Appended { number, work, consumed })
     }
@@ -335,13 +347,14 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
-    /// Notes that one of this log's sweeps has visited cells. The records of these visits have already been committed
-    /// in the visited bees' logs.
-    pub(crate) fn visited(&self, new: Visited) {
+    /// Notes that one of this log's sweeps has visited cells. Either bees may move, and the records of these visits have
+    /// already been committed in the visited bees' logs. Or the visits had no effect on top of committed state, and the
+    /// next run of any bee, or the next call to [`LogClient::log_consumed`], records them.
+    pub(crate) fn visited(&self, sweep: MessageId, cells: &[CellId]) {
         let mut state = self.state.lock();
-        match state.visited.last_mut() {
-            Some(last) if last.sweep == new.sweep => last.cells.extend(new.cells),
-            _ => state.visited.push(new),
+        state.note_visits(sweep, cells);
+        if state.cells_visited > limits::VISITS_NOTED_MAX {
+            self.say_visited(&mut state)
         }
     }
 
@@ -359,7 +372,7 @@ impl<W: ?Sized> LogClient<W> {
             return;
         }
         self.append_open_of(state);
-        let visited = std::mem::take(&mut state.visited);
+        let visited = state.take_visited();
         let entry = state.say(Record::Visited(visited), oneshot::channel().0);
         self.journal.append(entry)
     }
@@ -429,156 +442,5 @@ impl<W: ?Sized> LogClient<W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cell::BeeId;
-    use crate::hive::consensus::journal::Seq;
-    use crate::hive::consensus::logs::Logs;
-    use crate::mutant::Mutation;
-    use crate::time::Time;
-
-    /// A journal that keeps its entries.
-    #[derive(Default)]
-    struct Kept(Mutex<Vec<Arc<Entry>>>);
-
-    impl Journal for Kept {
-        fn append(&self, entry: Arc<Entry>) {
-            self.0.lock().push(entry)
-        }
-        fn attach(&self, _: Arc<dyn JournalEvents>) {}
-    }
-
-    impl Kept {
-        /// Returns each entry's number, the number of the entry it was executed on, and the bees whose runs it
-        /// contains.
-        fn entries(&self) -> Vec<(u64, u64, Vec<u64>)> {
-            let bees = |record: &Record| match record {
-                Record::Turn(works) => works.iter().map(|work| work.bee.0).collect(),
-                _ => Vec::new(),
-            };
-            self.0.lock().iter().map(|entry| (entry.number.0, entry.after.0, bees(&entry.record))).collect()
-        }
-    }
-
-    fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
-        let journal = Arc::new(Kept::default());
-        let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
-        let logs = Logs::new(&journals, vec![vec![0]], 1, Mutation::default());
-        (journal, logs.clients()[0].clone())
-    }
-
-    fn run(client: &LogClient<u64>, bee: u64, newest: Option<EntryNumber>) -> Option<EntryNumber> {
-        run_of(client, bee, newest, 100)
-    }
-
-    fn run_of(
-        client: &LogClient<u64>,
-        bee: u64,
-        newest: Option<EntryNumber>,
-        bytes: usize,
-    ) -> Option<EntryNumber> {
-        let (app, now, next_seq) = (AppId(0), Time::ZERO, Seq(0));
-        let (cells, inputs, visits, redo, emits) = Default::default();
-        let work = Work { app, bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now };
-        client.append(Arc::new(bee), newest, work, bytes).ok().map(|appended| appended.number)
-    }
-
-    fn fates(client: &LogClient<u64>, numbers: &[u64]) -> Vec<Fate> {
-        client.fates(numbers.iter().copied().map(EntryNumber)).to_vec()
-    }
-
-    fn retire(client: &LogClient<u64>) {
-        drop(client.say(Record::Retire { lanes: Vec::new() }))
-    }
-
-    #[test]
-    #[cfg_attr(debug_assertions, should_panic = "the journal released")]
-    fn an_entry_that_was_not_appended_is_not_released() {
-        let (_, client) = client();
-        retire(&client);
-        assert!(client.released(EntryNumber(1)).is_empty());
-        client.released(EntryNumber(2));
-    }
-
-    #[test]
-    fn runs_share_an_entry_until_the_turn_ends_or_the_hive_says_something() {
-        let (journal, client) = client();
-        let first = run(&client, 1, None);
-        assert_eq!([run(&client, 2, None), run(&client, 1, first)], [first; 2]);
-        assert!(journal.entries().is_empty(), "the turn goes on");
-
-        client.append_open();
-        client.append_open();
-        assert_eq!(journal.entries(), [(1, 0, vec![1, 2, 1])]);
-
-        run(&client, 3, None);
-        retire(&client);
-        assert_eq!(
-            journal.entries()[1..],
-            [(2, 1, vec![3]), (3, 2, vec![])],
-            "in the order of their numbers"
-        );
-
-        assert_eq!(client.released(EntryNumber(2)).iter().map(|bee| **bee).collect::<Vec<_>>(), [1, 2, 1, 3]);
-        assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Committed, Fate::Committed, Fate::Open]);
-    }
-
-    #[test]
-    fn an_entry_that_stays_open_is_appended() {
-        let (journal, client) = client();
-        client.append_old();
-        run(&client, 1, None);
-        client.append_old();
-        run(&client, 2, None);
-        assert!(journal.entries().is_empty());
-        client.append_old();
-        assert_eq!(journal.entries(), [(1, 0, vec![1, 2])]);
-
-        run(&client, 3, None);
-        client.append_old();
-        assert_eq!(journal.entries().len(), 1, "the next one is new");
-    }
-
-    #[test]
-    fn a_run_that_is_too_large_for_the_open_entry_goes_into_the_next() {
-        let (journal, client) = client();
-        run_of(&client, 1, None, 10);
-        run_of(&client, 2, None, limits::TURN_BYTES_MAX);
-        run_of(&client, 3, None, 10);
-        client.append_open();
-        assert_eq!(journal.entries(), [(1, 0, vec![1]), (2, 1, vec![2]), (3, 2, vec![3])]);
-    }
-
-    /// The journal refuses an entry while the next one is still open. The open entry is dead too, although it was
-    /// never appended to the journal.
-    #[test]
-    fn an_open_entry_dies_with_the_entries_before_it() {
-        let (journal, client) = client();
-        let first = run(&client, 1, None);
-        client.append_open();
-        let second = run(&client, 1, first);
-        assert_eq!(run(&client, 2, None), second);
-
-        assert_eq!(client.aborted(EntryNumber(0)).len(), 3, "each is woken");
-        client.append_open();
-        assert_eq!(journal.entries().len(), 1, "it is not appended");
-        assert_eq!(fates(&client, &[1, 2]), [Fate::Dead; 2]);
-
-        // a bee that has not yet processed the abort cannot add a run on top of a dead entry
-        assert_eq!(run(&client, 2, second), None);
-        client.taken_back([EntryNumber(2)].into_iter());
-        assert_eq!(run(&client, 2, None), Some(EntryNumber(3)));
-        client.append_open();
-        assert_eq!(
-            journal.entries()[1..],
-            [(3, 0, vec![2])],
-            "it takes effect after the last entry that did"
-        );
-
-        // committing an entry with a higher number does not commit a dead one
-        client.released(EntryNumber(3));
-        assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Dead, Fate::Dead, Fate::Committed]);
-        client.taken_back([EntryNumber(1), EntryNumber(2)].into_iter());
-        assert!(client.state.lock().dead.is_empty(), "nobody asks any more");
-    }
-}
+#[path = "log_client_tests.rs"]
+mod tests;

@@ -1,7 +1,8 @@
 //! A hive's logs: which app's records go to which log, and the state that the logs share.
 
+use crate::cell::CellId;
 use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
-use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, Seq, Visited, Waiting};
+use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, MessageId, Seq, Waiting};
 use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::mutant::{Mutant, Mutation};
@@ -79,9 +80,9 @@ impl<W: ?Sized> Logs<W> {
 
     /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits must already
     /// be committed.
-    pub(crate) fn visited(&self, app: AppId, visited: Visited) {
+    pub(crate) fn visited(&self, app: AppId, sweep: MessageId, cells: &[CellId]) {
         if let Some(home) = self.of_app(app) {
-            home.visited(visited)
+            home.visited(sweep, cells)
         }
     }
 

@@ -1,13 +1,18 @@
 //! The state of a [`LogClient`](super::log_client::LogClient): the entries of its log that are not decided yet, and the
 //! consumed messages and acknowledgments that no entry contains yet.
 
-use crate::cell::BeeId;
+use crate::cell::{BeeId, CellId};
 use crate::hash::HashMap;
-use crate::hive::consensus::journal::{Acked, AppId, Consumed, Entry, EntryNumber, Record, Visited, Work};
+use crate::hive::consensus::journal::{
+    Acked, AppId, Consumed, Entry, EntryNumber, MessageId, Record, Visited, Work,
+};
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// Maximum number of sweeps whose noted visits are searched for those of one sweep.
+const SWEEPS_EXAMINED_MAX: usize = 4;
 
 /// An entry in flight: either the journal has not yet decided it, or the hive has not yet processed the decision.
 pub(super) enum Undecided<W: ?Sized> {
@@ -18,6 +23,8 @@ pub(super) enum Undecided<W: ?Sized> {
         bees: Vec<Arc<W>>,
         /// Number of runs in the entry.
         runs: u32,
+        /// The visits without effect that the entry records. If the entry is dead, a later one must record them.
+        visited: Vec<Visited>,
     },
     /// One of the hive's own records, which is appended again until it is committed.
     Said(Arc<Entry>, oneshot::Sender<()>),
@@ -56,9 +63,11 @@ pub(super) struct State<W: ?Sized> {
     pub(super) consumed_bytes: usize,
     /// Acknowledgments, not yet in any entry, of messages from this log that bees in other logs have handled.
     pub(super) acked: Vec<Acked>,
-    /// Cells that this log's sweeps have visited, and that no entry has recorded as visited. Used only if bees may
-    /// move.
+    /// Cells that this log's sweeps have visited, and that no entry has recorded as visited. If bees may move, these
+    /// are all visits, otherwise only those without effect.
     pub(super) visited: Vec<Visited>,
+    /// Number of cells in `visited`.
+    pub(super) cells_visited: usize,
     /// The sweeps of this log, according to its committed entries. Used only if bees may move.
     pub(super) sweeps: OpenSweeps,
 }
@@ -95,24 +104,49 @@ impl<W: ?Sized> State<W> {
     }
 
     /// Adds a run to the open entry and opens an entry if there is none. Returns the entry's number.
-    pub(super) fn add(&mut self, bee: Arc<W>, work: Arc<Work>, bytes: usize) -> EntryNumber {
+    /// `visited` contains those visits of the run's [`Work`] that [`State::take_visited`] has returned.
+    pub(super) fn add(
+        &mut self,
+        bee: Arc<W>,
+        work: Arc<Work>,
+        visited: Vec<Visited>,
+        bytes: usize,
+    ) -> EntryNumber {
         if self.open.is_none() {
             let (number, after) = self.number();
             self.open = Some(Open { number, after, works: Vec::new(), bytes: 0, is_old: false });
-            self.undecided.insert(number, Undecided::Turn { bees: Vec::new(), runs: 0 });
+            self.undecided.insert(number, Undecided::Turn { bees: Vec::new(), runs: 0, visited: Vec::new() });
         }
 
         let Some(open) = &mut self.open else { return self.next };
         open.works.push(work);
         open.bytes += bytes;
-        if let Some(Undecided::Turn { bees, runs }) = self.undecided.get_mut(&open.number) {
+        if let Some(Undecided::Turn { bees, runs, visited: of_entry }) = self.undecided.get_mut(&open.number)
+        {
             *runs += 1;
+            of_entry.extend(visited);
             // a bee that handles several messages in a row is woken once
             if !bees.last().is_some_and(|last| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(&bee))) {
                 bees.push(bee)
             }
         }
         open.number
+    }
+
+    /// Notes visits that no entry records yet.
+    pub(super) fn note_visits(&mut self, sweep: MessageId, cells: &[CellId]) {
+        self.cells_visited += cells.len();
+        // only a few sweeps run at the same time
+        match self.visited.iter_mut().rev().take(SWEEPS_EXAMINED_MAX).find(|visited| visited.sweep == sweep) {
+            Some(visited) => visited.cells.extend_from_slice(cells),
+            None => self.visited.push(Visited { sweep, cells: cells.to_vec() }),
+        }
+    }
+
+    /// Takes the noted visits.
+    pub(super) fn take_visited(&mut self) -> Vec<Visited> {
+        self.cells_visited = 0;
+        std::mem::take(&mut self.visited)
     }
 
     /// Takes the messages handled by a bee without effect.

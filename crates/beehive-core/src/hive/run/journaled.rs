@@ -9,7 +9,7 @@ use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::{self, Inputs, Unsaid};
 use crate::hive::bee::traffic::Peer;
-use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, Suspect, Visited, Work};
+use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, MessageId, Suspect, Visited, Work};
 use crate::hive::consensus::log_client::Appended;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext, flush};
@@ -35,8 +35,6 @@ use std::sync::Arc;
 /// The parts of a record produced by transactions, except for the emitted messages, which are in [`Effects`].
 #[derive(Default)]
 pub(crate) struct Draft {
-    /// The cells that sweeps have visited.
-    pub(crate) visits: Vec<Visited>,
     /// The changes of state.
     pub(crate) redo: Redo,
 }
@@ -211,7 +209,7 @@ fn run_all(
     let is_passed_on = position.is_some_and(|position| position > 0);
     let is_outside = batch.admitted().is_some() && !batch.source().numbers.lane.is_lasting();
     let may_repeat = !inputs.is_empty() && (is_passed_on || !is_outside);
-    let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat };
+    let mut steps = Steps { run: &mut run, lost: &mut lost, sweep: None, may_repeat };
     record(bee, body, (delivery, inputs), &mut steps, turn);
     if let Some(began) = began {
         body.traffic.timed(count, turn.hive.now().since(began))
@@ -225,6 +223,9 @@ pub(crate) struct Steps<'a> {
     /// Fails the messages instead. Called after a rollback if the changes or outputs cannot be
     /// recorded.
     pub(crate) lost: &'a mut dyn FnMut(&Error, &mut Draft, &mut RouteContext),
+    /// The sweep whose visits to the delivery's cells the record names; `None` if there are no visits, or if they are
+    /// inputs of the record.
+    pub(crate) sweep: Option<MessageId>,
     /// Whether the log must remember the delivery's messages or visits, because they may arrive again.
     pub(crate) may_repeat: bool,
 }
@@ -310,7 +311,7 @@ pub(crate) fn record(
             false => Some(Unsaid::Nothing),
             true if is_acked => None,
             true if is_lasting && !bee.cells_after(pending.cells_logged).0.is_empty() => None,
-            true => Some(Unsaid::Open(std::mem::take(&mut draft.visits))),
+            true => Some(Unsaid::Open(steps.sweep)),
         };
 
         if let Some(unsaid) = unsaid {
@@ -322,13 +323,14 @@ pub(crate) fn record(
     let next_seq = effects.numbers.seq();
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
+    let visited = steps.sweep.map(|sweep| Visited { sweep, cells: delivery.cells.to_vec() });
     let steps = effects.into_steps();
-    let Draft { mut visits, redo } = draft;
+    let Draft { redo } = draft;
 
     let (own_inputs, mut inputs) = (inputs.len(), inputs);
-    let (consumed, visited) = pending.unsaid();
+    let (consumed, visited_before) = pending.unsaid();
     inputs.extend(consumed);
-    visits.extend(visited);
+    let visits = visited.into_iter().chain(visited_before).collect();
 
     let bytes = bytes + size_of_val(&*inputs) + size_of::<Work>();
     let (cells, cells_end) = bee.cells_after(pending.cells_logged);

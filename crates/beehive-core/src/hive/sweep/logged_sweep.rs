@@ -9,7 +9,7 @@
 //! until the cursor has passed that cell.
 
 use crate::app::{Handlers, Handles};
-use crate::cell::{BeeId, CellId, CellSet, Outcome};
+use crate::cell::{CellId, CellSet, Outcome};
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
@@ -20,7 +20,7 @@ use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
-    AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Suspect, Sweep, Visited, sweep_order,
+    AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Suspect, Sweep, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::RouteContext;
@@ -36,7 +36,7 @@ use crate::hive::run::dropped::verify_visit;
 use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::results::{end_with_error, release};
 use crate::hive::run::transaction::{Run, execute};
-use crate::hive::sweep::unlogged_sweep::{Visit, sweep_emit, visits_of};
+use crate::hive::sweep::unlogged_sweep::{Visit, is_here, sweep_emit, visits_of};
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Error, Message};
@@ -45,7 +45,6 @@ use crate::seams::BoxFuture;
 use crate::state::any::{self, AnyState};
 use crate::state::image::{DecodeError, decode};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
@@ -372,17 +371,19 @@ impl<M: Message> Cursor<M> {
         let mut gone = Vec::new();
         let mut left = cells.to_vec();
         while !left.is_empty() {
-            let mut visits: BTreeMap<BeeId, (Arc<Bee>, CellSet)> = BTreeMap::new();
-            for cell in std::mem::take(&mut left) {
+            let mut owners: Vec<(Arc<Bee>, CellId)> = Vec::with_capacity(left.len());
+            for cell in left.drain(..) {
                 match self.app.routes.find(cell) {
-                    Some(bee) => visits.entry(bee.id).or_insert_with(|| (bee, CellSet::new())).1.push(cell),
+                    Some(bee) => owners.push((bee, cell)),
                     None => gone.push(cell),
                 }
             }
+            // each bee gets one visit, whose cells are in order, because `visits_of` uses a binary search
+            owners.sort_unstable_by_key(|(bee, cell)| (bee.id, *cell));
 
-            for (bee, mut cells) in visits.into_values() {
-                // `visits_of` uses a binary search
-                cells.sort_unstable();
+            for visited in owners.chunk_by(|(one, _), (next, _)| one.id == next.id) {
+                let Some((bee, _)) = visited.first() else { continue };
+                let cells: CellSet = visited.iter().map(|(_, cell)| *cell).collect();
                 let count = cells.len();
                 let delivery = Delivery {
                     run: self.run,
@@ -396,7 +397,7 @@ impl<M: Message> Cursor<M> {
 
                 self.open_visits.begin(count);
                 self.visit.expect(1);
-                if let Err(refused) = bee.push(delivery, turn) {
+                if let Err(refused) = bee.clone().push(delivery, turn) {
                     // another thread has merged or retired the bee since `find`, so look up its cells again
                     self.open_visits.over(count);
                     self.visit.done();
@@ -488,16 +489,9 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         return delivery.batch.committed(delivery.cells.len());
     }
 
-    let visited = sweep.map(|sweep| Visited { sweep, cells: cells.to_vec() });
-    // if the visits are numbered, the record contains them as inputs instead
-    let logged = visited.as_ref().filter(|_| !is_numbered);
-
     let quarantined = pending.link().quarantine.is_any().then(|| pending.link().clone());
-    let mut lost = |_: &Error, draft: &mut Draft, cx: &mut RouteContext| {
-        // the cells still count as visited
-        draft.visits.extend(logged.cloned());
-        hold_done(&visit, cx)
-    };
+    // the cells still count as visited
+    let mut lost = |_: &Error, _: &mut Draft, cx: &mut RouteContext| hold_done(&visit, cx);
     let mut run = |state: &mut dyn AnyState, draft: &mut Draft, now, cx: &mut RouteContext| {
         let numbers = cx.held().map_or(Numbers::NONE, |effects| effects.numbers);
         let batch = visits_of::<A, K, M>(bee, state, &cells, &visit, numbers);
@@ -524,7 +518,7 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             }
 
             let one = index..index + 1;
-            if app.owner(mapper.cells()).is_some_and(|owner| Arc::ptr_eq(&owner, bee)) {
+            if is_here(bee, mapper.cells()) {
                 let (cell, by) = (mapper.cells().first().copied(), (app.index, A::HANDLER));
                 let begun = quarantined.as_ref().zip(sweep).map(|(link, sweep)| {
                     let suspect = Suspect { id: sweep, cell };
@@ -547,11 +541,12 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             }
         }
 
-        draft.visits.extend(logged.cloned());
         hold_done(&visit, cx)
     };
 
-    let mut steps = Steps { run: &mut run, lost: &mut lost, may_repeat: visited.is_some() };
+    // if the visits are numbered, the record contains them as inputs instead
+    let (may_repeat, sweep) = (sweep.is_some(), sweep.filter(|_| !is_numbered));
+    let mut steps = Steps { run: &mut run, lost: &mut lost, sweep, may_repeat };
     record(bee, body, (delivery, inputs), &mut steps, turn)
 }
 

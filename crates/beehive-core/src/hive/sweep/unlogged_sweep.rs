@@ -465,11 +465,7 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             continue;
         }
 
-        let here = match mapper.cells() {
-            [own] => app.routes.leads_to(*own, bee),
-            cells => app.owner(cells).is_some_and(|owner| Arc::ptr_eq(&owner, bee)),
-        };
-        if here {
+        if is_here(bee, mapper.cells()) {
             let one = Delivery {
                 run: run_delivery::<A, Each<K, M>>,
                 batch: batch.clone(),
@@ -490,6 +486,15 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     }
 
     visit.done()
+}
+
+/// Checks whether a bee owns all of the cells.
+#[inline]
+pub(crate) fn is_here(bee: &Arc<Bee>, cells: &[CellId]) -> bool {
+    match cells {
+        [own] => bee.app.routes.leads_to(*own, bee),
+        cells => bee.app.owner(cells).is_some_and(|owner| Arc::ptr_eq(&owner, bee)),
+    }
 }
 
 /// Returns a batch with one message for each entry that the swept dictionary has in these cells. `cells`

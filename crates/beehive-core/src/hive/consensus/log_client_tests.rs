@@ -1,0 +1,207 @@
+//! Tests of [`LogClient`]: which entries it appends, and what they contain.
+
+use super::*;
+use crate::cell::BeeId;
+use crate::hive::consensus::journal::{Part, Seq, Visited};
+use crate::hive::consensus::logs::Logs;
+use crate::mutant::Mutation;
+use crate::time::Time;
+
+/// A journal that keeps its entries.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Arc<Entry>>>);
+
+impl Journal for Kept {
+    fn append(&self, entry: Arc<Entry>) {
+        self.0.lock().push(entry)
+    }
+    fn attach(&self, _: Arc<dyn JournalEvents>) {}
+}
+
+impl Kept {
+    /// Returns each entry's number, the number of the entry it was executed on, and the bees whose runs it
+    /// contains.
+    fn entries(&self) -> Vec<(u64, u64, Vec<u64>)> {
+        let bees = |record: &Record| match record {
+            Record::Turn(works) => works.iter().map(|work| work.bee.0).collect(),
+            _ => Vec::new(),
+        };
+        self.0.lock().iter().map(|entry| (entry.number.0, entry.after.0, bees(&entry.record))).collect()
+    }
+}
+
+fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
+    let journal = Arc::new(Kept::default());
+    let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
+    let logs = Logs::new(&journals, vec![vec![0]], 1, Mutation::default());
+    (journal, logs.clients()[0].clone())
+}
+
+fn run(client: &LogClient<u64>, bee: u64, newest: Option<EntryNumber>) -> Option<EntryNumber> {
+    run_of(client, bee, newest, 100)
+}
+
+/// Returns the cells whose visits the journal's entries contain, in order.
+fn visits(journal: &Kept) -> Vec<Vec<u64>> {
+    let cells = |visited: &[Visited]| -> Vec<u64> {
+        visited.iter().flat_map(|visited| &visited.cells).map(|cell| cell.0).collect()
+    };
+    let of_record = |record: &Record| match record {
+        Record::Turn(works) => works.iter().flat_map(|work| cells(&work.visits)).collect(),
+        Record::Visited(visited) => cells(visited),
+        _ => Vec::new(),
+    };
+    journal.0.lock().iter().map(|entry| of_record(&entry.record)).collect()
+}
+
+fn visit(client: &LogClient<u64>, cell: u64) {
+    let lane = LaneId::of_bee(AppId(0), BeeId(9));
+    let sweep = MessageId { lane, seq: Seq(0), part: Part::WHOLE, app: AppId(0) };
+    client.visited(sweep, &[CellId(cell)])
+}
+
+fn run_of(
+    client: &LogClient<u64>,
+    bee: u64,
+    newest: Option<EntryNumber>,
+    bytes: usize,
+) -> Option<EntryNumber> {
+    let (app, now, next_seq) = (AppId(0), Time::ZERO, Seq(0));
+    let (cells, inputs, visits, redo, emits) = Default::default();
+    let work = Work { app, bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now };
+    client.append(Arc::new(bee), newest, work, bytes).ok().map(|appended| appended.number)
+}
+
+fn fates(client: &LogClient<u64>, numbers: &[u64]) -> Vec<Fate> {
+    client.fates(numbers.iter().copied().map(EntryNumber)).to_vec()
+}
+
+fn retire(client: &LogClient<u64>) {
+    drop(client.say(Record::Retire { lanes: Vec::new() }))
+}
+
+#[test]
+#[cfg_attr(debug_assertions, should_panic = "the journal released")]
+fn an_entry_that_was_not_appended_is_not_released() {
+    let (_, client) = client();
+    retire(&client);
+    assert!(client.released(EntryNumber(1)).is_empty());
+    client.released(EntryNumber(2));
+}
+
+#[test]
+fn runs_share_an_entry_until_the_turn_ends_or_the_hive_says_something() {
+    let (journal, client) = client();
+    let first = run(&client, 1, None);
+    assert_eq!([run(&client, 2, None), run(&client, 1, first)], [first; 2]);
+    assert!(journal.entries().is_empty(), "the turn goes on");
+
+    client.append_open();
+    client.append_open();
+    assert_eq!(journal.entries(), [(1, 0, vec![1, 2, 1])]);
+
+    run(&client, 3, None);
+    retire(&client);
+    assert_eq!(journal.entries()[1..], [(2, 1, vec![3]), (3, 2, vec![])], "in the order of their numbers");
+
+    assert_eq!(client.released(EntryNumber(2)).iter().map(|bee| **bee).collect::<Vec<_>>(), [1, 2, 1, 3]);
+    assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Committed, Fate::Committed, Fate::Open]);
+}
+
+/// Any later run of the visited bee must come after the record of the visit. The next run of any bee therefore
+/// contains all visits so far.
+#[test]
+fn the_next_run_of_any_bee_records_the_visits_without_effect() {
+    let (journal, client) = client();
+    visit(&client, 7);
+    visit(&client, 8);
+    run(&client, 1, None);
+    run(&client, 2, None);
+    client.append_open();
+    visit(&client, 9);
+    client.log_consumed();
+    client.log_consumed();
+    assert_eq!(visits(&journal), [vec![7, 8], vec![9]]);
+}
+
+/// If the entry with the visits is dead, the next run of any bee records them again, even if the bee whose run
+/// contained them has not processed the abort yet.
+#[test]
+fn visits_in_a_dead_entry_are_recorded_by_the_next_run() {
+    let (journal, client) = client();
+    visit(&client, 7);
+    run(&client, 1, None);
+    client.append_open();
+    visit(&client, 8);
+    run(&client, 1, None);
+    client.aborted(EntryNumber(0));
+    run(&client, 2, None);
+    client.append_open();
+    assert_eq!(visits(&journal), [vec![7], vec![7, 8]]);
+
+    client.released(EntryNumber(3));
+    client.log_consumed();
+    assert_eq!(journal.entries().len(), 2, "the committed entry has recorded them");
+}
+
+#[test]
+fn many_visits_are_recorded_at_once() {
+    let (journal, client) = client();
+    (0..=limits::VISITS_NOTED_MAX as u64).for_each(|cell| visit(&client, cell));
+    assert_eq!(visits(&journal), [(0..=limits::VISITS_NOTED_MAX as u64).collect::<Vec<_>>()]);
+}
+
+#[test]
+fn an_entry_that_stays_open_is_appended() {
+    let (journal, client) = client();
+    client.append_old();
+    run(&client, 1, None);
+    client.append_old();
+    run(&client, 2, None);
+    assert!(journal.entries().is_empty());
+    client.append_old();
+    assert_eq!(journal.entries(), [(1, 0, vec![1, 2])]);
+
+    run(&client, 3, None);
+    client.append_old();
+    assert_eq!(journal.entries().len(), 1, "the next one is new");
+}
+
+#[test]
+fn a_run_that_is_too_large_for_the_open_entry_goes_into_the_next() {
+    let (journal, client) = client();
+    run_of(&client, 1, None, 10);
+    run_of(&client, 2, None, limits::TURN_BYTES_MAX);
+    run_of(&client, 3, None, 10);
+    client.append_open();
+    assert_eq!(journal.entries(), [(1, 0, vec![1]), (2, 1, vec![2]), (3, 2, vec![3])]);
+}
+
+/// The journal refuses an entry while the next one is still open. The open entry is dead too, although it was
+/// never appended to the journal.
+#[test]
+fn an_open_entry_dies_with_the_entries_before_it() {
+    let (journal, client) = client();
+    let first = run(&client, 1, None);
+    client.append_open();
+    let second = run(&client, 1, first);
+    assert_eq!(run(&client, 2, None), second);
+
+    assert_eq!(client.aborted(EntryNumber(0)).len(), 3, "each is woken");
+    client.append_open();
+    assert_eq!(journal.entries().len(), 1, "it is not appended");
+    assert_eq!(fates(&client, &[1, 2]), [Fate::Dead; 2]);
+
+    // a bee that has not yet processed the abort cannot add a run on top of a dead entry
+    assert_eq!(run(&client, 2, second), None);
+    client.taken_back([EntryNumber(2)].into_iter());
+    assert_eq!(run(&client, 2, None), Some(EntryNumber(3)));
+    client.append_open();
+    assert_eq!(journal.entries()[1..], [(3, 0, vec![2])], "it takes effect after the last entry that did");
+
+    // committing an entry with a higher number does not commit a dead one
+    client.released(EntryNumber(3));
+    assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Dead, Fate::Dead, Fate::Committed]);
+    client.taken_back([EntryNumber(1), EntryNumber(2)].into_iter());
+    assert!(client.state.lock().dead.is_empty(), "nobody asks any more");
+}
