@@ -6,7 +6,7 @@ use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::bee::pending::PendingRuns;
+use crate::hive::bee::pending::{Executed, PendingRuns};
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::BeeImage;
@@ -68,6 +68,8 @@ pub(crate) struct AppRuntime {
     /// For each handler, the dictionary it sweeps. Set once, when the hive starts.
     swept: OnceLock<Vec<Option<u32>>>,
     pub(crate) handlers: Box<[HandlerCounters]>,
+    /// Empty queues for executed runs, which one thread has passed on to the next one that needs some.
+    pub(super) queues_for_runs: Mutex<Vec<VecDeque<Executed>>>,
     /// Numbers of bees that were created, retired and merged. Relaxed ordering suffices, because only the
     /// status reads them.
     pub(crate) created: AtomicU64,
@@ -152,6 +154,7 @@ impl AppRuntime {
             idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
             swept: OnceLock::new(),
             handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),
+            queues_for_runs: Mutex::default(),
             created: AtomicU64::new(0),
             retired: AtomicU64::new(0),
             merged: AtomicU64::new(0),

@@ -89,15 +89,31 @@ impl Local {
     }
 
     /// Keeps an empty queue for the next bee that executes a run, unless it is large or enough queues are already kept.
-    pub(super) fn keep_runs(&mut self, runs: VecDeque<Executed>) {
+    ///
+    /// Many runs are executed on one thread and released on another. A thread that keeps many queues therefore passes
+    /// them on, and a thread that has none takes those that another one has passed on.
+    pub(super) fn keep_runs(&mut self, runs: VecDeque<Executed>, app: &AppRuntime) {
         debug_assert!(runs.is_empty(), "only empty queues are kept");
-        if (1..=64).contains(&runs.capacity()) && self.runs.len() < limits::QUEUES_KEPT_PER_THREAD {
-            self.runs.push(runs)
+        if !(1..=64).contains(&runs.capacity()) || self.runs.len() >= limits::QUEUES_KEPT_PER_THREAD {
+            return;
+        }
+
+        self.runs.push(runs);
+        if self.runs.len() >= limits::QUEUES_KEPT_PER_THREAD / 2
+            && let Some(mut passed_on) = app.queues_for_runs.try_lock()
+            && passed_on.is_empty()
+        {
+            std::mem::swap(&mut self.runs, &mut *passed_on)
         }
     }
 
     /// Returns an empty queue for runs.
-    pub(crate) fn take_runs(&mut self) -> VecDeque<Executed> {
+    pub(super) fn take_runs(&mut self, app: &AppRuntime) -> VecDeque<Executed> {
+        if self.runs.is_empty()
+            && let Some(mut passed_on) = app.queues_for_runs.try_lock()
+        {
+            std::mem::swap(&mut self.runs, &mut *passed_on)
+        }
         self.runs.pop().unwrap_or_default()
     }
 

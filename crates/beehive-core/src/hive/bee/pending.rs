@@ -270,7 +270,7 @@ impl PendingRuns {
         if self.entries.is_empty() {
             // an idle bee keeps no queue, which would be its largest part
             let runs = std::mem::take(&mut self.entries);
-            cx.turn.local::<Local>(bee.app.index).keep_runs(runs)
+            cx.turn.local::<Local>(bee.app.index).keep_runs(runs, &bee.app)
         }
 
         cx.turn.cause = done.delivery.cause.clone();
@@ -320,9 +320,9 @@ impl PendingRuns {
 
     /// Adds a run whose entry is in flight. The entry also records the messages and visits that were
     /// [open](PendingRuns::unsaid) before.
-    pub(crate) fn push(&mut self, executed: Executed, local: &mut Local) {
+    pub(crate) fn push(&mut self, executed: Executed, app: &AppRuntime, local: &mut Local) {
         if self.entries.capacity() == 0 {
-            self.entries = local.take_runs()
+            self.entries = local.take_runs(app)
         }
         for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
             if let Unsaid::Open(sweep) = earlier.unsaid {

@@ -10,7 +10,7 @@ use crate::hive::consensus::journal::{
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use crate::hive::consensus::quarantine::Quarantine;
-use crate::hive::consensus::undecided::{Fate, Open, State, Undecided};
+use crate::hive::consensus::undecided::{Fate, Open, RUNS_EXPECTED_MAX, State, Undecided};
 use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
 use crate::mutant::Mutant;
@@ -74,6 +74,7 @@ impl<W: ?Sized> LogClient<W> {
             next: last,
             last,
             open: None,
+            runs_before: 0,
             undecided: BTreeMap::new(),
             committed: last,
             dead: HashMap::default(),
@@ -310,6 +311,7 @@ impl<W: ?Sized> LogClient<W> {
     fn append_open_of(&self, state: &mut State<W>) {
         self.is_open.store(false, Ordering::Relaxed);
         if let Some(Open { number, after, works, .. }) = state.open.take() {
+            state.runs_before = works.len().min(RUNS_EXPECTED_MAX);
             // the lock is still held, so the journal gets the entries in order of their numbers
             self.journal.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
         }

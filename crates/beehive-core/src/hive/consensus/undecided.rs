@@ -14,6 +14,9 @@ use tokio::sync::oneshot;
 /// Maximum number of sweeps whose noted visits are searched for those of one sweep.
 const SWEEPS_EXAMINED_MAX: usize = 4;
 
+/// Maximum number of runs for which an open entry reserves memory at its start.
+pub(super) const RUNS_EXPECTED_MAX: usize = 256;
+
 /// An entry in flight: either the journal has not yet decided it, or the hive has not yet processed the decision.
 pub(super) enum Undecided<W: ?Sized> {
     /// Runs of bees. When the entry is decided, the bees are woken. If the entry is dead, they execute these runs
@@ -49,6 +52,8 @@ pub(super) struct State<W: ?Sized> {
     pub(super) last: EntryNumber,
     /// The newest entry, while it is still open. No later entry is appended to the journal before it.
     pub(super) open: Option<Open>,
+    /// Number of runs in the newest entry that has been appended, at most `RUNS_EXPECTED_MAX`.
+    pub(super) runs_before: usize,
     /// The entries in flight, including the open entry.
     pub(super) undecided: BTreeMap<EntryNumber, Undecided<W>>,
     /// All entries up to this one are decided; those that are not dead are committed.
@@ -114,8 +119,11 @@ impl<W: ?Sized> State<W> {
     ) -> EntryNumber {
         if self.open.is_none() {
             let (number, after) = self.number();
-            self.open = Some(Open { number, after, works: Vec::new(), bytes: 0, is_old: false });
-            self.undecided.insert(number, Undecided::Turn { bees: Vec::new(), runs: 0, visited: Vec::new() });
+            // an entry is often as large as the one before it
+            let works = Vec::with_capacity(self.runs_before);
+            self.open = Some(Open { number, after, works, bytes: 0, is_old: false });
+            let (bees, visited) = (Vec::with_capacity(self.runs_before), Vec::new());
+            self.undecided.insert(number, Undecided::Turn { bees, runs: 0, visited });
         }
 
         let Some(open) = &mut self.open else { return self.next };

@@ -347,7 +347,7 @@ pub(crate) fn record(
             let (entry, inputs, unsaid) =
                 (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
             let executed = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
-            pending.push(executed, turn.local(app.index))
+            pending.push(executed, app, turn.local(app.index))
         }
         // the log client has rejected this run, because the journal refused one of the bee's uncommitted
         // entries. The thread that processed the refusal changed the client's version under the lock that
