@@ -3,6 +3,8 @@
 //! Run with `cargo bench --bench journal`. Throughput is in messages. The journal encodes each entry and commits it
 //! at once, without a disk or a network, so a row shows the cost that the hive itself adds. Below each journaled
 //! row are the allocations, log bytes and log entries per message, which do not depend on the machine.
+//!
+//! To compare one core with two, run the same rows on one of them: `taskset -c 1 cargo bench --bench journal -- put/r`.
 #![allow(missing_docs)]
 
 use beehive::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
@@ -236,9 +238,7 @@ async fn forwarded<M: Message>(hive: Hive, batches: u64, of: fn(u64) -> M) -> Du
         (0..BATCH).for_each(|_| io.emit(of(next(&mut state) % KEYS)));
         io.flush().await
     }
-    while io.credits() < all {
-        tokio::task::yield_now().await
-    }
+    io.credits_returned(all).await;
 
     began.elapsed()
 }
@@ -252,9 +252,7 @@ async fn swept(hive: Hive, sweeps: u64) -> Duration {
     for _ in 0..sweeps {
         io.emit(Look);
         io.flush().await;
-        while io.credits() < all {
-            tokio::task::yield_now().await
-        }
+        io.credits_returned(all).await
     }
 
     began.elapsed()
