@@ -159,7 +159,7 @@ async fn two_workers() -> BTreeSet<u64> {
 async fn forwarded_on_workers(hive: &Hive, workers: &BTreeSet<u64>) -> usize {
     THREADS.lock().unwrap().clear();
     for _ in 0..QUESTIONS {
-        hive.emit(Forward { place: 0, milliseconds: 0 });
+        hive.emit(Forward { place: 0, milliseconds: 0 }).await;
         hive.idle().await
     }
     let threads = THREADS.lock().unwrap();
@@ -191,7 +191,7 @@ fn a_few_bees_run_on_the_worker_of_the_journal_unless_their_handler_has_recently
         let quick = forwarded_on_workers(&hive, &workers).await;
         assert!(quick > QUESTIONS / 2, "{quick} of {QUESTIONS}");
 
-        hive.emit(Forward { place: 0, milliseconds: 100 });
+        hive.emit(Forward { place: 0, milliseconds: 100 }).await;
         hive.idle().await;
         assert_eq!(forwarded_on_workers(&hive, &workers).await, 0, "though the handler has held a thread");
         hive.stop(Duration::from_secs(5)).await;

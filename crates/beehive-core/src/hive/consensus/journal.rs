@@ -33,7 +33,9 @@ pub trait Journal: Send + Sync + 'static {
 }
 
 /// A journal's reports to its hive. While the journal calls these functions, it must not hold a lock that its
-/// own [`Journal::append`] takes.
+/// own [`Journal::append`] takes. They may be called from any thread. A task of the hive's runtime saves thread
+/// switches: if a report concerns only a few bees, they let go of their answers and messages on the same thread, at
+/// the task's next `.await`.
 pub trait JournalEvents: Send + Sync {
     /// Reports that all entries up to and including `upto` are committed.
     fn released(&self, upto: EntryNumber);
