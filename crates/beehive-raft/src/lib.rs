@@ -12,7 +12,7 @@
 //!   witness                      how far the log has been acknowledged
 //! ```
 //!
-//! The files are described byte by byte in `log/format.rs`, `log/witness.rs` and `checkpoint/mod.rs`.
+//! The files are described byte by byte in `log/format.rs`, `log/witness.rs` and `checkpoint.rs`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -9,26 +9,25 @@
 //! ```text
 //! checkpoint-00000000000000000007         piece
 //!  0  8  magic, "BeehvChk"                  0  8  checksum
-//!  8  4  format version                     8  4  length of the content
+//!  8  4  format version                     8  4  length of the chunk
 //! 12  4  zero                              12  2  log
-//! 16  8  id of the folder                  14  2  kind
-//! 24  8  first segment not covered         16     the content
+//! 16  8  id of the folder                  14  2  kind: 0 = chunk, 65535 = last piece
+//! 24  8  first segment not covered         16     a chunk of the log's snapshot
 //! 32  8  chain before that segment
 //! 40  8  group before that segment
 //! 48  8  checksum of the header
 //! 56     pieces
 //! ```
 //!
-//! The checksum of a piece is seeded with the checksum before it, and the last piece says that it is the last.
-
-mod pieces;
+//! The checksum of a piece is seeded with the checksum before it, and the last piece says that it is the last. The
+//! chunks are those of [`LogState::chunks`], in order.
 
 use crate::error::OpenError;
 use crate::files::AppendFile;
 use crate::log::format::{FORMAT, integer};
 use crate::log::witness::End;
 use crate::place::{self, Place};
-use beehive_protocol::LogState;
+use beehive_protocol::{DecodeError, LogState, SnapshotLoader};
 use std::io;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -37,14 +36,17 @@ const MAGIC: [u8; 8] = *b"BeehvChk";
 const HEADER: usize = 56;
 const PIECE_HEADER: usize = 16;
 
+/// The kind of a piece with a chunk.
+const CHUNK: u16 = 0;
+
 /// The kind of the last piece.
 const LAST: u16 = u16::MAX;
 
+/// Maximum length of a chunk. A longer piece is not read.
+const CHUNK_BYTES: usize = 256 << 10;
+
 /// The file is written, and read, in parts of about this size.
 const PART_BYTES: usize = 1 << 20;
-
-/// A longer piece is not read.
-const PIECE_BYTES_MAX: usize = beehive_protocol::limits::ENCODED_BYTES_MAX;
 
 /// A checkpoint in memory.
 #[derive(Debug)]
@@ -85,7 +87,7 @@ pub(crate) fn write(place: &Place, folder_id: u64, states: Vec<LogState>, end: E
 fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: Vec<LogState>) -> io::Result<u64> {
     let mut chain = integer::<8>(&head, 48);
     let (mut buffer, mut written) = (head.to_vec(), 0);
-    let mut push = |log: u16, kind: u16, content: &[u8]| {
+    let mut push = |log: u16, kind: u16, content: &[u8]| -> io::Result<()> {
         let start = buffer.len();
         buffer.extend_from_slice(&[0; 8]);
         buffer.extend_from_slice(&(content.len() as u32).to_le_bytes());
@@ -104,7 +106,7 @@ fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: Vec<LogSt
     };
 
     for (log, state) in (0..).zip(states) {
-        pieces::split(state, |kind, content| push(log, kind, content))?
+        state.chunks(CHUNK_BYTES).try_for_each(|chunk| push(log, CHUNK, &chunk))?
     }
     push(0, LAST, &[])?;
     Ok(written)
@@ -156,12 +158,12 @@ pub(crate) fn read(place: &Place, (folder_id, logs): (u64, u16), segment: u64) -
         return Err(OpenError::damaged(&path, 24, "it is another checkpoint, under the name of this one"));
     }
 
-    let mut states: Vec<LogState> = (0..logs).map(|_| LogState::default()).collect();
+    let mut loaders: Vec<SnapshotLoader> = (0..logs).map(|_| SnapshotLoader::default()).collect();
     let mut chain = integer::<8>(&head, 48);
     loop {
         let head: [u8; PIECE_HEADER] = reader.next(PIECE_HEADER)?.try_into().unwrap_or([0; PIECE_HEADER]);
         let length = integer::<4>(&head, 8) as usize;
-        if length > PIECE_BYTES_MAX {
+        if length > CHUNK_BYTES {
             return Err(reader.damaged("the length of a piece is impossible"));
         }
         let content = reader.next(length)?;
@@ -177,13 +179,17 @@ pub(crate) fn read(place: &Place, (folder_id, logs): (u64, u16), segment: u64) -
         if kind == LAST {
             break;
         }
-        let joined = match states.get_mut(log) {
-            Some(state) => pieces::join(state, kind, content).map_err(|why| why.to_string()),
+        let added = match loaders.get_mut(log) {
+            Some(loader) if kind == CHUNK => loader.add(content).map_err(|why| why.to_string()),
+            Some(_) => Err(format!("{kind} is no kind of piece; perhaps a newer program wrote it")),
             None => Err(format!("a piece of log {log}, although there are {logs} logs")),
         };
-        joined.map_err(|why| reader.damaged(why))?
+        added.map_err(|why| reader.damaged(why))?
     }
 
+    let states: Result<Vec<LogState>, DecodeError> =
+        loaders.into_iter().map(SnapshotLoader::finish).collect();
+    let states = states.map_err(|why| reader.damaged(why.to_string()))?;
     let bytes = reader.offset + reader.at as u64;
     match place.files.length(&path).map_err(|error| OpenError::io(&path, "read", error))? {
         length if length == bytes => Ok(Loaded { states, end, bytes }),
