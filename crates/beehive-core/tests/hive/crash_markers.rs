@@ -19,6 +19,15 @@ struct Task(u64);
 #[message(reply = u64)]
 struct Count(u64);
 
+/// Begins a sweep.
+#[derive(Message)]
+struct Begin;
+#[derive(Message)]
+struct Look;
+/// Makes all cells below a number cells of one bee. Only half of them get a value.
+#[derive(Message)]
+struct Join(u64);
+
 #[derive(App)]
 struct Planner {
     plans: Dict<u64, u64>,
@@ -29,6 +38,11 @@ impl Planner {
     fn plan(&mut self, _: &Plan, ctx: &mut Ctx) {
         *self.plans.entry(0).or_default() += 1;
         (0..TASKS).for_each(|task| ctx.emit(Task(task)))
+    }
+    #[rcv(centralized)]
+    fn begin(&mut self, _: &Begin, ctx: &mut Ctx) {
+        *self.plans.entry(0).or_default() += 1;
+        ctx.emit(Look)
     }
 }
 
@@ -47,6 +61,19 @@ impl Worker {
         std::thread::sleep(Duration::from_micros(20));
         *self.done.entry(msg.0).or_default() += 1;
         RUNNING.fetch_sub(1, Ordering::AcqRel);
+    }
+    #[rcv(joins)]
+    fn join(&mut self, msg: &Join) {
+        for key in 0..msg.0 {
+            match key % 2 {
+                0 => self.done.put(key, 0),
+                _ => self.done.get(&key).copied(),
+            };
+        }
+    }
+    #[rcv(each = done)]
+    fn look(&mut self, key: &u64, _: &Look) {
+        *self.done.entry(*key).or_default() += 1
     }
     #[rcv(sharded)]
     fn count(&mut self, msg: &Count) -> u64 {
@@ -135,5 +162,53 @@ fn the_markers_name_many_unfinished_messages_at_once() {
 
         recovered(planner.clone(), named(TASKS as usize)).await;
         assert_eq!(MOST_RUNNING.load(Ordering::Acquire), 1, "all run alone");
+    })
+}
+
+/// The visits of one bee are in one delivery, but some of its cells have no value, so no handler runs for them. The marker
+/// must not name them for ever.
+#[test]
+fn after_a_sweep_the_markers_name_no_cells() {
+    const CELLS: u64 = 10;
+    on_workers(2, async {
+        let (hive, journals) = start(LogState::default(), LogState::default());
+        hive.emit(Join(CELLS)).await;
+        hive.idle().await;
+        let is_marked = || journals.iter().all(|journal| !markers(journal).is_empty());
+        eventually("both logs have a marker", Duration::from_secs(10), is_marked).await;
+        let joined = state(journals[1].log());
+        assert_eq!(joined.bees.values().map(|bee| bee.cells.len() as u64).collect::<Vec<_>>(), [CELLS]);
+        journals[1].stall(true);
+        hive.emit(Begin).await;
+        let begun = || state(journals[0].log()).sweeps.len() == 1;
+        eventually("the planner's log has the sweep", Duration::from_secs(10), begun).await;
+        journals.iter().for_each(|journal| journal.stop());
+        hive.stop(Duration::ZERO).await;
+
+        let (planner, worker) = (state(journals[0].log()), state(journals[1].log()));
+        let (hive, journals) = start(planner, worker);
+        eventually("the sweep is over", Duration::from_secs(10), || {
+            let log = journals[1].log().into_iter().map(|bytes| Entry::decode(&bytes).unwrap().record);
+            let visits: usize = log
+                .map(|record| match record {
+                    Record::Turn(works) => works.iter().map(|work| work.visits.len()).sum(),
+                    _ => 0,
+                })
+                .sum();
+            visits > 0
+        })
+        .await;
+        assert_eq!(hive.request(Count(4)).await, Ok(1));
+        assert!(
+            markers(&journals[1]).iter().any(|marker| marker.running.len() as u64 >= CELLS / 2),
+            "named together"
+        );
+        eventually("the markers name none", Duration::from_secs(5), || {
+            journals
+                .iter()
+                .all(|journal| markers(journal).last().is_none_or(|marker| marker.running.is_empty()))
+        })
+        .await;
+        hive.stop(Duration::from_secs(5)).await;
     })
 }

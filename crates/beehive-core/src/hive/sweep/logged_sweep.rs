@@ -9,7 +9,7 @@
 //! until the cursor has passed that cell.
 
 use crate::app::{Handlers, Handles};
-use crate::cell::{CellId, CellSet, Outcome};
+use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
@@ -152,6 +152,9 @@ impl Opening {
         };
 
         link.commit(record).await;
+        if hive.is_over() {
+            return;
+        }
         link.lanes.bees.sent(link.position(), &emit);
         drop(reserved);
         acknowledge(link, consumed, hive);
@@ -353,6 +356,9 @@ impl<M: Message> Cursor<M> {
             let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
             self.link.commit(record).await;
         }
+        if hive.is_over() {
+            return;
+        }
 
         let gone = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
         let mut progress = self.progress.lock();
@@ -507,7 +513,8 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             effects.hold_report(move |_| visit.expect(count))
         }
 
-        let mut mapper = app.mapper(batch.source.origin);
+        let origin = batch.source.origin;
+        let mut mapper = app.mapper(origin);
         for index in 0..count as u32 {
             let Some(message) = batch.messages.get(index as usize) else { break };
             mapper.clear();
@@ -521,8 +528,15 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             if is_here(bee, mapper.cells()) {
                 let (cell, by) = (mapper.cells().first().copied(), (app.index, A::HANDLER));
                 let begun = quarantined.as_ref().zip(sweep).map(|(link, sweep)| {
-                    let suspect = Suspect { id: sweep, cell };
-                    let next = || cells.iter().map(|cell| Suspect { id: sweep, cell: Some(*cell) });
+                    let suspect = |cell| Suspect { id: sweep, cell };
+                    let later = batch.messages.get(index as usize + 1..).unwrap_or_default();
+                    let next = || {
+                        later
+                            .iter()
+                            .filter_map(|later| cell_of::<A, K, M>(later, origin, bee))
+                            .map(|cell| suspect(Some(cell)))
+                    };
+                    let suspect = suspect(cell);
                     link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next)
                 });
                 if let Some(Begun::SetAside) = begun {
@@ -548,6 +562,19 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let (may_repeat, sweep) = (sweep.is_some(), sweep.filter(|_| !is_numbered));
     let mut steps = Steps { run: &mut run, lost: &mut lost, sweep, may_repeat };
     record(bee, body, (delivery, inputs), &mut steps, turn)
+}
+
+/// Returns the cell under which a message of a visit runs, or `None` if `bee` does not run it.
+fn cell_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
+    message: &Each<K, M>,
+    origin: HiveId,
+    bee: &Arc<Bee>,
+) -> Option<CellId> {
+    let mut mapper = bee.app.mapper(origin);
+    if map::<A, Each<K, M>>(message, &mut mapper) == Outcome::Drop {
+        return None;
+    }
+    mapper.cells().first().copied().filter(|_| is_here(bee, mapper.cells()))
 }
 
 /// Marks one visit as done when the record is committed, if a requester waits for the sweep.
