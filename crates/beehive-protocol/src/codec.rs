@@ -5,7 +5,9 @@ use bincode::enc::write::Writer;
 use bincode::error::EncodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use smallvec::SmallVec;
 use std::cell::Cell;
+use std::ops::DerefMut;
 
 /// The reason why bytes could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +124,42 @@ fn in_buffer<T: Serialize + ?Sized, R>(
     result
 }
 
+/// A growing buffer of bytes.
+pub trait Buffer: DerefMut<Target = [u8]> {
+    /// Appends a byte.
+    fn push(&mut self, byte: u8);
+    /// Appends bytes.
+    fn extend_from_slice(&mut self, bytes: &[u8]);
+    /// Shortens the buffer to `length` bytes.
+    fn truncate(&mut self, length: usize);
+}
+
+impl Buffer for Vec<u8> {
+    fn push(&mut self, byte: u8) {
+        Vec::push(self, byte)
+    }
+    fn extend_from_slice(&mut self, bytes: &[u8]) {
+        Vec::extend_from_slice(self, bytes)
+    }
+    fn truncate(&mut self, length: usize) {
+        Vec::truncate(self, length)
+    }
+}
+
+impl<const N: usize> Buffer for SmallVec<[u8; N]> {
+    fn push(&mut self, byte: u8) {
+        SmallVec::push(self, byte)
+    }
+    fn extend_from_slice(&mut self, bytes: &[u8]) {
+        SmallVec::extend_from_slice(self, bytes)
+    }
+    fn truncate(&mut self, length: usize) {
+        SmallVec::truncate(self, length)
+    }
+}
+
 /// Appends an integer in the fewest bytes: one byte up to 250.
-pub fn append_integer(integer: u64, bytes: &mut Vec<u8>) {
+pub fn append_integer(integer: u64, bytes: &mut impl Buffer) {
     match u8::try_from(integer) {
         Ok(byte) if byte <= 250 => bytes.push(byte),
         _ => must(&integer, write_with(&integer, bytes, size_of::<u64>() + 1, variable_integers())),
@@ -147,7 +183,7 @@ pub fn split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// # Panics
 ///
 /// See [`encode`]. After a panic, `bytes` may end with a partial value.
-pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) {
+pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut impl Buffer) {
     // nearly all values are short enough for a length of one byte; a longer one is moved
     let start = bytes.len();
     bytes.push(0);
@@ -162,25 +198,26 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut V
             let width = bytes.len() - end;
             bytes[start..].rotate_right(width);
             // the rotation has moved the placeholder to just after the length
-            bytes.remove(start + width);
+            bytes[start + width..].rotate_left(1);
+            bytes.truncate(end + width - 1)
         }
     }
 }
 
 /// Appends an encoded value. Stops as soon as the value exceeds `bytes_max` bytes.
-fn write_with<T: Serialize + ?Sized>(
+fn write_with<T: Serialize + ?Sized, B: Buffer>(
     value: &T,
-    bytes: &mut Vec<u8>,
+    bytes: &mut B,
     bytes_max: usize,
     configuration: impl bincode::config::Config,
 ) -> Result<(), String> {
-    /// Appends the written bytes to a vector.
-    struct Append<'a> {
-        to: &'a mut Vec<u8>,
+    /// Appends the written bytes to a buffer.
+    struct Append<'a, B> {
+        to: &'a mut B,
         length_max: usize,
         is_too_long: bool,
     }
-    impl Writer for &mut Append<'_> {
+    impl<B: Buffer> Writer for &mut Append<'_, B> {
         fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
             if self.to.len() + bytes.len() > self.length_max {
                 self.is_too_long = true;

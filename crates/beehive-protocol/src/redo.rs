@@ -14,6 +14,7 @@
 use crate::codec::{append_integer, append_with_length, encodes_as, split_integer};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
 use std::fmt::{Debug, Formatter};
 
 /// One change of a committed transaction. A follower applies it without running a handler.
@@ -33,15 +34,21 @@ pub struct Op<'a> {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Redo {
     /// Complete, well-formed changes.
-    bytes: Vec<u8>,
+    bytes: Bytes,
 }
+
+/// Encoded changes. One change of a short value needs no allocation.
+type Bytes = SmallVec<[u8; INLINE_BYTES]>;
 
 /// A position to which a [`Redo`] can be cut back.
 #[derive(Clone, Copy, Debug)]
 pub struct RedoEnd(usize);
 
-/// Initial capacity of the buffer, enough for most runs.
-const FIRST_BYTES: usize = 128;
+/// Number of bytes that need no allocation: enough for a key, and a value of 64 bytes.
+const INLINE_BYTES: usize = 96;
+
+/// Capacity of the first buffer that is allocated. Otherwise the buffer of a long run would grow more often.
+const FIRST_BYTES: usize = 256;
 
 const HAS_ROW: u64 = 1;
 const HAS_VALUE: u64 = 2;
@@ -124,8 +131,8 @@ impl Redo {
         R: Serialize + ?Sized,
         V: Serialize + ?Sized,
     {
-        // otherwise the buffer would grow several times during the first change
-        if self.bytes.capacity() == 0 {
+        // another change as long as those before does not fit
+        if !self.bytes.spilled() && self.bytes.len() > INLINE_BYTES / 2 {
             self.bytes.reserve(FIRST_BYTES)
         }
 
@@ -140,7 +147,7 @@ impl Redo {
     }
 }
 
-fn append_head(dict: u32, has_row: bool, has_value: bool, bytes: &mut Vec<u8>) {
+fn append_head(dict: u32, has_row: bool, has_value: bool, bytes: &mut Bytes) {
     let flags = u64::from(has_row) * HAS_ROW + u64::from(has_value) * HAS_VALUE;
     append_integer(u64::from(dict) * 4 + flags, bytes)
 }
@@ -247,21 +254,32 @@ impl<'de> Visitor<'de> for Checked {
     }
 
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Redo, E> {
-        let mut ops = Ops { rest: &bytes };
-        while !ops.rest.is_empty() {
-            let at = bytes.len() - ops.rest.len();
-            if ops.split().is_none() {
-                return Err(E::custom(format_args!(
-                    "byte {at} of a redo log does not begin a complete change"
-                )));
-            }
-        }
-        Ok(Redo { bytes })
+        check(&bytes)?;
+        // a short one moves into the value, a long one stays where it is
+        Ok(Redo {
+            bytes: if bytes.len() <= INLINE_BYTES {
+                Bytes::from_slice(&bytes)
+            } else {
+                Bytes::from_vec(bytes)
+            },
+        })
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Redo, E> {
-        self.visit_byte_buf(bytes.to_vec())
+        check(bytes)?;
+        Ok(Redo { bytes: Bytes::from_slice(bytes) })
     }
+}
+
+fn check<E: Error>(bytes: &[u8]) -> Result<(), E> {
+    let mut ops = Ops { rest: bytes };
+    while !ops.rest.is_empty() {
+        let at = bytes.len() - ops.rest.len();
+        if ops.split().is_none() {
+            return Err(E::custom(format_args!("byte {at} of a redo log does not begin a complete change")));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
