@@ -241,6 +241,7 @@ impl Listener {
         #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
         let check = tokio::time::sleep(limits::HALF_OPEN_CHECK_INTERVAL);
         tokio::select! {
+            biased;
             () = self.half_open.freed() => {}
             () = check => {}
         }
