@@ -324,7 +324,8 @@ fn hundreds_of_switches_share_one_thread() {
 #[test]
 fn full_sockets_are_answered_once_and_have_echoes() {
     for (version, of) in [(1, "1.0"), (4, "1.3")] {
-        let words = "--switches 3 --threads 2 --window none --timeout 10 --seconds 1";
+        // longer than the interval of the echoes, so that one of each switch is answered
+        let words = "--switches 3 --threads 2 --window none --timeout 10 --seconds 2";
         let report = measure_against(version, Behavior::Learning, &format!("--of {of} {words}"));
         let context = format!("{of}: {report:?}");
         assert!(report.is_sound() && report.full_sockets && report.answered > 8_191, "{context}");
