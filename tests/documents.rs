@@ -176,33 +176,23 @@ fn links_between_documents_lead_to_files() {
     assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
 }
 
-/// If this test fails, a durable journal exists, and these pages have to mention it.
+/// Whoever reads one page only must learn where state is: in memory, unless the program asks for a folder.
 #[test]
-fn the_documents_deny_persistence_as_long_as_there_is_no_journal_on_disk() {
-    let sources = files("crates", &[".rs"]).into_iter().filter(|file| {
-        let path = file.to_string_lossy();
-        path.contains("/src/") && !path.ends_with("beehive-core/src/testing/journal.rs")
-    });
-    let product = |file: &PathBuf| read(file).split("#[cfg(test)]").next().unwrap_or_default().to_string();
-    let journals: Vec<PathBuf> = sources.filter(|file| product(file).contains("Journal for ")).collect();
-    let denials = [
-        ("README.md", "State is in memory. A restarted program, the controller included, starts empty."),
-        ("docs/controller.md", "All state is in memory: after a restart the controller starts empty"),
-        ("src/guide/logs.md", "Nothing is kept over a restart today."),
-        ("src/guide/embedding.md", "Nothing is kept over a restart"),
+fn the_documents_say_where_state_is() {
+    let statements = [
+        ("README.md", "State is in memory, unless you ask for a folder: `beehive controller --data DIR`"),
+        ("docs/controller.md", "All state is in memory, unless you [keep it in a folder](#keep-the-state)"),
+        ("src/guide/logs.md", "By default, nothing is kept over a restart today."),
+        ("src/guide/embedding.md", "Nothing is kept over a restart by default."),
         ("src/guide/views.md", "it is no backup, and it is gone after a restart"),
         ("src/guide/errors/app_options.md", "It has no effect yet"),
-        ("src/lib.rs", "Replication and persistence are not there yet"),
+        ("src/lib.rs", "Replication is not there yet"),
     ];
 
-    for (page, denial) in denials {
+    for (page, statement) in statements {
         let text = read(&root().join(page)).replace("\n//! ", " ").replace('\n', " ");
-        assert!(text.contains(denial), "{page} does not say: {denial}");
+        assert!(text.contains(statement), "{page} does not say: {statement}");
     }
-    assert!(
-        journals.is_empty(),
-        "{journals:?} keep state over a restart, and these pages deny it: {denials:#?}"
-    );
 }
 
 #[derive(Message)]
