@@ -7,7 +7,10 @@
 //! To compare one core with two, run the same rows on one of them: `taskset -c 1 cargo bench --bench journal -- put/r`.
 #![allow(missing_docs)]
 
+use beehive::Io;
 use beehive::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
+use beehive::nom::apps::{LearningSwitch, NodeController};
+use beehive::nom::object::{FlowsRead, NodeId, NodeJoined, PacketIn, PacketInReason, PortNo, ReadFlows};
 use beehive::prelude::*;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -201,6 +204,14 @@ fn forward(key: u64) -> Forward {
     Forward { key }
 }
 
+/// Receives mail until it has contained `count` answers to messages of type `M`.
+async fn receive_answers<M: Message>(io: &mut Io, count: u64) {
+    let mut answers = 0;
+    while answers < count as usize {
+        answers += io.receive().await.into_answers::<M>().map_or(0, |answers| answers.into_iter().count())
+    }
+}
+
 /// Emits batches of messages and waits for the answers. `run` consecutive messages have one key.
 async fn answered<M: Message>(
     hive: Hive,
@@ -219,16 +230,13 @@ async fn answered<M: Message>(
         }
 
         io.flush().await;
-        let mut answers = 0;
-        while answers < batch as usize {
-            answers += io.receive().await.into_answers::<M>().map_or(0, |answers| answers.into_iter().count())
-        }
+        receive_answers::<M>(&mut io, batch).await
     }
 
     began.elapsed()
 }
 
-/// Keeps as many batches in flight as there are credits for.
+/// Keeps as many batches in flight as there are credits for, and waits until all of them are done.
 async fn forwarded<M: Message>(hive: Hive, batches: u64, of: fn(u64) -> M) -> Duration {
     let mut io = hive.io();
     io.run_here();
@@ -258,12 +266,85 @@ async fn swept(hive: Hive, sweeps: u64) -> Duration {
     began.elapsed()
 }
 
+/// Number of switches, and number of stations that each of them knows.
+const NODES: u64 = 16;
+const STATIONS: u64 = 64;
+
+/// Returns a packet that a switch sends to the controller.
+fn packet(node: u64, from: u64, to: u64) -> PacketIn {
+    let address = |station: u64| [2, 0, 0, 0, 0, station as u8];
+    let data = [&address(to)[..], &address(from), &[8, 0], &[0; 50]].concat();
+    let (node, port, length) = (NodeId(node), PortNo(1 + from as u32 % 8), data.len() as u16);
+    PacketIn { node, port, reason: PacketInReason::Miss, length, buffer: None, data: data.into() }
+}
+
+/// Returns the driver of switches whose stations are known to the learning switch.
+async fn driver(hive: Hive) -> Io {
+    let mut io = hive.io();
+    io.run_here();
+    let driver = io.address();
+    for node in 0..NODES {
+        let (ports, knows_owners, drops_misses) = (Vec::new(), true, true);
+        io.emit(NodeJoined { node: NodeId(node), driver, ports, knows_owners, drops_misses });
+        io.flush().await;
+        let reading = loop {
+            if let Some([read, ..]) = io.receive().await.messages::<ReadFlows>() {
+                break read.reading;
+            }
+        };
+        // the switch has no flows
+        io.emit(FlowsRead { node: NodeId(node), reading, last: true, flows: Vec::new() });
+        (0..STATIONS).for_each(|from| io.emit(packet(node, from, (from + 1) % STATIONS)));
+        io.flush().await;
+        receive_answers::<PacketIn>(&mut io, STATIONS).await
+    }
+    io
+}
+
+/// Emits batches of packets between known stations and waits for the answers.
+async fn switched(driver: Arc<tokio::sync::Mutex<Io>>, batches: u64) -> Duration {
+    let mut io = driver.lock().await;
+    let (mut state, began) = (1, Instant::now());
+
+    for _ in 0..batches {
+        for _ in 0..BATCH {
+            let random = next(&mut state);
+            io.emit(packet(random % NODES, (random >> 8) % STATIONS, (random >> 16) % STATIONS))
+        }
+
+        io.flush().await;
+        // the other mail is flows to install
+        receive_answers::<PacketIn>(&mut io, BATCH).await
+    }
+
+    began.elapsed()
+}
+
+/// Measures packet-ins of known stations. If `flows` is `true`, most of them cause a flow, which the learning switch sends
+/// to the node controller, and this one to the switch.
+fn learning(c: &mut Criterion, name: &str, flows: bool) {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let journal = AtOnce::start(&runtime, false);
+    let settings = format!("[learning-switch]\nflows = {flows}").parse().unwrap();
+    let apps = || Hive::builder().settings(settings).app::<LearningSwitch>().app::<NodeController>();
+    let without = apps.clone()().start().unwrap();
+    let with = apps().journal(journal.clone(), LogState::default()).start().unwrap();
+    let driver = |hive: &Hive| runtime.block_on(runtime.spawn(driver(hive.clone()))).unwrap();
+    let drivers = [&without, &with].map(|hive| Arc::new(tokio::sync::Mutex::new(driver(hive))));
+    compare(c, &runtime, (name, BATCH), &journal, &drivers, switched)
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
 /// Measures `work`, which handles `messages` for each unit that it is asked for, without and with a journal.
 fn row<F>(c: &mut Criterion, name: &str, messages: u64, work: impl Fn(Hive, u64) -> F)
 where
     F: Future<Output = Duration> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = runtime();
     let _entered = runtime.enter();
     let journal = AtOnce::start(&runtime, false);
     let apps = || Hive::builder().app::<Store>().app::<First>().app::<Second>();
@@ -280,16 +361,30 @@ where
         runtime.block_on(runtime.spawn(forwarded(hive.clone(), 40, forward))).unwrap();
     }
 
+    compare(c, &runtime, (name, messages), &journal, &[without, with], work)
+}
+
+/// Measures `work` on `subjects`, the first of which has no journal, while the second one uses `journal`.
+fn compare<S: Clone, F>(
+    c: &mut Criterion,
+    runtime: &Runtime,
+    (name, messages): (&str, u64),
+    journal: &AtOnce,
+    [without, with]: &[S; 2],
+    work: impl Fn(S, u64) -> F,
+) where
+    F: Future<Output = Duration> + Send + 'static,
+{
     let mut group = c.benchmark_group(name);
     group.throughput(Throughput::Elements(messages));
-    for (kind, hive) in [("unjournaled", &without), ("journaled", &with)] {
+    for (kind, subject) in [("unjournaled", without), ("journaled", with)] {
         let mut handled = 0;
         let count = || [&ALLOCATIONS, &journal.entries, &journal.bytes].map(|count| count.load(Relaxed));
         let before = count();
         group.bench_function(BenchmarkId::from_parameter(kind), |b| {
             b.iter_custom(|units| {
                 handled += units * messages;
-                runtime.block_on(runtime.spawn(work(hive.clone(), units))).expect("does not panic")
+                runtime.block_on(runtime.spawn(work(subject.clone(), units))).expect("does not panic")
             })
         });
 
@@ -317,7 +412,7 @@ fn apply_all(mut state: LogState, entries: impl Iterator<Item = impl Borrow<Entr
 /// entries of its log. `applied` takes entries that are decoded already, `decoded` takes bytes. Neither decodes a value.
 fn follower(c: &mut Criterion, name: &str, run: u64) {
     const BATCHES: u64 = 200;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = runtime();
     let _entered = runtime.enter();
     let journal = AtOnce::start(&runtime, true);
     let hive = Hive::builder().app::<Store>().journal(journal.clone(), LogState::default()).start().unwrap();
@@ -356,6 +451,8 @@ fn journal(c: &mut Criterion) {
     row(c, "chain-of-two", BATCH, |hive, batches| forwarded(hive, batches, forward));
     row(c, "chain-to-a-reader", BATCH, |hive, batches| forwarded(hive, batches, |key| Pass { key }));
     row(c, "sweep/idle", KEYS, swept);
+    learning(c, "learning-switch/forward", false);
+    learning(c, "learning-switch/forward-and-install", true);
     follower(c, "follower/put/runs-of-32", 32);
     follower(c, "follower/put/random-key", 1);
 }
