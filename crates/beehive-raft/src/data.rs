@@ -194,6 +194,9 @@ impl Data {
 
     /// Gives a hive the state in the folder, and makes it append to the log. Also sets the hive's number and seed.
     ///
+    /// The hive compares its apps with those in the log when it starts. A hive that refuses to start has changed no
+    /// state, but opening the folder has counted as a start, and has settled the end of the log.
+    ///
     /// # Panics
     ///
     /// Panics if a hive has been attached before: one folder is for one hive. Close the folder and open it again.
@@ -220,7 +223,7 @@ impl Data {
         self.log.close()
     }
 
-    /// Returns what the identity file says.
+    /// Returns the identity of the folder.
     pub fn identity(&self) -> Identity {
         self.identity
     }

@@ -53,23 +53,23 @@ pub enum OpenError {
     Missing {
         /// The file.
         file: PathBuf,
-        /// How that is known.
+        /// The reason why the file should exist.
         why: String,
     },
     /// Something that was acknowledged is not as it was written.
     Damaged {
         /// The file.
         file: PathBuf,
-        /// Where in the file.
+        /// The place of the damage, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong there.
+        /// A description of the damage.
         what: String,
     },
     /// The system reported an error.
     Io {
         /// The file.
         file: PathBuf,
-        /// What failed, such as `read`.
+        /// The operation that failed, such as `read`.
         doing: &'static str,
         /// The error.
         error: io::Error,
@@ -83,6 +83,16 @@ impl OpenError {
 
     pub(crate) fn damaged(file: &Path, offset: usize, what: impl Into<String>) -> OpenError {
         OpenError::Damaged { file: file.to_path_buf(), offset: offset as u64, what: what.into() }
+    }
+}
+
+/// The advice if a file is lost. Without an identity, the other files are of no use.
+fn advice(file: &Path) -> &'static str {
+    match file.file_name().is_some_and(|name| name == "identity") {
+        true => {
+            "keep a copy of the folder, and restore the file from a backup: without it, nothing in the folder can be read"
+        }
+        false => BACKUP,
     }
 }
 
@@ -123,10 +133,10 @@ impl std::fmt::Display for OpenError {
                 file.display()
             ),
             OpenError::Missing { file, why } => {
-                write!(f, "{}: the file is missing: {why}; {BACKUP}", file.display())
+                write!(f, "{}: the file is missing: {why}; {}", file.display(), advice(file))
             }
             OpenError::Damaged { file, offset, what } => {
-                write!(f, "{}: damaged at byte {offset}: {what}; {BACKUP}", file.display())
+                write!(f, "{}: damaged at byte {offset}: {what}; {}", file.display(), advice(file))
             }
             OpenError::Io { file, doing, error } => {
                 write!(f, "{}: cannot {doing}: {error}", file.display())

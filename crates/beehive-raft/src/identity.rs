@@ -15,7 +15,7 @@ const LENGTH_MAX: usize = 4096;
 
 const FIRST_LINE: &str = "beehive data, format ";
 
-/// What a folder's identity file says.
+/// The contents of a folder's identity file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// A random number, which is in every file of the folder.

@@ -10,16 +10,16 @@ use beehive_protocol::{AppId, LogState};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a folder contains.
+/// The result of reading a folder.
 #[derive(Debug)]
 pub struct Inspected {
-    /// What the identity file says.
+    /// The identity of the folder.
     pub identity: Identity,
-    /// What was read.
+    /// Counts of what was read.
     pub found: Found,
     /// The state of each log.
     pub contents: Vec<Contents>,
-    /// Why not everything could be read. What was read is then the state before that place.
+    /// The first damage, if there is any. `found` and `contents` then end before it.
     pub damage: Option<OpenError>,
 }
 

@@ -12,14 +12,13 @@
 //!   witness                      how far the log has been acknowledged
 //! ```
 //!
-//! The files are described byte by byte in `log/format.rs`, `log/witness.rs` and `checkpoint.rs`.
+//! The files are described byte by byte in `log/format.rs`, `log/witness.rs` and `log/checkpoint.rs`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 // Tests run this crate on simulated files, with chosen faults. See clippy.toml.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
-mod checkpoint;
 mod data;
 mod error;
 pub mod files;

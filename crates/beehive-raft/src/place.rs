@@ -49,7 +49,6 @@ pub(crate) struct Listing {
     pub(crate) unfinished: Vec<PathBuf>,
     /// The names of files that are not the hive's.
     pub(crate) foreign: Vec<String>,
-    pub(crate) has_identity: bool,
     pub(crate) has_witness: bool,
 }
 
@@ -62,9 +61,8 @@ impl Place {
                 digits.bytes().all(|digit| digit.is_ascii_digit()).then_some(digits)?.parse::<u64>().ok()
             };
             match (&*name, number(SEGMENT), number(CHECKPOINT)) {
-                ("identity", ..) => listing.has_identity = true,
                 ("witness", ..) => listing.has_witness = true,
-                ("lock", ..) => {}
+                ("identity" | "lock", ..) => {}
                 (_, Some(segment), _) => listing.segments.push(segment),
                 (_, _, Some(segment)) => listing.checkpoints.push(segment),
                 (name, ..) if name.ends_with(UNFINISHED) => listing.unfinished.push(self.folder.join(name)),

@@ -21,8 +21,6 @@ pub trait Files: Debug + Send + Sync + 'static {
     /// Creates a file, and opens it for appending. Fails if the file exists. Whether the new name outlives a power loss
     /// is certain only after [`Files::sync_folder`].
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
-    /// Opens an existing file for appending.
-    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Reads up to `length_max` bytes from `offset` on. Fewer bytes mean that the file ends there.
     fn read(&self, path: &Path, offset: u64, length_max: usize) -> io::Result<Vec<u8>>;
     /// Returns the length of a file in bytes.

@@ -15,10 +15,6 @@ impl Files for RealFiles {
         Ok(Box::new(RealFile(private().append(true).create_new(true).open(path)?)))
     }
 
-    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        Ok(Box::new(RealFile(OpenOptions::new().append(true).open(path)?)))
-    }
-
     fn read(&self, path: &Path, offset: u64, length_max: usize) -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len().saturating_sub(offset).min(length_max as u64);

@@ -300,13 +300,6 @@ impl Files for SimulatedFiles {
         Ok(Box::new(SimulatedFile { files: self.clone(), file, boot: state.boot }))
     }
 
-    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let mut state = self.0.lock();
-        state.begin_whole()?;
-        let file = state.file(path)?;
-        Ok(Box::new(SimulatedFile { files: self.clone(), file, boot: state.boot }))
-    }
-
     fn read(&self, path: &Path, offset: u64, length_max: usize) -> io::Result<Vec<u8>> {
         let mut state = self.0.lock();
         state.begin_whole()?;

@@ -7,7 +7,8 @@
 //!                                                                 └─► checkpoint when a segment is full (thread)
 //! ```
 //!
-//! `format` has the bytes, `writer` the end of the log, `shared` the threads, `reader` and `recovery` the start.
+//! `format` has the bytes, `writer` the end of the log, `shared` the threads, `reader` and `recovery` the start, and
+//! `checkpoint` the state that replaces the segments before it.
 //!
 //! # Why plain files
 //!
@@ -20,8 +21,8 @@
 //! | 100 | 333 k | 81 k to 0.3 M | 215 k | 38 k | 68 k |
 //! | 1 000 | 1.6 M | 0.9 M | 386 k | 68 k | 77 k |
 //!
-//! raft-engine is faster at batches of one, which a hive has only while hardly anything happens. None of them knows what was acknowledged: with a flipped byte in the middle,
-//! raft-engine opens without an error, fjall loses what follows, and all of them drop a damaged last record, acknowledged or not. This
+//! raft-engine is faster at batches of one, which a hive has only while hardly anything happens. None of them knows what
+//! was acknowledged: with a flipped byte in the middle, raft-engine opens without an error, fjall loses what follows, and all of them drop a damaged last record, acknowledged or not. This
 //! module would have to check every entry and keep a witness on top of any of them, so it has nothing to gain from one: what
 //! remains is to append and to sync, and to remove old files.
 //!
@@ -38,6 +39,7 @@
 //! - At the start, everything is checked; see `recovery`. The witness is behind by up to 0.1 s: if a power loss takes records
 //!   with it that were acknowledged in this time although the disk had confirmed the sync, nothing shows it.
 
+pub(crate) mod checkpoint;
 pub(crate) mod format;
 pub(crate) mod reader;
 pub(crate) mod recovery;

@@ -4,8 +4,8 @@
 //! the end against the witness. What is invalid at the very end, and was never acknowledged as far as anybody can know,
 //! is cut off, and reported. Anything else is an error.
 
-use crate::checkpoint;
 use crate::error::OpenError;
+use crate::log::checkpoint;
 use crate::log::format::{Record, SEGMENT_HEADER};
 use crate::log::reader::Segment;
 use crate::log::witness::{self, End};
@@ -43,7 +43,7 @@ pub struct Found {
     pub cut: Option<Cut>,
 }
 
-/// What a folder contains.
+/// The result of reading the log of a folder.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     /// The state of each log.

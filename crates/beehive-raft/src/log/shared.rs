@@ -1,8 +1,8 @@
 //! The log while a hive runs: the buffer of waiting records, and the threads that write, witness and check point.
 
-use crate::checkpoint;
 use crate::files::FileLock;
 use crate::limits;
+use crate::log::checkpoint;
 use crate::log::format::push_record;
 use crate::log::reader::Segment;
 use crate::log::recovery::Replay;
@@ -484,7 +484,7 @@ impl Shared {
         }
 
         let end = replay.end;
-        let bytes = checkpoint::write(place, self.folder_id, replay.states, end)
+        let bytes = checkpoint::write(place, self.folder_id, &replay.states, end)
             .map_err(failed("write the checkpoint"))?;
         let segments = listing.segments.iter().filter(|number| **number <= newest);
         let old = segments.map(|number| place::segment(&place.folder, *number));

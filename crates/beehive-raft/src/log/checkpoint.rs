@@ -72,7 +72,7 @@ fn header(folder_id: u64, end: End) -> [u8; HEADER] {
 }
 
 /// Writes the checkpoint that covers the log up to `end`, the end of a segment. Returns the length of the file.
-pub(crate) fn write(place: &Place, folder_id: u64, states: Vec<LogState>, end: End) -> io::Result<u64> {
+pub(crate) fn write(place: &Place, folder_id: u64, states: &[LogState], end: End) -> io::Result<u64> {
     let path = place::checkpoint(&place.folder, end.segment + 1);
     let (unfinished, mut file) = place.begin(&path)?;
     let written = write_pieces(&mut *file, header(folder_id, end), states)
@@ -84,7 +84,7 @@ pub(crate) fn write(place: &Place, folder_id: u64, states: Vec<LogState>, end: E
     written
 }
 
-fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: Vec<LogState>) -> io::Result<u64> {
+fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: &[LogState]) -> io::Result<u64> {
     let mut chain = integer::<8>(&head, 48);
     let (mut buffer, mut written) = (head.to_vec(), 0);
     let mut push = |log: u16, kind: u16, content: &[u8]| -> io::Result<()> {
