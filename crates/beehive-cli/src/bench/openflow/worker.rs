@@ -55,10 +55,8 @@ struct Connection {
     partial: Vec<u8>,
     /// Bytes not yet accepted by the socket.
     unsent: Vec<u8>,
-    was_ready: bool,
     was_announced: bool,
-    had_table_miss: bool,
-    had_flows_read: bool,
+    /// What the switch has reached, even if it has lost its connection since.
     arrival: Arrival,
 }
 
@@ -107,10 +105,7 @@ impl Worker {
                 socket: None,
                 partial: Vec::new(),
                 unsent: Vec::new(),
-                was_ready: false,
                 was_announced: false,
-                had_table_miss: false,
-                had_flows_read: false,
                 arrival: Arrival::default(),
             })
             .collect();
@@ -301,7 +296,7 @@ impl Worker {
         if let Some(error) = socket.take_error().map_err(Fault::Broken)? {
             return Err(Fault::Broken(error));
         }
-        if !connection.was_ready {
+        if connection.arrival.ready.is_none() {
             socket.set_nodelay(true).map_err(Fault::Broken)?;
         }
 
@@ -406,22 +401,20 @@ impl Worker {
     fn note_progress(&mut self, at: usize) {
         let Some(connection) = self.connections.get_mut(at) else { return };
         let progress = self.shared.progress(self.number);
-        if !connection.was_ready && connection.switch.is_ready() {
-            connection.was_ready = true;
+        if connection.arrival.ready.is_none() && connection.switch.is_ready() {
             connection.arrival.ready = Some(self.shared.elapsed());
             self.handshaking = self.handshaking.saturating_sub(1);
             progress.ready.fetch_add(1, Ordering::Relaxed);
         }
 
-        if !connection.had_table_miss && connection.was_ready && connection.switch.has_table_miss() {
-            connection.had_table_miss = true;
-            connection.arrival.table_miss = Some(self.shared.elapsed());
+        let Arrival { ready, table_miss, flows_read } = &mut connection.arrival;
+        if table_miss.is_none() && ready.is_some() && connection.switch.has_table_miss() {
+            *table_miss = Some(self.shared.elapsed());
             progress.table_miss.fetch_add(1, Ordering::Relaxed);
         }
 
-        if !connection.had_flows_read && connection.switch.has_flows_read() {
-            connection.had_flows_read = true;
-            connection.arrival.flows_read = Some(self.shared.elapsed());
+        if flows_read.is_none() && connection.switch.has_flows_read() {
+            *flows_read = Some(self.shared.elapsed());
             progress.flows_read.fetch_add(1, Ordering::Relaxed);
         }
 
@@ -437,6 +430,7 @@ impl Worker {
         let expires = !self.plan.is_full || sweeps.is_multiple_of(4);
         let timeout = if stage == Stage::Announce { ANNOUNCEMENT_TIMEOUT } else { self.plan.timeout };
         let oldest_ns = self.now_ns().saturating_sub(timeout.as_nanos() as u64);
+        let keeps_full = self.keeps_full(stage);
         let mut outstanding = 0;
         for at in 0..self.connections.len() {
             let Some(connection) = self.connections.get_mut(at) else { continue };
@@ -446,10 +440,7 @@ impl Worker {
             if expires {
                 connection.switch.expire(&self.plan, oldest_ns, &mut self.tally);
             }
-            if self.plan.is_full
-                && stage.offer() == Load::Traffic
-                && !self.plan.is_bystander(connection.index)
-            {
+            if keeps_full && !self.plan.is_bystander(connection.index) {
                 connection.switch.ask_for_echo(self.clock.elapsed().as_nanos() as u64, &mut self.output);
             }
             outstanding += connection.switch.outstanding() as u32;
@@ -468,7 +459,7 @@ impl Worker {
             let _ = self.poll.registry().deregister(&mut socket);
         }
 
-        if !connection.was_ready {
+        if connection.arrival.ready.is_none() {
             self.handshaking = self.handshaking.saturating_sub(1);
             if self.plan.storm && fault.may_pass() && self.shared.stage() == Stage::Connect {
                 connection.switch = Switch::new(&self.plan, connection.index);
