@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 pub(super) struct Status {
     /// The controller's version.
     version: &'static str,
-    /// Where the state of the apps is.
+    /// The place where the apps' state is kept.
     state: StateKept,
     /// Status of the hive: apps, handlers and busiest bees.
     #[schema(value_type = Object)]
@@ -34,7 +34,7 @@ pub(super) struct Status {
     addresses_refused: u64,
 }
 
-/// Where the state of the apps is.
+/// The place where the apps' state is kept.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "kept", rename_all = "snake_case")]
 enum StateKept {

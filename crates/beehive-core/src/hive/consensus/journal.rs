@@ -116,7 +116,8 @@ use std::sync::Arc;
 ///
 /// - **Every entry is decided.** The journal reports each entry as committed ([`JournalEvents::released`]) or as dead
 ///   ([`JournalEvents::aborted`]). Until then, the answers and messages of its bees are held. There is no deadline: while
-///   entries are undecided, the hive goes on, until its senders' windows and credits are used up.
+///   entries are undecided, the hive goes on, until its senders' windows and credits are used up. After a failed sync, nobody
+///   knows whether the entries are in the log; they stay undecided until the next process reads it.
 /// - **What is released is never lost.** From then on, the entry is in the log that the next process reads, whatever happens
 ///   to this process (and to the machine, if the journal promises that).
 /// - **The log is in order and has no gap.** The next process reads the entries in the order in which they were appended. If
@@ -134,8 +135,10 @@ use std::sync::Arc;
 ///   run it but makes it a dead letter. A thread that runs bees waits until the marker that names its message is committed.
 ///   A journal that needed these threads to commit would wait for itself.
 ///
-/// What a hive guarantees in return: entry numbers ascend, beginning above [`LogState::last`], and may have gaps. No number is
-/// used twice, not even if its entry is dead. No entry takes more than 64 MiB when it is encoded.
+/// # What a hive guarantees
+///
+/// Entry numbers ascend. The first is above [`LogState::last`], and there may be gaps. No number is used twice, not even if
+/// its entry is dead. No encoded entry is longer than 64 MiB.
 pub trait Journal: Send + Sync + 'static {
     /// Appends an entry. The hive calls this in order of entry number, from any of its threads but never from two at the
     /// same time, and holds a lock during the call. Therefore the function must not call its [`JournalEvents`], and must not
