@@ -150,13 +150,7 @@ impl Hive {
 
     /// Waits until the hive is over, that is, until no further handler begins. Cancel-safe.
     pub(crate) async fn over(&self) {
-        loop {
-            let ended = self.0.ended.notified();
-            if self.0.is_over() {
-                return;
-            }
-            ended.await
-        }
+        self.0.over().await
     }
 
     /// Waits until the hive has begun to stop and no IO bee is left. Cancel-safe.

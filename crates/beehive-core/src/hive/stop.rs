@@ -1,7 +1,7 @@
 //! Stops a hive and reports the work it left unfinished.
 
 use crate::hive::admission::lifecycle::Stopped;
-use crate::hive::dispatch::inner::Hive;
+use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::edge::request::wait_for;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -46,6 +46,8 @@ impl Hive {
         };
 
         inner.ended.notify_waiters();
+        // when this function ends, and also if the caller no longer waits for it
+        let _ends = Ends(inner);
         let end_of_life = inner.logs.as_ref().map(|logs| {
             logs.log_consumed();
             logs.quarantine.end_life(logs.clients())
@@ -99,5 +101,14 @@ impl Hive {
             }
             done.await
         }
+    }
+}
+
+/// Ends the waiting for log entries when it is dropped.
+struct Ends<'a>(&'a HiveInner);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.log_clients().iter().for_each(|link| link.end())
     }
 }

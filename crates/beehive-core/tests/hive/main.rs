@@ -56,6 +56,7 @@ mod stateless_recursion;
 mod status_counters;
 mod stop;
 mod stop_log;
+mod stop_memory;
 mod supervision;
 mod sweep;
 mod sweep_log;

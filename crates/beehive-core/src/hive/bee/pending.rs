@@ -24,6 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::{Notify, oneshot};
 
 /// Positions in a batch of the messages that a run executes. Most runs need no allocation for them.
 pub(crate) type NewMessages = SmallVec<[u32; 16]>;
@@ -128,7 +129,39 @@ pub(crate) struct PendingRuns {
     pub(crate) registry_epoch: Epoch,
     /// Number of logs that the bee has left but that have not dropped it yet. The bee must not end while this
     /// is above zero.
-    pub(crate) left: Option<Arc<AtomicUsize>>,
+    pub(crate) left: Option<Arc<LogsLeft>>,
+}
+
+/// The logs that a bee has left but that have not dropped it yet.
+#[derive(Default)]
+pub(crate) struct LogsLeft {
+    count: AtomicUsize,
+    /// Notified when a log has dropped the bee, and when the hive is over.
+    fewer: Notify,
+}
+
+impl LogsLeft {
+    /// Adds a log, and waits until it has dropped the bee. `dropped` fails if the hive is over first.
+    pub(crate) fn add(self: Arc<Self>, dropped: oneshot::Receiver<()>) -> impl Future<Output = ()> {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        async move {
+            if dropped.await.is_ok() {
+                self.count.fetch_sub(1, Ordering::AcqRel);
+            }
+            self.fewer.notify_waiters()
+        }
+    }
+
+    /// Waits until no log is left, or the hive is over.
+    pub(crate) async fn none(&self, is_over: impl Fn() -> bool) {
+        loop {
+            let fewer = self.fewer.notified();
+            if self.count.load(Ordering::Acquire) == 0 || is_over() {
+                return;
+            }
+            fewer.await
+        }
+    }
 }
 
 impl PendingRuns {
@@ -159,7 +192,7 @@ impl PendingRuns {
 
     /// Returns the number of logs that the bee has left and that have not dropped it yet.
     pub(crate) fn not_dropped(&self) -> usize {
-        self.left.as_ref().map_or(0, |left| left.load(Ordering::Acquire))
+        self.left.as_ref().map_or(0, |left| left.count.load(Ordering::Acquire))
     }
 
     /// Checks whether any message sent by the bee (on its lane `own`) or by a bee that merged into it is

@@ -44,7 +44,6 @@ pub(crate) struct Appended {
 
 /// The client through which a hive uses one of its journals. `W` is the type of a bee with entries in flight.
 pub(crate) struct LogClient<W: ?Sized> {
-    journal: Arc<dyn Journal>,
     place: Place,
     state: Mutex<State<W>>,
     /// The lanes, which all logs of the hive share.
@@ -71,6 +70,7 @@ impl<W: ?Sized> LogClient<W> {
     ) -> Arc<LogClient<W>> {
         let last = colony.last;
         let state = State {
+            journal: Some(journal),
             next: last,
             last,
             open: None,
@@ -84,9 +84,9 @@ impl<W: ?Sized> LogClient<W> {
             visited: Vec::new(),
             cells_visited: 0,
             sweeps: OpenSweeps::new(colony),
+            is_over: false,
         };
         Arc::new(LogClient {
-            journal,
             place,
             state: Mutex::new(state),
             lanes,
@@ -135,7 +135,10 @@ impl<W: ?Sized> LogClient<W> {
 
     /// Sets the object to which the journal reports.
     pub(crate) fn attach(&self, events: Arc<dyn JournalEvents>) {
-        self.journal.attach(events)
+        let journal = self.state.lock().journal.clone();
+        if let Some(journal) = journal {
+            journal.attach(events)
+        }
     }
 
     /// Records that all entries up to and including `upto` are committed. Returns the bees whose entries are thereby
@@ -200,7 +203,7 @@ impl<W: ?Sized> LogClient<W> {
                         Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
                     let again = state.say(record, committed);
                     // the lock is still held, so no newer record can be appended before this one
-                    self.journal.append(again)
+                    state.append(again)
                 }
                 (Undecided::Said(entry, committed), _) => {
                     // the lock is still held, so the lanes change in the order of the log
@@ -313,7 +316,7 @@ impl<W: ?Sized> LogClient<W> {
         if let Some(Open { number, after, works, .. }) = state.open.take() {
             state.runs_before = works.len().min(RUNS_EXPECTED_MAX);
             // the lock is still held, so the journal gets the entries in order of their numbers
-            self.journal.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
+            state.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
         }
     }
 
@@ -376,7 +379,7 @@ impl<W: ?Sized> LogClient<W> {
         self.append_open_of(state);
         let visited = state.take_visited();
         let entry = state.say(Record::Visited(visited), oneshot::channel().0);
-        self.journal.append(entry)
+        state.append(entry)
     }
 
     fn say_acked(&self, state: &mut State<W>) {
@@ -386,7 +389,7 @@ impl<W: ?Sized> LogClient<W> {
         self.append_open_of(state);
         let acked = std::mem::take(&mut state.acked);
         let entry = state.say(Record::Acked(acked), oneshot::channel().0);
-        self.journal.append(entry)
+        state.append(entry)
     }
 
     fn say_consumed(&self, state: &mut State<W>) {
@@ -397,24 +400,42 @@ impl<W: ?Sized> LogClient<W> {
         let consumed = std::mem::take(&mut state.consumed).into_values().collect();
         state.consumed_bytes = 0;
         let entry = state.say(Record::Consumed(consumed), oneshot::channel().0);
-        self.journal.append(entry)
+        state.append(entry)
     }
 
     /// Appends a record that does not depend on any earlier entry. A refused record is appended again before anything
     /// newer, so such records keep their order.
     ///
-    /// The returned receiver completes when the record is committed, or with an error if the hive is dropped
+    /// The returned receiver completes when the record is committed, or with an error if the hive is over
     /// first.
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
         let mut state = self.state.lock();
         self.append_open_of(&mut state);
         let entry = state.say(record, committed);
-        self.journal.append(entry);
+        state.append(entry);
         told
     }
 
-    /// Appends a record like [`LogClient::say`] and waits until it is committed or the hive is dropped.
+    /// Releases everything that waits for an entry, now and from now on, because the hive is over: the bees, and the
+    /// receivers returned by [`LogClient::say`]. Otherwise a journal that never decides an entry would keep the bees in
+    /// memory, and the bees would keep this client and the journal.
+    pub(crate) fn end(&self) {
+        let waiters = self.state.lock().end();
+        // dropped without the lock, because dropping a bee runs the app's code
+        drop(waiters)
+    }
+
+    /// Drops the journal, because the hive is dropped. What remains of the client may be in memory for longer: each
+    /// thread keeps its buffers for the next turn, and these lead to the apps of the last hive for which it ran a turn.
+    pub(crate) fn close(&self) {
+        self.end();
+        let journal = self.state.lock().journal.take();
+        // dropped without the lock, because the journal may wait for a thread that reports to this client
+        drop(journal)
+    }
+
+    /// Appends a record like [`LogClient::say`] and waits until it is committed or the hive is over.
     pub(crate) async fn commit(&self, record: Record) {
         let _ = self.say(record).await;
     }

@@ -10,8 +10,8 @@
 //! running quarantined message is taken before the state's lock. No other lock is taken under the dedup
 //! table's lock.
 //!
-//! Shutdown: the hive removes its crash marker. Entries in flight may still be committed; if so, the next
-//! incarnation finds them in the log.
+//! Shutdown: the clients release the bees and tasks that wait for entries, and the hive removes its crash marker.
+//! Entries in flight may still be committed; if so, the next incarnation finds them in the log.
 
 pub mod journal;
 pub(crate) mod log_client;

@@ -4,7 +4,7 @@
 use crate::cell::{BeeId, CellId};
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{
-    Acked, AppId, Consumed, Entry, EntryNumber, MessageId, Record, Visited, Work,
+    Acked, AppId, Consumed, Entry, EntryNumber, Journal, MessageId, Record, Visited, Work,
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use std::collections::BTreeMap;
@@ -46,6 +46,8 @@ pub(super) struct Open {
 }
 
 pub(super) struct State<W: ?Sized> {
+    /// The journal; `None` after the hive was dropped.
+    pub(super) journal: Option<Arc<dyn Journal>>,
     /// The number of the newest entry, dead ones included.
     pub(super) next: EntryNumber,
     /// The number of the newest entry that is not dead. The next entry is executed on top of it.
@@ -75,7 +77,12 @@ pub(super) struct State<W: ?Sized> {
     pub(super) cells_visited: usize,
     /// The sweeps of this log, according to its committed entries. Used only if bees may move.
     pub(super) sweeps: OpenSweeps,
+    /// Whether the hive is over, so that nobody waits for an entry.
+    pub(super) is_over: bool,
 }
+
+/// What has waited for entries when the hive ended: bees, and tasks, which learn of the end when this is dropped.
+pub(super) type Waiters<W> = (Vec<Arc<W>>, Vec<oneshot::Sender<()>>);
 
 /// The journal's decision about an entry, as far as the hive knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,8 +140,10 @@ impl<W: ?Sized> State<W> {
         {
             *runs += 1;
             of_entry.extend(visited);
-            // a bee that handles several messages in a row is woken once
-            if !bees.last().is_some_and(|last| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(&bee))) {
+            // a bee that handles several messages in a row is woken once, and none after the hive has ended
+            if !self.is_over
+                && !bees.last().is_some_and(|last| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(&bee)))
+            {
                 bees.push(bee)
             }
         }
@@ -157,6 +166,28 @@ impl<W: ?Sized> State<W> {
         std::mem::take(&mut self.visited)
     }
 
+    /// Hands an entry to the journal.
+    pub(super) fn append(&self, entry: Arc<Entry>) {
+        if let Some(journal) = &self.journal {
+            journal.append(entry)
+        }
+    }
+
+    /// Notes that the hive is over. From now on, the state holds no bees.
+    pub(super) fn end(&mut self) -> Waiters<W> {
+        self.is_over = true;
+        let (mut waking, mut telling) = (Vec::new(), Vec::new());
+        for entry in self.undecided.values_mut() {
+            match entry {
+                Undecided::Turn { bees, .. } => waking.append(bees),
+                Undecided::Said(_, committed) => {
+                    telling.push(std::mem::replace(committed, oneshot::channel().0))
+                }
+            }
+        }
+        (waking, telling)
+    }
+
     /// Takes the messages handled by a bee without effect.
     pub(super) fn take_consumed(&mut self, of: (AppId, BeeId)) -> Option<Consumed> {
         let consumed = self.consumed.remove(&of)?;
@@ -168,6 +199,8 @@ impl<W: ?Sized> State<W> {
     pub(super) fn say(&mut self, record: Record, committed: oneshot::Sender<()>) -> Arc<Entry> {
         let (number, after) = self.number();
         let entry = Arc::new(Entry { number, after, record });
+        // nobody waits after the hive has ended
+        let committed = if self.is_over { oneshot::channel().0 } else { committed };
         self.undecided.insert(number, Undecided::Said(entry.clone(), committed));
         entry
     }

@@ -167,6 +167,12 @@ impl Hive {
     }
 }
 
+impl Drop for HiveInner {
+    fn drop(&mut self) {
+        self.log_clients().iter().for_each(|link| link.close())
+    }
+}
+
 impl HiveInner {
     /// Waits for room on the hive's own lane, and then for one of the hive's own credits. Cancel-safe.
     pub(crate) async fn room_for_one(&self) {
@@ -260,6 +266,17 @@ impl HiveInner {
     /// was asked to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Waits until the hive is over. Cancel-safe.
+    pub(crate) async fn over(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.is_over() {
+                return;
+            }
+            ended.await
+        }
     }
 
     /// Checks whether the hive was asked to stop.

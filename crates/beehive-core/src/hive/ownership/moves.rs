@@ -21,7 +21,6 @@ use crate::limits;
 use crate::mutant::Mutant;
 use crate::state::image::{CellImage, EncodedCells};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl AppRuntime {
     /// Moves a frozen bee, whose body the caller has taken. Returns whether the bee ends up in the log `to`.
@@ -112,13 +111,7 @@ impl AppRuntime {
         pending.moved_to(to, cells_end);
 
         let left = pending.left.get_or_insert_default().clone();
-        left.fetch_add(1, Ordering::AcqRel);
-        let dropped = from.say(Record::Drop { app, bee: id });
-        hive.spawn(Box::pin(async move {
-            if dropped.await.is_ok() {
-                left.fetch_sub(1, Ordering::AcqRel);
-            }
-        }));
+        hive.spawn(Box::pin(left.add(from.say(Record::Drop { app, bee: id }))));
         self.said_moved(id, &mut pending.registry_epoch, to, hive).await;
         tracing::debug!(app = self.name, bee = %id, from = from.position(), to = to.position(), "moved");
         true

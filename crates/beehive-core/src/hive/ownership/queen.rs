@@ -9,7 +9,6 @@ use crate::hive::bee::app::{AppRuntime, OwnerRequest, Standing};
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
-use crate::hive::bee::pending::PendingRuns;
 use crate::hive::consensus::journal::{AppId, LaneId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
@@ -236,8 +235,8 @@ impl AppRuntime {
     async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
         let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
         let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
-        let Some(low_body) = low.freeze().await else { return };
-        let Some(high_body) = high.freeze().await else {
+        let Some(low_body) = freeze(low, hive).await else { return };
+        let Some(high_body) = freeze(high, hive).await else {
             return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
         };
         let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
@@ -266,6 +265,9 @@ impl AppRuntime {
             }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
             link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
+            if hive.is_over() {
+                return;
+            }
             if !lanes.knows(source.lane()) {
                 // the lane table no longer contains this lane, so it will never report that the lane has ended
                 said.push(Proposal::Retire { lane: source.lane() })
@@ -320,9 +322,10 @@ impl AppRuntime {
         // the bee is about to end. If a restart found only a copy, in a log that the bee has left, it would thaw that
         // copy
         let ends_now = to.lanes.breaks(Mutant::EndsBeforeDropped);
-        let is_left = |pending: &PendingRuns| pending.not_dropped() > 0 && !ends_now;
-        while gone.pending.as_deref().is_some_and(is_left) && !hive.is_over() {
-            hive.platform.sleep(Duration::from_micros(100)).await
+        if let Some(left) = gone.pending.as_ref().and_then(|pending| pending.left.clone())
+            && !ends_now
+        {
+            left.none(|| hive.is_over()).await
         }
         true
     }
@@ -421,6 +424,16 @@ impl AppRuntime {
         self.note_with_timers(with_timers);
         self.retired.fetch_add(retired as u64, Ordering::Relaxed);
         retired
+    }
+}
+
+/// Freezes a bee: see [`Bee::freeze`]. Returns `None` if the bee has ended or the hive is over. A bee whose records are
+/// never committed is never frozen.
+async fn freeze(bee: &Arc<Bee>, hive: &HiveInner) -> Option<Box<Body>> {
+    tokio::select! {
+        biased;
+        body = bee.freeze() => body,
+        () = hive.over() => None,
     }
 }
 
