@@ -49,6 +49,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod address;
+mod changes;
 pub mod codec;
 mod crash_marker;
 mod dedup;
@@ -76,6 +77,7 @@ mod stage_parts;
 mod time;
 
 pub use address::Address;
+pub use changes::Untold;
 pub use codec::DecodeError;
 pub use crash_marker::{CrashMarker, Suspect};
 pub use dedup::DedupTable;
@@ -91,7 +93,7 @@ pub use lane::Numbers;
 pub use lane_set::LaneSet;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
-pub use reconcile::{Hosted, Hosting, HostingRecord, StageFrame, Step, Untold, stage, steps};
+pub use reconcile::{Leader, StageFrame, Step, forget, frames, release, split, stage, steps};
 pub use record::{
     Acked, Consumed, Entry, Input, InputRuns, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
 };

@@ -2,8 +2,9 @@
 
 use crate::codec::DecodeError;
 use crate::{
-    AppId, BeeId, CellId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber, Epoch,
-    FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Visited, Work,
+    AppId, BeeId, CellId, ColonyId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber,
+    Epoch, FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Untold,
+    Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +26,9 @@ pub struct BeeImage {
     pub heir_of: LaneSet,
     /// Number of times that the bee has moved from one log to another.
     pub epoch: Epoch,
-    /// Whether the bee is about to move to another log. If so, it handles no messages, and its outbox does not change.
-    pub is_frozen: bool,
+    /// The colony to which the bee is about to move. If there is one, the bee is frozen: it handles no messages, and its
+    /// outbox does not change.
+    pub leaves_for: Option<ColonyId>,
 }
 
 /// The staged parts of a bee that is about to move to this log.
@@ -36,6 +38,24 @@ pub struct Staged {
     pub bee: Box<BeeImage>,
     /// The bee's outbox, in the order in which the messages were emitted.
     pub outbox: Emits,
+    /// Number of parts that are staged.
+    pub parts: u32,
+    /// Number of parts in all.
+    pub of: u32,
+}
+
+impl Staged {
+    /// Checks whether all parts are staged.
+    pub const fn is_complete(&self) -> bool {
+        self.of > 0 && self.parts == self.of
+    }
+}
+
+impl BeeImage {
+    /// Checks whether the bee is about to move.
+    pub const fn is_frozen(&self) -> bool {
+        self.leaves_for.is_some()
+    }
 }
 
 /// An emitted message that has not yet been handled.
@@ -90,6 +110,11 @@ pub struct LogState {
     pub settings: BTreeMap<AppId, LoggedSettings>,
     /// The schema of everything in the log.
     pub shapes: Shapes,
+    /// The highest index of the registry on which a record of the log is based. A leader works only while its replica of
+    /// the registry has reached it.
+    pub known: u64,
+    /// Changes that the log has decided and that the registry has not confirmed. Always empty if the log decides alone.
+    pub untold: Vec<Untold>,
     /// The marker of the hive that uses the log. `None` if that hive has stopped cleanly. If a starting hive finds a
     /// marker, the previous process crashed.
     pub marker: Option<CrashMarker>,
@@ -112,6 +137,7 @@ impl LogState {
     /// Applies a record as if the next entry contained it. A starting hive uses this for the records that it appends
     /// before all others, so that they are in effect for everything it does.
     pub fn carry_out(&mut self, record: &Record) {
+        self.known = self.known.max(record.view());
         match record {
             Record::Turn(works) => works.iter().for_each(|work| self.work(work)),
             Record::Admit { app, handler, input, emits } => {
@@ -141,13 +167,17 @@ impl LogState {
                 }
                 self.close_if_over(sweep)
             }
-            Record::Fuse { app, from, into } => self.fuse(*app, *from, *into),
-            Record::Release { app, bee, floors } => {
+            Record::Fuse { app, from, into, view } => {
+                self.fuse(*app, *from, *into);
+                self.note(Untold::Fused { from: *from, into: *into }, *view)
+            }
+            Record::Release { app, bee, floors, view } => {
                 self.bees.remove(&(*app, *bee));
+                self.note(Untold::Released { bee: *bee }, *view);
                 floors.iter().for_each(|(lane, floor)| self.seen.raise(*lane, *floor))
             }
             Record::Shapes(shapes) => self.shapes = shapes.clone(),
-            Record::Retire { lanes } => {
+            Record::Retire { lanes, .. } => {
                 for seen in self.bees.values_mut().map(|bee| &mut bee.seen).chain([&mut self.seen]) {
                     lanes.iter().for_each(|lane| seen.forget(*lane))
                 }
@@ -174,14 +204,22 @@ impl LogState {
                 all.iter().for_each(|one| self.consume(one.app, one.bee, &one.inputs, &one.visits))
             }
             Record::Visited(visits) => visits.iter().for_each(|visited| self.visited(visited)),
-            Record::Freeze { app, bee, lanes } => self.freeze(*app, *bee, lanes),
-            Record::Stage { app, bee, epoch, part } => self.stage((*app, *bee), *epoch, part),
-            Record::Adopt { app, bee, epoch } => self.adopt(*app, *bee, *epoch),
-            Record::Unstage { app, bee } => {
+            Record::Freeze { app, bee, lanes, to, .. } => self.freeze((*app, *bee), lanes, *to),
+            Record::Stage { app, bee, epoch, part, at, of, .. } => {
+                self.stage((*app, *bee), *epoch, part, (*at, *of))
+            }
+            Record::Adopt { app, bee, epoch, .. } => self.adopt(*app, *bee, *epoch),
+            Record::Unstage { app, bee, .. } => {
                 self.staged.remove(&(*app, *bee));
             }
-            Record::Drop { app, bee } => self.forget_moved(*app, *bee),
-            Record::Thaw { app, bee } => self.thaw(*app, *bee),
+            Record::Drop { app, bee, .. } => self.forget_moved(*app, *bee),
+            Record::Thaw { app, bee, epoch, .. } => self.thaw(*app, *bee, *epoch),
+            Record::Create { app, bee, .. } => self.create(*app, *bee),
+            Record::Split { app, bee, new, cells, keys, view } => {
+                self.split(*app, *bee, *new, (cells, keys));
+                self.note(Untold::Split { bee: *bee, cells: cells.clone(), new: *new }, *view)
+            }
+            Record::Told { what, .. } => self.untold.retain(|untold| untold != what),
             Record::Mark { marker } => self.marker.clone_from(marker),
         }
     }
@@ -211,7 +249,7 @@ impl LogState {
     }
 
     /// Checks whether a message or sweep sent on `lane` still has to be handled.
-    fn is_waited_on(&self, lane: LaneId) -> bool {
+    pub(crate) fn is_waited_on(&self, lane: LaneId) -> bool {
         self.outbox.range(MessageId::all_of(lane)).next().is_some()
             || self.sweeps.range(MessageId::all_of(lane)).next().is_some()
     }
@@ -227,7 +265,7 @@ impl LogState {
         let newest = self.newest.entry(work.app).or_insert(work.bee);
         *newest = work.bee.max(*newest);
         let bee = self.bees.entry((work.app, work.bee)).or_default();
-        debug_assert!(!bee.is_frozen, "{} handled messages, although it is about to move", work.bee);
+        debug_assert!(!bee.is_frozen(), "{} handled messages, although it is about to move", work.bee);
         bee.cells.extend(work.cells.iter().copied());
         work.redo.iter().for_each(|op| bee.state.apply(op));
         bee.next_seq = bee.next_seq.max(work.next_seq);
@@ -266,23 +304,6 @@ impl LogState {
             })
         }
         self.close_if_over(&visited.sweep)
-    }
-
-    fn fuse(&mut self, app: AppId, from: BeeId, into: BeeId) {
-        let Some(gone) = self.bees.remove(&(app, from)) else { return };
-        let of_target = self.bees.get_mut(&(app, into)).map(|bee| std::mem::take(&mut bee.heir_of));
-
-        // The target inherits those lanes of the merged bees on which a message is still unhandled.
-        let lanes = gone.heir_of.into_iter().chain(of_target.into_iter().flatten());
-        let lanes = lanes.chain([LaneId::of_bee(app, from)]);
-        let lanes = lanes.filter(|lane| self.is_waited_on(*lane)).collect();
-
-        let target = self.bees.entry((app, into)).or_default();
-        target.cells.absorb(gone.cells);
-        target.state.absorb(gone.state);
-        target.seen.absorb(gone.seen);
-        target.now = target.now.max(gone.now);
-        target.heir_of = lanes
     }
 
     /// If the lane may continue after a crash, keeps its floor in the log's own state, because the bee that knows the
@@ -374,7 +395,7 @@ mod tests {
             apply(work(bee, if bee == 3 { Vec::new() } else { vec![emit(bee, 0)] }, Vec::new(), APP));
         }
 
-        let fuse = |from, into| Record::Fuse { app: APP, from: BeeId(from), into: BeeId(into) };
+        let fuse = |from, into| Record::Fuse { app: APP, from: BeeId(from), into: BeeId(into), view: 0 };
         let heirs = |state: &LogState, bee| state.bees[&(APP, BeeId(bee))].heir_of.clone();
         let lanes = |bees: &[u64]| bees.iter().map(|bee| lane(*bee)).collect::<LaneSet>();
         assert_eq!(heirs(&apply(fuse(1, 2)), 2), lanes(&[1]));
@@ -410,7 +431,7 @@ mod tests {
     #[cfg_attr(debug_assertions, should_panic = "comes after")]
     fn entry_numbers_increase() {
         let mut state = LogState { last: EntryNumber(7), ..LogState::default() };
-        let record = Record::Retire { lanes: Vec::new() };
+        let record = Record::Retire { lanes: Vec::new(), view: 0 };
         state.apply(&Entry { number: EntryNumber(7), after: EntryNumber(7), record });
     }
 }

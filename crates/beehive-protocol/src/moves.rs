@@ -18,35 +18,45 @@
 //! records, so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide
 //! whether the target adopts the bee or the source thaws it.
 
-use crate::{AppId, BeeId, Epoch, LaneId, LogState, MessageId, Record, StagePart};
+use crate::{AppId, BeeId, ColonyId, Epoch, LaneId, LogState, MessageId, Record, StagePart};
 use std::collections::BTreeMap;
 
 impl LogState {
-    pub(crate) fn freeze(&mut self, app: AppId, bee: BeeId, lanes: &[LaneId]) {
+    pub(crate) fn freeze(&mut self, (app, bee): (AppId, BeeId), lanes: &[LaneId], to: ColonyId) {
         let image = self.bees.entry((app, bee)).or_default();
-        debug_assert!(!image.is_frozen, "{bee} is already about to move");
-        image.is_frozen = true;
+        debug_assert!(!image.is_frozen(), "{bee} is already about to move");
+        image.leaves_for = Some(to);
         let own = LaneId::of_bee(app, bee);
         image.heir_of = lanes.iter().copied().filter(|lane| *lane != own).collect();
         self.frozen.extend(lanes.iter().copied())
     }
 
-    pub(crate) fn thaw(&mut self, app: AppId, bee: BeeId) {
+    pub(crate) fn thaw(&mut self, app: AppId, bee: BeeId, epoch: Epoch) {
         let Some(image) = self.bees.get_mut(&(app, bee)) else { return };
-        image.is_frozen = false;
+        (image.leaves_for, image.epoch) = (None, epoch);
         for lane in image.heir_of.iter().chain([&LaneId::of_bee(app, bee)]) {
             self.frozen.remove(lane);
         }
     }
 
-    pub(crate) fn stage(&mut self, bee: (AppId, BeeId), epoch: Epoch, part: &StagePart) {
+    pub(crate) fn stage(
+        &mut self,
+        bee: (AppId, BeeId),
+        epoch: Epoch,
+        part: &StagePart,
+        (at, of): (u32, u32),
+    ) {
         if let StagePart::Bee(_) = part {
             let staged = self.staged.entry(bee).or_default();
-            staged.add(part);
-            (staged.bee.epoch, staged.bee.is_frozen) = (epoch, false)
-        } else if let Some(staged) = self.staged.get_mut(&bee) {
-            staged.add(part)
+            (staged.parts, staged.of) = (0, of)
         }
+        let Some(staged) = self.staged.get_mut(&bee) else { return };
+        staged.add(part);
+        if let StagePart::Bee(_) = part {
+            (staged.bee.epoch, staged.bee.leaves_for) = (epoch, None)
+        }
+        debug_assert_eq!(staged.parts, at, "the parts of {bee:?} are staged in order");
+        staged.parts = at.saturating_add(1)
     }
 
     pub(crate) fn adopt(&mut self, app: AppId, bee: BeeId, epoch: Epoch) {
@@ -64,7 +74,7 @@ impl LogState {
 
     /// Removes a frozen bee and its outbox.
     pub(crate) fn forget_moved(&mut self, app: AppId, bee: BeeId) {
-        if self.bees.get(&(app, bee)).is_none_or(|image| !image.is_frozen) {
+        if self.bees.get(&(app, bee)).is_none_or(|image| !image.is_frozen()) {
             return;
         }
         let Some(image) = self.bees.remove(&(app, bee)) else { return };
@@ -81,6 +91,32 @@ impl LogState {
     }
 }
 
+impl LogState {
+    /// Returns the lanes of a bee on which it sends or still has to send: its own one, and those of the bees that merged
+    /// into it and whose messages are in the outbox.
+    pub fn lanes_of(&self, app: AppId, bee: BeeId) -> Vec<LaneId> {
+        let heirs = self.bees.get(&(app, bee)).into_iter().flat_map(|image| image.heir_of.iter().copied());
+        let open = heirs.filter(|lane| self.is_waited_on(*lane));
+        std::iter::once(LaneId::of_bee(app, bee)).chain(open).collect()
+    }
+
+    /// Returns the copy of a frozen bee, in parts of at most `bytes_max` bytes.
+    pub(crate) fn copy_of(&self, app: AppId, bee: BeeId, bytes_max: usize) -> Vec<StagePart> {
+        let Some(image) = self.bees.get(&(app, bee)) else { return Vec::new() };
+        let own = LaneId::of_bee(app, bee);
+        let mut outbox = Vec::new();
+        for lane in image.heir_of.iter().chain([&own]) {
+            outbox.extend(self.outbox.range(MessageId::all_of(*lane)).map(|(_, waiting)| waiting));
+            outbox.extend(self.sweeps.range(MessageId::all_of(*lane)).map(|(_, sweep)| &sweep.waiting))
+        }
+        outbox.sort_unstable_by_key(|waiting| waiting.order);
+        let outbox = outbox.into_iter().map(|waiting| waiting.emit.clone());
+        StagePart::of_bee(image, &image.state, bytes_max)
+            .chain(StagePart::of_outbox(outbox, bytes_max))
+            .collect()
+    }
+}
+
 fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> {
     messages.range(MessageId::all_of(lane)).map(|(id, _)| *id).collect()
 }
@@ -94,20 +130,20 @@ fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> 
 pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
     let mut records = Vec::new();
     for (log, state) in logs.iter().enumerate() {
-        for ((app, bee), image) in state.bees.iter().filter(|(_, image)| image.is_frozen) {
+        for ((app, bee), image) in state.bees.iter().filter(|(_, image)| image.is_frozen()) {
             let (app, bee) = (*app, *bee);
             let has_newer =
                 |other: &LogState| other.bees.get(&(app, bee)).is_some_and(|other| other.epoch > image.epoch);
 
             let record = match logs.iter().any(|other| has_newer(other)) {
-                true => Record::Drop { app, bee },
-                false => Record::Thaw { app, bee },
+                true => Record::Drop { app, bee, view: 0 },
+                false => Record::Thaw { app, bee, epoch: image.epoch, view: 0 },
             };
             records.push((log, record))
         }
 
         let staged = state.staged.keys();
-        records.extend(staged.map(|(app, bee)| (log, Record::Unstage { app: *app, bee: *bee })))
+        records.extend(staged.map(|(app, bee)| (log, Record::Unstage { app: *app, bee: *bee, view: 0 })))
     }
     records
 }

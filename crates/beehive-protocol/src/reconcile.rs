@@ -8,7 +8,7 @@
 //!   log of the source                     registry               log of the target
 //!                                   bee is aimed at target
 //!   Freeze
-//!     frame: a copy of the bee ─────────────────────────────────► Stage
+//!     frames: a copy of the bee ────────────────────────────────► Stage, for each part
 //!                                       Commit  ◄──────────────── (proposes)
 //!                                   bee is at the target
 //!   Drop                                                         Adopt
@@ -17,98 +17,37 @@
 //!   Thaw                                                         Unstage
 //! ```
 //!
+//! A bee merges, splits and ends by one record (`Fuse`, `Split`, `Release`) in its log. The registry is told until it
+//! knows ([`Untold`](crate::Untold)), and `Told` says that it does. The log forgets the lanes of bees that have ended
+//! ([`forget`]) when the registry says that they have.
+//!
 //! The fence: a record that responds to the state of the registry contains the registry's index, and the log keeps the
-//! highest such index. A leader works only while its replica of the registry has reached that index. Otherwise a new
-//! leader with an older replica could undo what its predecessor did in response to a newer state.
+//! highest such index ([`LogState::known`]). A leader works only while its replica of the registry has reached that
+//! index. Otherwise a new leader with an older replica could undo what its predecessor did in response to a newer state.
 
-use crate::{Aim, BeeId, CellId, ColonyId, Epoch, Proposal, RegistryState};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{
+    Aim, AppId, BeeId, BeeImage, CellId, ColonyId, Epoch, LaneId, LogState, Proposal, Record, RegistryState,
+    Seq, StagePart,
+};
+use std::collections::BTreeSet;
 
-/// The bees of a colony, in the form in which the registry needs them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hosting {
-    /// The highest index of the registry on which a record of the log is based.
-    known: u64,
-    /// Changes that the log has decided and that the registry has not yet confirmed.
-    untold: Vec<Untold>,
-    bees: BTreeMap<BeeId, Hosted>,
-    /// Copies of bees that are about to move to this colony, with their epochs.
-    staged: BTreeMap<BeeId, Epoch>,
-}
-
-/// A bee of a colony.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hosted {
-    /// Number of its moves.
-    pub epoch: Epoch,
-    /// The colony to which it is about to move. Until this is decided, the bee does nothing.
-    pub frozen: Option<ColonyId>,
-}
-
-/// A change that a log has decided and about which the registry must be told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Untold {
-    /// A bee has merged into another one.
-    Fused {
-        /// The bee that ceased to exist.
-        from: BeeId,
-        /// The bee that took over the cells.
-        into: BeeId,
-    },
-    /// A bee has given some of its cells to a new one.
-    Split {
-        /// The bee that had the cells.
-        bee: BeeId,
-        /// The cells.
-        cells: Vec<CellId>,
-        /// The new bee.
-        new: BeeId,
-    },
-    /// A bee has given back its cells.
-    Released {
-        /// The bee that ceased to exist.
-        bee: BeeId,
-    },
-}
-
-/// A record that changes which bees a colony has. `view` is the index of the registry on which it is based.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are the same everywhere: bees, and the registry's index")]
-pub enum HostingRecord {
-    /// The colony has a new bee.
-    Create { bee: BeeId, view: u64 },
-    /// The bee does nothing until the decision whether it moves to colony `to`.
-    Freeze { bee: BeeId, to: ColonyId, view: u64 },
-    /// The log contains a copy of a bee, which becomes valid if the registry decides so.
-    Stage { bee: BeeId, epoch: Epoch, view: u64 },
-    /// The copy is not needed.
-    Unstage { bee: BeeId, view: u64 },
-    /// The copy becomes the bee.
-    Adopt { bee: BeeId, view: u64 },
-    /// The frozen bee has moved, or no longer exists.
-    Drop { bee: BeeId, view: u64 },
-    /// The frozen bee stays.
-    Thaw { bee: BeeId, epoch: Epoch, view: u64 },
-    /// A bee merges into another one.
-    Fuse { from: BeeId, into: BeeId, view: u64 },
-    /// A bee gives some of its cells to a new one, whose id is reserved.
-    Split { bee: BeeId, cells: Vec<CellId>, new: BeeId },
-    /// A bee gives back its cells.
-    Release { bee: BeeId },
-    /// The registry has confirmed a change.
-    Told { what: Untold, view: u64 },
-}
-
-/// A copy of a bee on its way to another colony. The sender adds the bee's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Part of the copy of a bee on its way to another colony.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageFrame {
     /// The colony to which it goes.
     pub to: ColonyId,
+    /// The app of the bee.
+    pub app: AppId,
     /// The bee.
     pub bee: BeeId,
     /// The epoch of the copy, if it becomes valid.
     pub epoch: Epoch,
+    /// The part.
+    pub part: StagePart,
+    /// Number of parts before this one.
+    pub at: u32,
+    /// Number of parts in all.
+    pub of: u32,
     /// The highest index of the registry known to the log of the source.
     pub known: u64,
 }
@@ -117,217 +56,187 @@ pub struct StageFrame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It appends a record to the colony's log.
-    Append(HostingRecord),
+    Append(Record),
     /// It makes a proposal to the registry.
     Propose(Proposal),
-    /// It sends a copy of a bee.
-    Send(StageFrame),
+    /// It sends the copy of a frozen bee to a colony (see [`frames`]).
+    Send {
+        /// The app of the bee.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+        /// The colony.
+        to: ColonyId,
+    },
 }
 
-impl Untold {
-    fn concerns(&self, of: BeeId) -> bool {
-        match self {
-            Untold::Fused { from, into } => *from == of || *into == of,
-            Untold::Split { bee, new, .. } => *bee == of || *new == of,
-            Untold::Released { bee } => *bee == of,
-        }
-    }
-
-    fn ended(&self, of: BeeId) -> bool {
-        matches!(self, Untold::Fused { from: bee, .. } | Untold::Released { bee } if *bee == of)
-    }
-
-    fn is_known(&self, view: &RegistryState) -> bool {
-        match self {
-            Untold::Fused { from: bee, .. } | Untold::Released { bee } => view.bee(*bee).is_none(),
-            Untold::Split { new, .. } => view.bee(*new).is_some(),
-        }
-    }
-
-    fn proposal(&self) -> Proposal {
-        match self {
-            Untold::Fused { from, into } => Proposal::Fused { from: *from, into: *into },
-            Untold::Split { bee, cells, new } => {
-                Proposal::Split { bee: *bee, cells: cells.clone(), new: *new }
-            }
-            Untold::Released { bee } => Proposal::Release { bee: *bee },
-        }
-    }
+/// What a leader knows: its colony, the state of the colony's log, and its replica of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Leader<'a> {
+    /// The colony that it leads.
+    pub colony: ColonyId,
+    /// The state of the colony's log.
+    pub log: &'a LogState,
+    /// Its replica of the registry.
+    pub view: &'a RegistryState,
 }
 
-impl Hosting {
-    /// Returns the highest index of the registry on which a record of the log is based.
-    pub fn known(&self) -> u64 {
-        self.known
-    }
-
-    /// Returns the colony's bees, without the staged copies.
-    pub fn bees(&self) -> impl Iterator<Item = (BeeId, Hosted)> {
-        self.bees.iter().map(|(bee, hosted)| (*bee, *hosted))
-    }
-
-    /// Returns a bee of the colony.
-    pub fn bee(&self, bee: BeeId) -> Option<Hosted> {
-        self.bees.get(&bee).copied()
-    }
-
-    /// Checks whether the bee may handle messages in this colony.
-    pub fn is_active(&self, bee: BeeId) -> bool {
-        self.bees.get(&bee).is_some_and(|hosted| hosted.frozen.is_none())
-    }
-
-    /// Returns the staged copies.
-    pub fn staged(&self) -> impl Iterator<Item = (BeeId, Epoch)> {
-        self.staged.iter().map(|(bee, epoch)| (*bee, *epoch))
-    }
-
-    /// Returns the changes that the registry has not confirmed.
-    pub fn untold(&self) -> &[Untold] {
-        &self.untold
-    }
-
-    /// Checks whether a bee takes part in a change that the registry has not confirmed. Until then, the bee takes part
-    /// in no other change.
-    pub fn is_busy(&self, bee: BeeId) -> bool {
-        self.untold.iter().any(|untold| untold.concerns(bee))
-    }
-
-    fn has_ended(&self, bee: BeeId) -> bool {
-        self.untold.iter().any(|untold| untold.ended(bee))
-    }
-
-    /// Checks whether the registry allows a bee to be split or released now.
-    pub fn is_free(&self, bee: BeeId) -> bool {
-        self.is_active(bee) && !self.is_busy(bee)
-    }
-
-    /// Applies a record.
-    pub fn apply(&mut self, record: &HostingRecord) {
-        let view = match record {
-            HostingRecord::Create { bee, view } => {
-                self.bees.insert(*bee, Hosted { epoch: Epoch(0), frozen: None });
-                *view
-            }
-            HostingRecord::Freeze { bee, to, view } => {
-                if let Some(hosted) = self.bees.get_mut(bee) {
-                    hosted.frozen = Some(*to)
-                }
-                *view
-            }
-            HostingRecord::Stage { bee, epoch, view } => {
-                self.staged.insert(*bee, *epoch);
-                *view
-            }
-            HostingRecord::Unstage { bee, view } => {
-                self.staged.remove(bee);
-                *view
-            }
-            HostingRecord::Adopt { bee, view } => {
-                if let Some(epoch) = self.staged.remove(bee) {
-                    self.bees.insert(*bee, Hosted { epoch, frozen: None });
-                }
-                *view
-            }
-            HostingRecord::Drop { bee, view } => {
-                self.bees.remove(bee);
-                *view
-            }
-            HostingRecord::Thaw { bee, epoch, view } => {
-                if let Some(hosted) = self.bees.get_mut(bee) {
-                    *hosted = Hosted { epoch: *epoch, frozen: None }
-                }
-                *view
-            }
-            HostingRecord::Fuse { from, into, view } => {
-                if self.bees.contains_key(into) && self.bees.remove(from).is_some() {
-                    self.untold.push(Untold::Fused { from: *from, into: *into })
-                }
-                *view
-            }
-            HostingRecord::Split { bee, cells, new } => {
-                if self.bees.contains_key(bee) {
-                    self.bees.insert(*new, Hosted { epoch: Epoch(0), frozen: None });
-                    self.untold.push(Untold::Split { bee: *bee, cells: cells.clone(), new: *new })
-                }
-                0
-            }
-            HostingRecord::Release { bee } => {
-                if self.bees.remove(bee).is_some() {
-                    self.untold.push(Untold::Released { bee: *bee })
-                }
-                0
-            }
-            HostingRecord::Told { what, view } => {
-                self.untold.retain(|untold| untold != what);
-                *view
-            }
-        };
-        self.known = self.known.max(view)
-    }
-}
-
-/// Returns the steps that the leader of `colony` takes next. `view` is its replica of the registry, `cancelled` are the
-/// bees whose moves take too long, and `under_way` are its unanswered proposals, which are not made again.
+/// Returns the steps that a leader takes next. `cancelled` are the bees whose moves take too long, and `under_way` are
+/// its unanswered proposals, which are not made again.
 ///
 /// The steps can be taken in any order, but only one of the steps that append a record about the same bee: the next
-/// such step depends on the state that results.
-pub fn steps(
-    colony: ColonyId,
-    log: &Hosting,
-    view: &RegistryState,
-    cancelled: &BTreeSet<BeeId>,
-    under_way: &[Proposal],
-) -> Vec<Step> {
-    if view.index() < log.known {
-        // the replica has not yet reached the index that the log knows
-        return Vec::new();
-    }
-    let now = Now { colony, log, view };
+/// such step depends on the state that results. A leader proposes and sends only what follows from committed records.
+pub fn steps(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Proposal]) -> Vec<Step> {
+    let Leader { colony, log, view } = leader;
     let mut steps = Vec::new();
-    for (bee, hosted) in &log.bees {
-        match hosted.frozen {
-            None => steps.extend(now.of_active(*bee, hosted.epoch)),
-            Some(to) => now.of_frozen(*bee, hosted.epoch, to, cancelled.contains(bee), &mut steps),
+    if !leader.may_work() {
+        return steps;
+    }
+    for ((app, bee), image) in &log.bees {
+        match image.leaves_for {
+            None => steps.extend(leader.of_active(*app, *bee, image.epoch)),
+            Some(to) => leader.of_frozen((*app, *bee), image.epoch, to, cancelled.contains(bee), &mut steps),
         }
     }
     steps.extend(log.untold.iter().map(|untold| match untold.is_known(view) {
-        true => Step::Append(HostingRecord::Told { what: untold.clone(), view: view.index() }),
+        true => Step::Append(Record::Told { what: untold.clone(), view: view.index() }),
         false => Step::Propose(untold.proposal()),
     }));
-    steps.extend(log.staged.iter().filter_map(|(bee, epoch)| now.of_staged(*bee, *epoch)));
-    steps.extend(view.bees_at(colony).filter_map(|bee| now.of_missing(bee)));
+    steps.extend(log.staged.keys().filter_map(|(app, bee)| leader.of_staged(*app, *bee)));
+    steps.extend(view.bees_at(colony).filter_map(|bee| leader.of_missing(bee)));
     steps.retain(|step| !matches!(step, Step::Propose(proposal) if under_way.contains(proposal)));
     steps
 }
 
-/// Returns the record that the leader of `colony` appends for a copy of a bee that has arrived, unless the copy is late.
-pub fn stage(
-    colony: ColonyId,
-    log: &Hosting,
-    view: &RegistryState,
-    frame: &StageFrame,
-) -> Option<HostingRecord> {
-    let StageFrame { to, bee, epoch, known } = *frame;
-    if to != colony || view.index() < log.known.max(known) {
+/// Returns the parts of the copy of a frozen bee, in order. The target needs all of them, and accepts each only after the
+/// previous one, so the source sends them again until the registry has decided. A part has at most `bytes_max` bytes,
+/// unless a single row or message is larger. All hives must use the same maximum.
+pub fn frames(log: &LogState, app: AppId, bee: BeeId, bytes_max: usize) -> Vec<StageFrame> {
+    let Some((image, to)) = log.bees.get(&(app, bee)).and_then(|image| Some((image, image.leaves_for?)))
+    else {
+        return Vec::new();
+    };
+    let parts = log.copy_of(app, bee, bytes_max);
+    let (epoch, known, of) = (image.epoch.next(), log.known, parts.len() as u32);
+    let frame = |(at, part)| StageFrame { to, app, bee, epoch, part, at, of, known };
+    (0..).zip(parts).map(frame).collect()
+}
+
+/// Returns the record that a leader appends for a part of a copy that has arrived, unless the part is late or early.
+pub fn stage(leader: Leader<'_>, frame: &StageFrame) -> Option<Record> {
+    let Leader { colony, log, view } = leader;
+    let StageFrame { to, app, bee, epoch, at, of, known, .. } = *frame;
+    if to != colony || !leader.may_work() || view.index() < known {
         return None;
     }
     let is_decided = view
         .bee(bee)
         .is_none_or(|entry| entry.epoch > epoch || (entry.epoch == epoch && entry.colony != colony));
-    let is_newer = log.bees.get(&bee).is_none_or(|hosted| hosted.epoch < epoch)
-        && log.staged.get(&bee).is_none_or(|staged| *staged < epoch);
-    let is_wanted = !is_decided && is_newer && !log.has_ended(bee);
-    is_wanted.then_some(HostingRecord::Stage { bee, epoch, view: known })
+    let is_newer = log.bees.get(&(app, bee)).is_none_or(|image| image.epoch < epoch);
+    let is_next = match log.staged.get(&(app, bee)) {
+        Some(staged) if staged.bee.epoch == epoch => (at, of) == (staged.parts, staged.of) && at < of,
+        Some(staged) => at == 0 && staged.bee.epoch < epoch,
+        None => at == 0,
+    };
+    let is_wanted = !is_decided && is_newer && is_next && !log.has_ended(bee);
+    let part = || frame.part.clone();
+    is_wanted.then(|| Record::Stage { app, bee, epoch, part: part(), at, of, view: known })
 }
 
-struct Now<'a> {
-    colony: ColonyId,
-    log: &'a Hosting,
-    view: &'a RegistryState,
+/// Returns the record by which a bee gives back its cells, if it may: they are empty, nothing that it sent is unhandled,
+/// and no sender will resend what it has handled.
+pub fn release(leader: Leader<'_>, app: AppId, bee: BeeId) -> Option<Record> {
+    let image = leader.free(app, bee)?;
+    let is_empty = image.state.row_count() == 0 && image.seen.lanes_above().next().is_none();
+    let is_over = is_empty && !leader.has_open(app, bee);
+    let lasting = image.seen.floors().filter(|(lane, _)| lane.is_lasting());
+    let floors: Vec<(LaneId, Seq)> = lasting.collect();
+    is_over.then(|| Record::Release { app, bee, floors, view: leader.view.index() })
 }
 
-impl Now<'_> {
-    fn of_active(&self, bee: BeeId, epoch: Epoch) -> Option<Step> {
+/// Returns the record by which a bee gives some of its cells to a new one, if it may: it keeps some, nothing that it sent
+/// is unhandled, and an id is reserved for its colony. `keys` are the dictionaries and the encoded keys of the cells.
+pub fn split(
+    leader: Leader<'_>,
+    app: AppId,
+    bee: BeeId,
+    cells: Vec<CellId>,
+    keys: Vec<(u32, Vec<u8>)>,
+) -> Option<Record> {
+    let image = leader.free(app, bee)?;
+    let given: BTreeSet<CellId> = cells.iter().copied().collect();
+    // the registry lists all cells of the bee, so it can split them
+    let is_known = given.iter().all(|cell| leader.view.owner(app, *cell) == Some(bee));
+    let some_stay = image.cells.iter().any(|cell| !given.contains(cell));
+    let are_held = !given.is_empty() && given.iter().all(|cell| image.cells.contains(cell));
+    if !is_known || !some_stay || !are_held || leader.has_open(app, bee) {
+        return None;
+    }
+    let new = leader.unused_ids().next()?;
+    Some(Record::Split { app, bee, new, cells, keys, view: leader.view.index() })
+}
+
+/// Returns what a leader says about lanes: a record by which the log forgets those that the registry says have ended, unless
+/// a frozen bee remembers them, and proposals about those of its bees on which nothing is unhandled any more. Visits all
+/// tables of the log.
+pub fn forget(leader: Leader<'_>) -> Vec<Step> {
+    let Leader { colony, log, view } = leader;
+    let mut steps = Vec::new();
+    if !leader.may_work() {
+        return steps;
+    }
+    let lanes_of = |image: &BeeImage| image.seen.floors().map(|(lane, _)| lane).collect::<Vec<_>>();
+    let images = || log.bees.values().map(|image| &**image);
+    let mut lanes: BTreeSet<LaneId> = images().flat_map(lanes_of).collect();
+    lanes.extend(log.seen.floors().map(|(lane, _)| lane));
+    // a lane that the registry does not know has not ended
+    lanes.retain(|lane| view.is_retired(*lane));
+    // The copy of a frozen bee must not change: its parts are sent several times, perhaps by several leaders.
+    images().filter(|image| image.is_frozen()).flat_map(lanes_of).for_each(|lane| {
+        lanes.remove(&lane);
+    });
+    let lanes: Vec<LaneId> = lanes.into_iter().collect();
+    if !lanes.is_empty() {
+        steps.push(Step::Append(Record::Retire { lanes, view: view.index() }))
+    }
+    for ((app, bee), image) in &log.bees {
+        let is_here =
+            view.bee(*bee).is_some_and(|entry| (entry.colony, entry.epoch) == (colony, image.epoch));
+        if !is_here || leader.free(*app, *bee).is_none() {
+            continue;
+        }
+        let current = view.lane_of(*bee);
+        let ended = view.lanes_of(*bee).filter(|lane| Some(*lane) != current && !log.is_waited_on(*lane));
+        steps.extend(ended.map(|lane| Step::Propose(Proposal::Retire { lane })))
+    }
+    steps
+}
+
+impl<'a> Leader<'a> {
+    /// Checks whether the replica has reached the index that the log knows.
+    pub fn may_work(self) -> bool {
+        self.view.index() >= self.log.known
+    }
+
+    /// Returns a bee that may take part in a change.
+    fn free(self, app: AppId, bee: BeeId) -> Option<&'a BeeImage> {
+        let image = self.log.bees.get(&(app, bee)).filter(|image| !image.is_frozen())?;
+        (self.may_work() && !self.log.is_busy(bee)).then_some(image)
+    }
+
+    /// Checks whether something that a bee sent is unhandled.
+    fn has_open(self, app: AppId, bee: BeeId) -> bool {
+        self.log.lanes_of(app, bee).into_iter().any(|lane| self.log.is_waited_on(lane))
+    }
+
+    /// Returns the ids that are reserved for the colony, and that its log has not used.
+    pub fn unused_ids(self) -> impl Iterator<Item = BeeId> + use<'a> {
+        let log = self.log;
+        // the log has used an id that the registry still lists if the registry was not told yet
+        self.view.reserved(self.colony).filter(move |id| !log.is_busy(*id))
+    }
+
+    fn of_active(self, app: AppId, bee: BeeId, epoch: Epoch) -> Option<Step> {
         let view = self.view.index();
         let entry = self.view.bee(bee).filter(|entry| (entry.colony, entry.epoch) == (self.colony, epoch))?;
         if self.log.is_busy(bee) {
@@ -338,59 +247,74 @@ impl Now<'_> {
             Aim::Bee(target) => self.view.bee(self.view.root(target))?.colony,
         };
         if to != self.colony {
-            return Some(Step::Append(HostingRecord::Freeze { bee, to, view }));
+            let lanes = self.log.lanes_of(app, bee);
+            return Some(Step::Append(Record::Freeze { app, bee, lanes, to, view }));
         }
         match entry.aim? {
-            Aim::Bee(into) if self.log.is_free(into) => {
-                Some(Step::Append(HostingRecord::Fuse { from: bee, into, view }))
+            Aim::Bee(into) if self.free(app, into).is_some() => {
+                Some(Step::Append(Record::Fuse { app, from: bee, into, view }))
             }
             _ => None,
         }
     }
 
-    fn of_frozen(&self, bee: BeeId, epoch: Epoch, to: ColonyId, cancel: bool, steps: &mut Vec<Step>) {
+    fn of_frozen(
+        self,
+        (app, bee): (AppId, BeeId),
+        epoch: Epoch,
+        to: ColonyId,
+        is_cancelled: bool,
+        steps: &mut Vec<Step>,
+    ) {
         let view = self.view.index();
         match self.view.bee(bee) {
             Some(entry) if entry.epoch == epoch => {
                 let is_dead = self.view.colony(to).is_none_or(|colony| colony.is_dead);
-                if cancel || is_dead {
+                if is_cancelled || is_dead {
                     steps.push(Step::Propose(Proposal::Commit { bee, epoch, to: self.colony }))
                 }
                 if !is_dead {
-                    let (epoch, known) = (epoch.next(), self.log.known);
-                    steps.push(Step::Send(StageFrame { to, bee, epoch, known }))
+                    steps.push(Step::Send { app, bee, to })
                 }
             }
-            // a cancelled move; if the bee has moved away and back, the copy that came back is staged
+            // a cancelled move, unless the bee has moved away and back: then the copy that came back is staged
             Some(entry) if entry.epoch > epoch && entry.colony == self.colony => {
-                if !self.log.staged.contains_key(&bee) {
-                    steps.push(Step::Append(HostingRecord::Thaw { bee, epoch: entry.epoch, view }))
-                }
+                let record = match self.log.staged.contains_key(&(app, bee)) {
+                    true => Record::Drop { app, bee, view },
+                    false => Record::Thaw { app, bee, epoch: entry.epoch, view },
+                };
+                steps.push(Step::Append(record))
             }
             Some(entry) if entry.epoch < epoch => {}
-            _ => steps.push(Step::Append(HostingRecord::Drop { bee, view })),
+            _ => steps.push(Step::Append(Record::Drop { app, bee, view })),
         }
     }
 
-    fn of_staged(&self, bee: BeeId, epoch: Epoch) -> Option<Step> {
+    fn of_staged(self, app: AppId, bee: BeeId) -> Option<Step> {
         let view = self.view.index();
+        let staged = self.log.staged.get(&(app, bee))?;
+        let epoch = staged.bee.epoch;
         match self.view.bee(bee) {
             Some(entry) if (entry.colony, entry.epoch) == (self.colony, epoch) => {
-                Some(Step::Append(HostingRecord::Adopt { bee, view }))
+                // an old copy of the bee is dropped first
+                let is_free = !self.log.bees.contains_key(&(app, bee));
+                is_free.then_some(Step::Append(Record::Adopt { app, bee, epoch, view }))
             }
             Some(entry) if entry.epoch.next() == epoch => {
-                Some(Step::Propose(Proposal::Commit { bee, epoch: entry.epoch, to: self.colony }))
+                let commit = Proposal::Commit { bee, epoch: entry.epoch, to: self.colony };
+                staged.is_complete().then_some(Step::Propose(commit))
             }
             Some(entry) if entry.epoch < epoch => None,
-            _ => Some(Step::Append(HostingRecord::Unstage { bee, view })),
+            _ => Some(Step::Append(Record::Unstage { app, bee, view })),
         }
     }
 
     /// A bee that has never moved, and that the log does not contain, is new.
-    fn of_missing(&self, bee: BeeId) -> Option<Step> {
-        let is_new = self.view.bee(bee).is_some_and(|entry| entry.epoch == Epoch(0));
-        let is_known = self.log.bees.contains_key(&bee) || self.log.staged.contains_key(&bee);
-        let create = is_new && !is_known && !self.log.has_ended(bee);
-        create.then_some(Step::Append(HostingRecord::Create { bee, view: self.view.index() }))
+    fn of_missing(self, bee: BeeId) -> Option<Step> {
+        let entry = self.view.bee(bee).filter(|entry| entry.epoch == Epoch(0))?;
+        let key = (entry.app, bee);
+        let is_known = self.log.bees.contains_key(&key) || self.log.staged.contains_key(&key);
+        let create = !is_known && !self.log.has_ended(bee);
+        create.then_some(Step::Append(Record::Create { app: entry.app, bee, view: self.view.index() }))
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::{
-    AppId, BeeId, BeeImage, CellId, CellImage, CrashMarker, DedupTable, Emits, EntryNumber, Epoch, HandlerId,
-    LaneId, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time,
+    AppId, BeeId, BeeImage, CellId, CellImage, ColonyId, CrashMarker, DedupTable, Emits, EntryNumber, Epoch,
+    HandlerId, LaneId, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time, Untold,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -171,6 +171,8 @@ pub enum Record {
         from: BeeId,
         /// The bee that took over the cells.
         into: BeeId,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// A bee gave back its cells and ceased to exist. The floors of its senders' lanes are above every message that it
     /// had handled.
@@ -182,11 +184,15 @@ pub enum Record {
         /// Low-water marks of the lanes that may continue after a crash ([`LaneId::is_lasting`]). From now on, the log
         /// keeps them in place of the bee.
         floors: Vec<(LaneId, Seq)>,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// Lanes have ended: their senders send no more messages, so the log forgets the lanes.
     Retire {
         /// The lanes.
         lanes: Vec<LaneId>,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// Apps have new settings.
     Settings {
@@ -211,6 +217,10 @@ pub enum Record {
         bee: BeeId,
         /// The bee's own lane, and the lanes of bees that merged into it and still have messages in the outbox.
         lanes: Vec<LaneId>,
+        /// The colony to which it is about to move.
+        to: ColonyId,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// Part of a bee frozen in another log. This log stores the part but does not yet use it.
     Stage {
@@ -222,6 +232,13 @@ pub enum Record {
         epoch: Epoch,
         /// The part. The first one is a [`StagePart::Bee`].
         part: StagePart,
+        /// Number of parts before this one.
+        at: u32,
+        /// Number of parts in all.
+        of: u32,
+        /// The highest index of the registry known to the log that the bee is about to leave. Zero if the logs decide
+        /// alone.
+        view: u64,
     },
     /// All parts of a bee are staged, and it is now a bee of this log. This record decides the move.
     Adopt {
@@ -231,6 +248,8 @@ pub enum Record {
         bee: BeeId,
         /// The bee's epoch after the move.
         epoch: Epoch,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// A move to this log was abandoned, so the log forgets the staged parts of the bee.
     Unstage {
@@ -238,6 +257,8 @@ pub enum Record {
         app: AppId,
         /// The bee.
         bee: BeeId,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// A frozen bee has moved: another log has adopted it, so this log forgets the bee and its outbox.
     Drop {
@@ -245,6 +266,8 @@ pub enum Record {
         app: AppId,
         /// The bee.
         bee: BeeId,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// The move of a frozen bee was abandoned, so the bee stays in this log.
     Thaw {
@@ -252,6 +275,10 @@ pub enum Record {
         app: AppId,
         /// The bee.
         bee: BeeId,
+        /// The bee's epoch from now on. The registry raises it when it decides that the bee stays.
+        epoch: Epoch,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
     },
     /// The log's new crash marker. A hive appends a marker when it starts and removes it when it stops cleanly. After a
     /// crash, the marker names each message left unfinished by the crash before the message is handled.
@@ -259,6 +286,68 @@ pub enum Record {
         /// The marker. `None` removes it.
         marker: Option<CrashMarker>,
     },
+    /// The registry has given cells to a new bee of this log. The bee is empty so far. A log that decides alone has no such
+    /// records: its bees begin with their first [`Work`].
+    Create {
+        /// The app.
+        app: AppId,
+        /// The bee.
+        bee: BeeId,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
+    },
+    /// A bee gave some of its cells to a new one, whose id the registry had reserved. Its outbox is empty. The new bee
+    /// sends on a lane of its own, and remembers the messages that the old one has handled.
+    Split {
+        /// The app.
+        app: AppId,
+        /// The bee that had the cells.
+        bee: BeeId,
+        /// The new bee.
+        new: BeeId,
+        /// The cells.
+        cells: Vec<CellId>,
+        /// The dictionaries and the encoded keys of these cells.
+        keys: Vec<(u32, Vec<u8>)>,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
+    },
+    /// The registry knows a change that this log decided.
+    Told {
+        /// The change.
+        what: Untold,
+        /// The registry's index on which the record is based. Zero if the log decides alone.
+        view: u64,
+    },
+}
+
+impl Record {
+    /// Returns the registry's index on which the record is based. Zero if it is not based on the registry.
+    pub fn view(&self) -> u64 {
+        match self {
+            Record::Fuse { view, .. }
+            | Record::Release { view, .. }
+            | Record::Retire { view, .. }
+            | Record::Freeze { view, .. }
+            | Record::Stage { view, .. }
+            | Record::Adopt { view, .. }
+            | Record::Unstage { view, .. }
+            | Record::Drop { view, .. }
+            | Record::Thaw { view, .. }
+            | Record::Create { view, .. }
+            | Record::Split { view, .. }
+            | Record::Told { view, .. } => *view,
+            Record::Turn(_)
+            | Record::Admit { .. }
+            | Record::Expand { .. }
+            | Record::Settings { .. }
+            | Record::Shapes(_)
+            | Record::Consumed(_)
+            | Record::Acked(_)
+            | Record::Visited(_)
+            | Record::Mark { .. } => 0,
+        }
+    }
 }
 
 /// Part of a bee that is being moved from one log to another. A bee is moved in parts, because it may be larger than an

@@ -47,8 +47,9 @@ enum Item {
     Seen(DedupTable),
     /// Part of a bee. The first one is a [`StagePart::Bee`].
     Bee(AppId, BeeId, StagePart),
-    /// Part of a bee that is about to move to the log. The first one is a [`StagePart::Bee`].
-    Staged(AppId, BeeId, StagePart),
+    /// Part of a bee that is about to move to the log. The first one is a [`StagePart::Bee`]. Before the part:
+    /// [`Staged::parts`] and [`Staged::of`], which count the parts of the move.
+    Staged(AppId, BeeId, (u32, u32), StagePart),
     /// Some of the messages in the outbox, in ascending order of their ids: [`Waiting::order`] of each, and the messages.
     Outbox(Vec<u64>, Emits),
     /// A sweep, without its open cells.
@@ -129,6 +130,8 @@ impl LogState {
             next_seqs,
             settings,
             shapes,
+            known,
+            untold,
             marker,
         } = self;
         debug_assert!(outbox.iter().all(|(id, waiting)| *id == waiting.emit.id), "the outbox is by id");
@@ -140,6 +143,8 @@ impl LogState {
             next_seqs: next_seqs.clone(),
             settings: settings.clone(),
             shapes: shapes.clone(),
+            known: *known,
+            untold: untold.clone(),
             marker: marker.clone(),
             ..LogState::default()
         };
@@ -150,9 +155,10 @@ impl LogState {
             parts.map(|part| Item::Bee(*app, *bee, part))
         });
         let staged = staged.iter().flat_map(move |((app, bee), staged)| {
-            let parts = StagePart::of_bee(&staged.bee, &staged.bee.state, bytes_max);
-            let outbox = StagePart::of_outbox(staged.outbox.iter().cloned(), bytes_max);
-            parts.chain(outbox).map(|part| Item::Staged(*app, *bee, part))
+            let Staged { bee: image, outbox, parts, of } = staged;
+            let all = StagePart::of_bee(image, &image.state, bytes_max);
+            let all = all.chain(StagePart::of_outbox(outbox.iter().cloned(), bytes_max));
+            all.map(|part| Item::Staged(*app, *bee, (*parts, *of), part))
         });
         let outbox = divide(outbox.values(), |waiting| waiting.emit.size(), bytes_max).map(|waiting| {
             let emits = waiting.iter().map(|waiting| waiting.emit.clone()).collect();
@@ -383,7 +389,8 @@ impl SnapshotLoader {
             Item::Bee(.., StagePart::Outbox(_)) => {
                 return Err(error("a bee that is not moving has an outbox of its own"));
             }
-            Item::Bee(app, bee, part) | Item::Staged(app, bee, part) => self.add_part((app, bee), part)?,
+            Item::Bee(app, bee, part) => self.add_part((app, bee), (0, 0), part)?,
+            Item::Staged(app, bee, counts, part) => self.add_part((app, bee), counts, part)?,
             Item::Outbox(orders, emits) => {
                 if orders.len() != emits.len() {
                     return Err(error("its outbox has more messages than positions, or fewer"));
@@ -408,14 +415,24 @@ impl SnapshotLoader {
         Ok(())
     }
 
-    fn add_part(&mut self, bee: (AppId, BeeId), part: StagePart) -> Result<(), DecodeError> {
+    fn add_part(
+        &mut self,
+        bee: (AppId, BeeId),
+        (parts, of): (u32, u32),
+        part: StagePart,
+    ) -> Result<(), DecodeError> {
         match (&mut self.bee, part) {
-            (of, StagePart::Bee(image)) => {
-                ascends(of.as_ref().map(|(bee, _)| *bee), bee)?;
+            (last, StagePart::Bee(image)) => {
+                ascends(last.as_ref().map(|(bee, _)| *bee), bee)?;
                 self.end_bee();
-                self.bee = Some((bee, Staged { bee: image, outbox: Emits::default() }))
+                self.bee = Some((bee, Staged { bee: image, outbox: Emits::default(), parts, of }))
             }
-            (Some((of, staged)), part) if *of == bee => staged.add(&part),
+            (Some((last, staged)), part) if *last == bee => {
+                if (staged.parts, staged.of) != (parts, of) {
+                    return Err(error(format!("the counts of {}'s parts differ", bee.1)));
+                }
+                staged.add(&part)
+            }
             _ => return Err(error(format!("the first part of {} is missing", bee.1))),
         }
         Ok(())

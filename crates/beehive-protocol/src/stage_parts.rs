@@ -35,7 +35,7 @@ impl StagePart {
         rows: &'a EncodedCells,
         bytes_max: usize,
     ) -> impl Iterator<Item = StagePart> + use<'a> {
-        let BeeImage { cells, state: _, seen, next_seq, now, heir_of, epoch, is_frozen } = bee;
+        let BeeImage { cells, state: _, seen, next_seq, now, heir_of, epoch, leaves_for } = bee;
         let has_many_cells = cells.len().saturating_mul(CELL_BYTES) > bytes_max;
         let has_long_table = seen.bytes_max() > bytes_max;
         let image = BeeImage {
@@ -46,7 +46,7 @@ impl StagePart {
             now: *now,
             heir_of: heir_of.clone(),
             epoch: *epoch,
-            is_frozen: *is_frozen,
+            leaves_for: *leaves_for,
         };
 
         let cells = has_many_cells.then(|| divide(cells.iter().copied(), |_| CELL_BYTES, bytes_max));
@@ -66,11 +66,11 @@ impl StagePart {
 }
 
 impl Staged {
-    /// Adds a part. A [`StagePart::Bee`] replaces everything staged so far.
+    /// Adds a part, without counting it. A [`StagePart::Bee`] replaces everything staged so far.
     pub(crate) fn add(&mut self, part: &StagePart) {
         match part {
             StagePart::Bee(image) => {
-                *self = Staged { bee: image.clone(), outbox: Emits::default() };
+                (self.bee, self.outbox) = (image.clone(), Emits::default());
                 self.bee.state = EncodedCells::default()
             }
             StagePart::Cells(cells) => self.bee.cells.extend(cells.iter().copied()),

@@ -9,7 +9,7 @@ use beehive_protocol::{
     Decision, DedupTable, Emit, Emits, Entry, EntryNumber, Epoch, FewSet, HandlerId, HiveId, Incarnation,
     Input, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Proposal, Record,
     Redo, RegistryState, SWEEP_PARTS, Seq, Shape, Shapes, SnapshotLoader, StagePart, Staged, Suspect, Sweep,
-    Time, Visited, Waiting, Work, sweep_order,
+    Time, Untold, Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -110,8 +110,12 @@ fn visited() -> Visited {
     Visited { sweep: id(8), cells: vec![CellId(2)] }
 }
 
+fn untold() -> Untold {
+    Untold::Split { bee: BeeId(7), cells: vec![CellId(1)], new: BeeId(9) }
+}
+
 fn stage(part: StagePart) -> Record {
-    Record::Stage { app: APP, bee: BeeId(7), epoch: Epoch(1), part }
+    Record::Stage { app: APP, bee: BeeId(7), epoch: Epoch(1), part, at: 1, of: 3, view: 4 }
 }
 
 /// A bee without the contents of its cells.
@@ -119,30 +123,44 @@ fn moving() -> BeeImage {
     BeeImage { state: Default::default(), ..*state().bees[&(APP, BeeId(7))].clone() }
 }
 
-fn records() -> [(&'static str, Record); 18] {
+fn records() -> [(&'static str, Record); 21] {
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: Emits(vec![emit()]) };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
-    let release = Record::Release { app: APP, bee: BeeId(7), floors: vec![(LaneId::lasting(6), Seq(3))] };
+    let release =
+        Record::Release { app: APP, bee: BeeId(7), floors: vec![(LaneId::lasting(6), Seq(3))], view: 4 };
+    let freeze =
+        Record::Freeze { app: APP, bee: BeeId(7), lanes: vec![id(5).lane], to: ColonyId(2), view: 4 };
+    let split = Record::Split {
+        app: APP,
+        bee: BeeId(7),
+        new: BeeId(9),
+        cells: vec![CellId(1)],
+        keys: vec![(0, vec![1])],
+        view: 4,
+    };
     [
         ("Record::Turn", Record::Turn(vec![Arc::new(work()), Arc::new(Work { bee: BeeId(8), ..work() })])),
         ("Record::Admit", admit),
         ("Record::Expand", expand),
-        ("Record::Fuse", Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8) }),
+        ("Record::Fuse", Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8), view: 4 }),
         ("Record::Release", release),
-        ("Record::Retire", Record::Retire { lanes: vec![LaneId::passing(6)] }),
+        ("Record::Retire", Record::Retire { lanes: vec![LaneId::passing(6)], view: 4 }),
         ("Record::Settings", Record::Settings { settings: vec![(APP, settings())] }),
         ("Record::Shapes", Record::Shapes(shapes())),
         ("Record::Consumed", Record::Consumed(vec![consumed()])),
         ("Record::Acked", Record::Acked(vec![acked()])),
         ("Record::Visited", Record::Visited(vec![visited()])),
-        ("Record::Freeze", Record::Freeze { app: APP, bee: BeeId(7), lanes: vec![id(5).lane] }),
+        ("Record::Freeze", freeze),
         ("Record::Stage", stage(StagePart::Bee(Box::new(moving())))),
-        ("Record::Adopt", Record::Adopt { app: APP, bee: BeeId(7), epoch: Epoch(1) }),
-        ("Record::Unstage", Record::Unstage { app: APP, bee: BeeId(7) }),
-        ("Record::Drop", Record::Drop { app: APP, bee: BeeId(7) }),
-        ("Record::Thaw", Record::Thaw { app: APP, bee: BeeId(7) }),
+        ("Record::Adopt", Record::Adopt { app: APP, bee: BeeId(7), epoch: Epoch(1), view: 4 }),
+        ("Record::Unstage", Record::Unstage { app: APP, bee: BeeId(7), view: 4 }),
+        ("Record::Drop", Record::Drop { app: APP, bee: BeeId(7), view: 4 }),
+        ("Record::Thaw", Record::Thaw { app: APP, bee: BeeId(7), epoch: Epoch(1), view: 4 }),
         ("Record::Mark", Record::Mark { marker: Some(marker()) }),
+        ("Record::Create", Record::Create { app: APP, bee: BeeId(9), view: 4 }),
+        ("Record::Split", split),
+        ("Record::Told", Record::Told { what: untold(), view: 5 }),
     ]
 }
 
@@ -174,7 +192,10 @@ fn state() -> LogState {
     LogState {
         last: EntryNumber(14),
         bees: BTreeMap::from([((APP, BeeId(7)), bee.clone())]),
-        staged: BTreeMap::from([((APP, BeeId(9)), Staged { bee, outbox: Emits(vec![emit()]) })]),
+        staged: BTreeMap::from([(
+            (APP, BeeId(9)),
+            Staged { bee, outbox: Emits(vec![emit()]), parts: 3, of: 3 },
+        )]),
         frozen: BTreeSet::from([LaneId::of_bee(APP, BeeId(8))]),
         outbox: BTreeMap::from([(id(5), waiting)]),
         sweeps: BTreeMap::from([(id(8), sweep)]),
@@ -184,6 +205,8 @@ fn state() -> LogState {
         next_seqs: BTreeMap::from([(LaneId::of_app(APP), Seq(4))]),
         settings: BTreeMap::from([(APP, settings())]),
         shapes: shapes(),
+        known: 4,
+        untold: vec![untold()],
         marker: Some(marker()),
     }
 }
@@ -366,7 +389,7 @@ fn every_encoding_is_as_it_was() {
         line(&mut lines, name, &record);
     }
     stage_parts().iter().for_each(|(name, part)| line(&mut lines, name, part));
-    let record = Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8) };
+    let record = Record::Fuse { app: APP, from: BeeId(7), into: BeeId(8), view: 4 };
     line(&mut lines, "Entry", &Entry { number: EntryNumber(2), after: EntryNumber(1), record });
     line(&mut lines, "CrashMarker", &marker());
     line(&mut lines, "CellImage", &image());
@@ -467,10 +490,10 @@ fn any_shape() -> impl Strategy<Value = Shape> {
 }
 
 fn any_stage_part() -> impl Strategy<Value = StagePart> {
-    let bee = (any_cells(), any::<u64>(), any::<bool>()).prop_map(|(cells, lane, is_frozen)| BeeImage {
+    let bee = (any_cells(), any::<u64>(), any::<Option<u32>>()).prop_map(|(cells, lane, to)| BeeImage {
         cells: cells.into_iter().collect(),
         heir_of: BTreeSet::from([LaneId(lane)]).into(),
-        is_frozen,
+        leaves_for: to.map(ColonyId),
         ..BeeImage::default()
     });
     let rows = prop::collection::vec((any::<Vec<u8>>(), any::<Vec<u8>>()), 0..3);
@@ -508,14 +531,14 @@ fn any_record() -> impl Strategy<Value = Record> {
         1 => (any_id(), any_cells(), any_cells(), any::<Option<u64>>()).prop_map(|(sweep, cells, gone, next)| {
             Record::Expand { sweep, cells, gone, next: next.map(CellId) }
         }),
-        1 => (any::<u16>(), any::<u64>(), any::<u64>()).prop_map(|(app, from, into)| {
-            Record::Fuse { app: AppId(app), from: BeeId(from), into: BeeId(into) }
+        1 => (any::<u16>(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(app, from, into, view)| {
+            Record::Fuse { app: AppId(app), from: BeeId(from), into: BeeId(into), view }
         }),
         1 => (any::<u16>(), any::<u64>(), prop::collection::vec(any_id(), 0..3)).prop_map(|(app, bee, ids)| {
             let floors = ids.into_iter().map(|id| (id.lane, id.seq)).collect();
-            Record::Release { app: AppId(app), bee: BeeId(bee), floors }
+            Record::Release { app: AppId(app), bee: BeeId(bee), floors, view: bee }
         }),
-        1 => prop::collection::vec(any::<u64>().prop_map(LaneId), 0..4).prop_map(|lanes| Record::Retire { lanes }),
+        1 => prop::collection::vec(any::<u64>().prop_map(LaneId), 0..4).prop_map(|lanes| Record::Retire { lanes, view: 0 }),
         1 => settings.prop_map(|settings| {
             let logged = |(app, version, table)| (AppId(app), LoggedSettings { version, table });
             Record::Settings { settings: settings.into_iter().map(logged).collect() }
@@ -537,10 +560,10 @@ fn any_record() -> impl Strategy<Value = Record> {
             }
         ),
         1 => (any::<u16>(), any::<u64>(), prop::collection::vec(any_id(), 0..3)).prop_map(|(app, bee, ids)| {
-            Record::Freeze { app: AppId(app), bee: BeeId(bee), lanes: ids.into_iter().map(|id| id.lane).collect() }
+            Record::Freeze { app: AppId(app), bee: BeeId(bee), lanes: ids.into_iter().map(|id| id.lane).collect(), to: ColonyId(1), view: bee }
         }),
         1 => (any::<u16>(), any::<u64>(), any::<u32>(), any_stage_part()).prop_map(|(app, bee, epoch, part)| {
-            Record::Stage { app: AppId(app), bee: BeeId(bee), epoch: Epoch(epoch), part }
+            Record::Stage { app: AppId(app), bee: BeeId(bee), epoch: Epoch(epoch), part, at: epoch, of: 9, view: bee }
         }),
     ]
 }

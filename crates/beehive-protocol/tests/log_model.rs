@@ -345,7 +345,7 @@ impl Run {
                 }
                 let Some(gone) = self.model.bees.remove(&from) else {
                     // A repeated or late record changes nothing, not even the inherited lanes.
-                    return self.apply(Record::Fuse { app: APP, from, into });
+                    return self.apply(Record::Fuse { app: APP, from, into, view: 0 });
                 };
 
                 let target = self.model.bees.get_mut(&into).unwrap();
@@ -359,7 +359,7 @@ impl Run {
                 target.merged.extend(gone.merged);
                 target.merged.insert(from);
 
-                self.apply(Record::Fuse { app: APP, from, into });
+                self.apply(Record::Fuse { app: APP, from, into, view: 0 });
                 self.check_heirs(into)
             }
             Step::Release { bee } => {
@@ -367,7 +367,7 @@ impl Run {
                 let floors = vec![(OUTSIDE[1], Seq(7))];
                 let known = self.model.floors.entry(OUTSIDE[1]).or_default();
                 *known = Seq(7).max(*known);
-                self.apply(Record::Release { app: APP, bee: BeeId(bee), floors })
+                self.apply(Record::Release { app: APP, bee: BeeId(bee), floors, view: 0 })
             }
             Step::Retire { lane } => {
                 let lane = OUTSIDE[lane];
@@ -377,7 +377,7 @@ impl Run {
                 }
                 self.model.floors.remove(&lane);
                 self.model.without_bee.retain(|(other, ..)| *other != lane);
-                self.apply(Record::Retire { lanes: vec![lane] })
+                self.apply(Record::Retire { lanes: vec![lane], view: 0 })
             }
             Step::BeginSweep { bee } => {
                 if self.bee(bee).is_none() {
@@ -418,7 +418,7 @@ impl Run {
             Step::Stale { bee } => {
                 let before = self.state.clone();
                 let (number, after) = (EntryNumber(u64::MAX), EntryNumber(self.state.last.0 + 1));
-                let record = Record::Release { app: APP, bee: BeeId(bee), floors: vec![] };
+                let record = Record::Release { app: APP, bee: BeeId(bee), floors: vec![], view: 0 };
                 assert!(!self.state.apply(&Entry { number, after, record }));
                 assert_eq!(self.state, before)
             }

@@ -5,9 +5,9 @@
 //! `PROPTEST_CASES` sets the number of histories.
 
 use beehive_protocol::{
-    Acked, Address, AppId, BeeId, BeeImage, CellId, Emit, Emits, EncodedCells, Entry, HiveId, Input, LaneId,
-    LogState, MessageId, MessageTypeId, Op, Part, Payload, Record, Redo, Seq, StagePart, Time, Work,
-    unfinished_moves,
+    Acked, Address, AppId, BeeId, BeeImage, CellId, ColonyId, Emit, Emits, EncodedCells, Entry, HiveId,
+    Input, LaneId, LogState, MessageId, MessageTypeId, Op, Part, Payload, Record, Redo, Seq, StagePart, Time,
+    Work, unfinished_moves,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -125,7 +125,7 @@ impl Run {
     /// Commits a record, after all records that were appended to the log before.
     fn commit(&mut self, log: usize, record: Record) {
         while let Some(earlier) = self.told[log].pop_front() {
-            if let Record::Drop { app, bee } = earlier {
+            if let Record::Drop { app, bee, .. } = earlier {
                 self.bee_mut((app, bee)).left -= 1
             }
             self.apply(log, earlier)
@@ -233,7 +233,16 @@ impl Run {
                 let Bee { log, moves: None, .. } = self.bees[&name] else { return };
                 if log != to {
                     let lanes = self.lanes(name);
-                    self.commit(log, Record::Freeze { app: name.0, bee: name.1, lanes });
+                    self.commit(
+                        log,
+                        Record::Freeze {
+                            app: name.0,
+                            bee: name.1,
+                            lanes,
+                            to: ColonyId(to as u32 + 1),
+                            view: 0,
+                        },
+                    );
                     self.bee_mut(name).moves = Some((to, Stage::Frozen))
                 }
             }
@@ -241,8 +250,9 @@ impl Run {
             Step::GiveUpMove { bee } => {
                 let (app, bee) = self.nth(bee);
                 let Bee { log, moves: Some((to, _)), .. } = self.bees[&(app, bee)] else { return };
-                self.commit(log, Record::Thaw { app, bee });
-                self.told[to].push_back(Record::Unstage { app, bee });
+                let epoch = self.logs[log].bees[&(app, bee)].epoch;
+                self.commit(log, Record::Thaw { app, bee, epoch, view: 0 });
+                self.told[to].push_back(Record::Unstage { app, bee, view: 0 });
                 self.bee_mut((app, bee)).moves = None
             }
             Step::Fuse { from, into } => self.fuse(self.nth(from), self.nth(into)),
@@ -290,16 +300,17 @@ impl Run {
         let Bee { log, moves: Some((to, stage)), .. } = self.bees[&(app, bee)] else { return };
         let image = self.logs[log].bees[&(app, bee)].clone();
         let epoch = image.epoch.next();
-        let staged = |part| Record::Stage { app, bee, epoch, part };
+        let staged = |part, at| Record::Stage { app, bee, epoch, part, at, of: u32::MAX, view: 0 };
+        let next = self.logs[to].staged.get(&(app, bee)).map_or(0, |staged| staged.parts);
         match stage {
             Stage::Frozen => {
                 let state = EncodedCells::default();
-                let image = BeeImage { state, epoch, is_frozen: false, ..*image };
-                self.commit(to, staged(StagePart::Bee(Box::new(image))))
+                let image = BeeImage { state, epoch, leaves_for: None, ..*image };
+                self.commit(to, staged(StagePart::Bee(Box::new(image)), 0))
             }
             Stage::Bee => {
-                for cell in image.state.images() {
-                    self.commit(to, staged(StagePart::Rows(vec![cell])))
+                for (at, cell) in (next..).zip(image.state.images()) {
+                    self.commit(to, staged(StagePart::Rows(vec![cell]), at))
                 }
             }
             Stage::Rows => {
@@ -308,22 +319,22 @@ impl Run {
                     self.logs[log].outbox.values().filter(|one| lanes.contains(&one.emit.id.lane)).collect();
                 outbox.sort_by_key(|waiting| waiting.order);
                 let outbox = outbox.into_iter().map(|waiting| waiting.emit.clone()).collect();
-                self.commit(to, staged(StagePart::Outbox(Emits(outbox))))
+                self.commit(to, staged(StagePart::Outbox(Emits(outbox)), next))
             }
             Stage::Outbox => {
-                self.commit(to, Record::Adopt { app, bee, epoch });
-                self.told[log].push_back(Record::Drop { app, bee });
+                self.commit(to, Record::Adopt { app, bee, epoch, view: 0 });
+                self.told[log].push_back(Record::Drop { app, bee, view: 0 });
                 let moved = self.bee_mut((app, bee));
                 (moved.log, moved.moves) = (to, None);
                 return moved.left += 1;
             }
         }
-        let next = match stage {
+        let stage = match stage {
             Stage::Frozen => Stage::Bee,
             Stage::Bee => Stage::Rows,
             Stage::Rows | Stage::Outbox => Stage::Outbox,
         };
-        self.bee_mut((app, bee)).moves = Some((to, next))
+        self.bee_mut((app, bee)).moves = Some((to, stage))
     }
 
     fn fuse(&mut self, from: Name, into: Name) {
@@ -335,7 +346,7 @@ impl Run {
         let gone = self.bees.remove(&from).expect("a bee that has not merged");
         self.merged.insert(from, into);
         self.bee_mut(into).rows.extend(gone.rows);
-        self.commit(gone.log, Record::Fuse { app: from.0, from: from.1, into: into.1 })
+        self.commit(gone.log, Record::Fuse { app: from.0, from: from.1, into: into.1, view: 0 })
     }
 
     fn crash(&mut self) {
@@ -350,7 +361,7 @@ impl Run {
 
         for state in &self.logs {
             assert!(state.staged.is_empty() && state.frozen.is_empty(), "no move is under way");
-            assert!(state.bees.values().all(|image| !image.is_frozen));
+            assert!(state.bees.values().all(|image| !image.is_frozen()));
         }
         for name in self.bees.keys() {
             let copies = self.logs.iter().filter(|state| state.bees.contains_key(name));
@@ -365,7 +376,7 @@ impl Run {
         }
         for (name, bee) in &self.bees {
             let image = &self.logs[bee.log].bees[name];
-            assert_eq!(image.is_frozen, bee.moves.is_some());
+            assert_eq!(image.is_frozen(), bee.moves.is_some());
             assert!(image.next_seq >= bee.next, "a number is used twice");
             let images = image.state.images();
             let rows: BTreeMap<Vec<u8>, Vec<u8>> = images.flat_map(|cell| cell.rows).collect();

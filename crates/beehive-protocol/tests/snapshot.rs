@@ -3,9 +3,9 @@
 
 use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
-    Address, AppId, AppShapes, BeeId, BeeImage, CellId, CrashMarker, DedupTable, Emit, EntryNumber, Epoch,
-    HiveId, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Seq, Shape,
-    SnapshotLoader, Staged, Suspect, Sweep, Time, Waiting, limits,
+    Address, AppId, AppShapes, BeeId, BeeImage, CellId, ColonyId, CrashMarker, DedupTable, Emit, EntryNumber,
+    Epoch, HiveId, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Seq, Shape,
+    SnapshotLoader, Staged, Suspect, Sweep, Time, Untold, Waiting, limits,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -109,7 +109,8 @@ impl Random {
         }
         (bee.next_seq, bee.now) = (Seq(self.number()), Time::from_nanoseconds(self.number()));
         bee.heir_of = (0..self.below(3)).map(|_| LaneId(self.number())).collect();
-        (bee.epoch, bee.is_frozen) = (Epoch(self.number() as u32), self.below(4) == 0);
+        bee.epoch = Epoch(self.number() as u32);
+        bee.leaves_for = (self.below(4) == 0).then(|| ColonyId(self.number() as u32));
         bee
     }
 
@@ -130,7 +131,8 @@ impl Random {
             if self.below(4) == 0 {
                 let outbox = (0..self.below(5)).map(|_| self.emit()).collect();
                 let bee = (AppId(self.below(3) as u16), BeeId(self.number()));
-                state.staged.insert(bee, Staged { bee: Box::new(self.bee(5)), outbox });
+                let (parts, of) = (self.below(300) as u32, self.number() as u32);
+                state.staged.insert(bee, Staged { bee: Box::new(self.bee(5)), outbox, parts, of });
             }
             state.frozen.insert(LaneId(self.number()));
             let mut waiting = self.waiting();
@@ -143,6 +145,8 @@ impl Random {
             let open = (0..self.below(9)).map(|_| CellId(self.number())).collect();
             state.sweeps.insert(waiting.emit.id, Sweep { waiting, next: None, open });
         }
+        state.known = self.number();
+        state.untold = (0..self.below(3)).map(|_| Untold::Released { bee: BeeId(self.number()) }).collect();
         state.next_seqs.insert(LaneId::of_app(AppId(1)), Seq(self.number()));
         state.settings.insert(AppId(1), LoggedSettings { version: 2, table: "a = 1".into() });
         let dictionaries =

@@ -20,7 +20,7 @@ fn rest(what: String) -> Finding {
 pub(crate) fn check_rest(logs: &[Log]) -> Result<(), Finding> {
     for (at, log) in logs.iter().enumerate() {
         let state = replay(log);
-        let frozen = state.bees.iter().find(|(_, image)| image.is_frozen).map(|(bee, _)| bee);
+        let frozen = state.bees.iter().find(|(_, image)| image.is_frozen()).map(|(bee, _)| bee);
         let left = match (state.outbox.keys().next(), state.sweeps.keys().next(), state.staged.keys().next())
         {
             (Some(id), ..) => format!("{} messages in the outbox, the first is {id:?}", state.outbox.len()),
@@ -52,7 +52,7 @@ pub(crate) fn check_owners(logs: &[Log]) -> Result<(), Finding> {
         }
         for ((app, bee), image) in &state.bees {
             // a frozen bee may already be adopted by another log
-            let cells = image.cells.iter().filter(|_| !image.is_frozen);
+            let cells = image.cells.iter().filter(|_| !image.is_frozen());
             for cell in cells {
                 if !owned.insert((*app, *cell)) {
                     return Err(two(format!("{cell:?} of {app:?}, {bee} is one of them")));
@@ -124,7 +124,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
     for log in logs {
         let mut state = LogState::default();
         for entry in log.iter().map(|bytes| Entry::decode(bytes).unwrap()) {
-            if let Record::Adopt { app, bee, epoch } = entry.record
+            if let Record::Adopt { app, bee, epoch, .. } = entry.record
                 && entry.after == state.last
             {
                 let Some(copy) = state.staged.get(&(app, bee)).cloned() else {
@@ -133,7 +133,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
                 let outbox = copy.outbox.iter().map(|emit| emit.id).collect();
                 adopted.entry((app, bee, epoch)).or_default().push((*copy.bee, outbox))
             }
-            if let Record::Freeze { app, bee, lanes } = &entry.record
+            if let Record::Freeze { app, bee, lanes, .. } = &entry.record
                 && entry.after == state.last
             {
                 let heirs = state.bees.get(&(*app, *bee)).into_iter().flat_map(|image| image.heir_of.iter());
@@ -143,7 +143,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
                 }
             }
             let has_effect = state.apply(&entry);
-            if let Record::Freeze { app, bee, lanes } = entry.record
+            if let Record::Freeze { app, bee, lanes, .. } = entry.record
                 && has_effect
             {
                 let image = state.bees[&(app, bee)].clone();

@@ -105,7 +105,7 @@ fn follows(logs: u32, refuse_one_in: u64) {
             let mut bees = 0;
             for ((colony, _), journal) in state.colonies().zip(&journals) {
                 for ((_, bee), image) in &replay(&journal.log()).bees {
-                    if image.is_frozen || state.bee(*bee).is_none_or(|known| known.colony != colony) {
+                    if image.is_frozen() || state.bee(*bee).is_none_or(|known| known.colony != colony) {
                         return true;
                     }
                     bees += 1

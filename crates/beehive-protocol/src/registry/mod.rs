@@ -217,6 +217,19 @@ impl RegistryState {
         self.reserved.contains_key(&id)
     }
 
+    /// Returns the ids that are reserved for a colony and not used yet, in ascending order. Visits all reserved ids.
+    pub fn reserved(&self, colony: ColonyId) -> impl Iterator<Item = BeeId> {
+        self.reserved.iter().filter(move |(_, of)| **of == colony).map(|(id, _)| *id)
+    }
+
+    /// Returns the lanes of a bee: the one on which it sends, and those that have not ended yet.
+    pub fn lanes_of(&self, bee: BeeId) -> impl Iterator<Item = LaneId> {
+        let owner = self.owners.get(bee);
+        let first = owner.filter(|owner| owner.has_first_lane).map(|_| bee.0);
+        let numbers = self.lanes.of(bee).map(|(number, _)| number).chain(first);
+        numbers.filter_map(move |number| Some(LaneId::of_bee(owner?.app, BeeId(number))))
+    }
+
     /// Returns the lane on which a bee sends.
     pub fn lane_of(&self, bee: BeeId) -> Option<LaneId> {
         let owner = self.owners.get(bee)?;

@@ -223,9 +223,9 @@ impl<W: ?Sized> LogClient<W> {
             Record::Acked(messages) => {
                 messages.iter().for_each(|acked| lanes.acknowledged(self.place.position, acked))
             }
-            Record::Freeze { app, bee, lanes: leaving } => lanes.leave((*app, *bee), leaving),
+            Record::Freeze { app, bee, lanes: leaving, .. } => lanes.leave((*app, *bee), leaving),
             Record::Mark { marker } => self.quarantine.committed(self.place.position, marker.as_ref()),
-            Record::Adopt { app, bee, .. } | Record::Thaw { app, bee } => {
+            Record::Adopt { app, bee, .. } | Record::Thaw { app, bee, .. } => {
                 lanes.arrive((*app, *bee), self.place.position)
             }
             _ if self.place.bees_move => {

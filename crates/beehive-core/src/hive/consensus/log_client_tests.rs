@@ -77,7 +77,7 @@ fn fates(client: &LogClient<u64>, numbers: &[u64]) -> Vec<Fate> {
 }
 
 fn retire(client: &LogClient<u64>) {
-    drop(client.say(Record::Retire { lanes: Vec::new() }))
+    drop(client.say(Record::Retire { lanes: Vec::new(), view: 0 }))
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::hive::bee::app::{AppRuntime, colony_of};
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
-    AppId, BeeImage, DedupTable, Emit, Emits, Epoch, LaneId, Record, Seq, StagePart,
+    AppId, BeeImage, DedupTable, Emit, Epoch, LaneId, Record, Seq, StagePart,
 };
 use crate::hive::consensus::registry::Proposal;
 use crate::hive::dispatch::inner::HiveInner;
@@ -19,7 +19,7 @@ use crate::hive::dispatch::turn::Link;
 use crate::hive::ownership::queen::RETRY;
 use crate::limits;
 use crate::mutant::Mutant;
-use crate::state::image::{CellImage, EncodedCells};
+use crate::state::image::EncodedCells;
 use std::sync::Arc;
 
 impl AppRuntime {
@@ -52,7 +52,8 @@ impl AppRuntime {
         let leaving: Vec<LaneId> = std::iter::once(own).chain(pending.heir_of.iter().copied()).collect();
         let breaks = |mutant| lanes.mutation.breaks(mutant);
         if !breaks(Mutant::SkipFreeze) {
-            from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone() }).await
+            let to = colony_of(to.position());
+            from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view: 0 }).await
         }
         if hive.is_over() {
             return false;
@@ -68,25 +69,37 @@ impl AppRuntime {
             now: body.now,
             heir_of: pending.heir_of.clone().into(),
             epoch,
-            is_frozen: false,
+            leaves_for: None,
         };
-        let mut staged = to.say(stage(app, id, epoch, StagePart::Bee(Box::new(image))));
+        let adopt = Record::Adopt { app, bee: id, epoch, view: 0 };
+        let outbox = if breaks(Mutant::OutboxNotMoved) { Vec::new() } else { lanes.outbox(&leaving) };
+        let none = EncodedCells::default();
+        let rows = if breaks(Mutant::RowsNotMoved) { &none } else { &pending.base };
+        let bytes_max = limits::STAGE_PART_BYTES_MAX;
+        let outbox = StagePart::of_outbox(outbox.iter().map(|emit| Emit::clone(emit)), bytes_max);
+        let parts: Vec<StagePart> = StagePart::of_bee(&image, rows, bytes_max).chain(outbox).collect();
+        let of = parts.len() as u32;
+        let mut parts = (0..).zip(parts);
+        let stage = |(at, part)| to.say(Record::Stage { app, bee: id, epoch, part, at, of, view: 0 });
+        let mut staged = None;
         if breaks(Mutant::OwnBeforeStage) {
-            staged = to.say(Record::Adopt { app, bee: id, epoch })
+            staged = parts.next().map(stage);
+            drop(to.say(adopt.clone()))
         }
-        let rows = row_parts(&pending.base).filter(|_| !breaks(Mutant::RowsNotMoved));
-        let outbox = lanes.outbox(&leaving);
-        let outbox = outbox_parts(&outbox).filter(|_| !breaks(Mutant::OutboxNotMoved));
-        for part in rows.chain(outbox) {
-            staged = to.say(stage(app, id, epoch, part))
-        }
+        staged = parts.map(stage).last().or(staged);
         if breaks(Mutant::DropBeforeOwn) {
-            from.commit(Record::Drop { app, bee: id }).await
+            from.commit(Record::Drop { app, bee: id, view: 0 }).await
         }
 
+        let staged = async {
+            match staged {
+                Some(staged) => staged.await.is_ok(),
+                None => false,
+            }
+        };
         let is_staged = tokio::select! {
             biased;
-            committed = staged => committed.is_ok(),
+            is_committed = staged => is_committed,
             () = hive.platform.sleep(limits::MOVE_STAGED_AFTER_MAX) => false,
         };
         if hive.is_over() {
@@ -96,13 +109,13 @@ impl AppRuntime {
             tracing::warn!(app = self.name, bee = %id, "the bee does not move: the destination log commits nothing");
             // the log `to` may commit nothing for a long time, so the bee thaws first, and nothing waits for
             // the `Unstage`
-            from.commit(Record::Thaw { app, bee: id }).await;
-            drop(to.say(Record::Unstage { app, bee: id }));
+            from.commit(Record::Thaw { app, bee: id, epoch: pending.epoch, view: 0 }).await;
+            drop(to.say(Record::Unstage { app, bee: id, view: 0 }));
             return false;
         }
 
         if !breaks(Mutant::ActivateOnStage) {
-            to.commit(Record::Adopt { app, bee: id, epoch }).await
+            to.commit(adopt).await
         }
         if hive.is_over() {
             return false;
@@ -111,7 +124,7 @@ impl AppRuntime {
         pending.moved_to(to, cells_end);
 
         let left = pending.left.get_or_insert_default().clone();
-        hive.spawn(Box::pin(left.add(from.say(Record::Drop { app, bee: id }))));
+        hive.spawn(Box::pin(left.add(from.say(Record::Drop { app, bee: id, view: 0 }))));
         self.said_moved(id, &mut pending.registry_epoch, to, hive).await;
         tracing::debug!(app = self.name, bee = %id, from = from.position(), to = to.position(), "moved");
         true
@@ -126,56 +139,4 @@ impl AppRuntime {
             hive.platform.sleep(RETRY).await
         }
     }
-}
-
-fn stage(app: AppId, bee: BeeId, epoch: Epoch, part: StagePart) -> Record {
-    Record::Stage { app, bee, epoch, part }
-}
-
-/// Returns the rows of a bee, divided into parts.
-fn row_parts(cells: &EncodedCells) -> impl Iterator<Item = StagePart> {
-    let rows = cells.images().flat_map(|CellImage { dict, key, rows }| {
-        rows.into_iter().map(move |row| CellImage { dict, key: key.clone(), rows: vec![row] })
-    });
-    let size = |cell: &CellImage| {
-        cell.key.len() + cell.rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
-    };
-    // each part has only one image per cell
-    let unite = |part: Vec<CellImage>| {
-        let mut cells: Vec<CellImage> = Vec::new();
-        for row in part {
-            match cells.last_mut() {
-                Some(last) if (last.dict, &last.key) == (row.dict, &row.key) => last.rows.extend(row.rows),
-                _ => cells.push(row),
-            }
-        }
-        StagePart::Rows(cells)
-    };
-    parts(rows, size).into_iter().map(unite)
-}
-
-/// Returns the messages of an outbox, divided into parts.
-fn outbox_parts(outbox: &[Arc<Emit>]) -> impl Iterator<Item = StagePart> {
-    parts(outbox.iter().map(|emit| Emit::clone(emit)), Emit::size)
-        .into_iter()
-        .map(|part| StagePart::Outbox(Emits(part)))
-}
-
-/// Divides items into parts of at most [`limits::STAGE_PART_BYTES_MAX`] bytes each. A larger item gets a part of its
-/// own.
-fn parts<T>(items: impl Iterator<Item = T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
-    let (mut all, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for item in items {
-        let more = size(&item);
-        if !part.is_empty() && bytes + more > limits::STAGE_PART_BYTES_MAX {
-            all.push(std::mem::take(&mut part));
-            bytes = 0
-        }
-        bytes += more;
-        part.push(item)
-    }
-    if !part.is_empty() {
-        all.push(part)
-    }
-    all
 }

@@ -264,7 +264,7 @@ impl AppRuntime {
                 pending.heir_of.insert(source.lane());
             }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
-            link.commit(Record::Fuse { app: AppId(self.index), from, into }).await;
+            link.commit(Record::Fuse { app: AppId(self.index), from, into, view: 0 }).await;
             if hive.is_over() {
                 return;
             }
@@ -404,7 +404,7 @@ impl AppRuntime {
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that bee does
                         // not know which messages this one has handled
-                        let ended = Record::Release { app: AppId(self.index), bee: bee.id, floors };
+                        let ended = Record::Release { app: AppId(self.index), bee: bee.id, floors, view: 0 };
                         match link.lanes.breaks(Mutant::ReleaseRegistryFirst) {
                             false => self.said_ended(bee.id, link.say(ended), hive),
                             true => say_late(link.clone(), ended, hive),

@@ -135,7 +135,7 @@ pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
         let (link, lanes) = (link.clone(), lanes.clone());
         hive.platform.spawn(Box::pin(async move {
             for lanes in lanes.chunks(LANES_PER_RECORD) {
-                link.commit(Record::Retire { lanes: lanes.to_vec() }).await
+                link.commit(Record::Retire { lanes: lanes.to_vec(), view: 0 }).await
             }
         }))
     }
