@@ -2,14 +2,19 @@
 //! moves as it was frozen, and a lane does not fall behind what its receivers have handled.
 
 use crate::findings::{Checker, Finding};
-use beehive_core::journal::{BeeImage, Entry, LaneId, LogState, MessageId, Record, Seq};
+use beehive_core::journal::{BeeImage, Entry, LaneId, LogState, MessageId, Record, Seq, SnapshotLoader};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A log, as encoded entries.
 pub(crate) type Log = Vec<Vec<u8>>;
 
+/// Returns the state of a log. Checks that a snapshot of the state is the state.
 pub(crate) fn replay(log: &[Vec<u8>]) -> LogState {
-    LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
+    let state = LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+    let mut loader = SnapshotLoader::default();
+    state.chunks(4096).for_each(|chunk| loader.add(&chunk).unwrap());
+    assert!(loader.finish().unwrap() == state, "a snapshot is not the state of its log");
+    state
 }
 
 fn rest(what: String) -> Finding {

@@ -23,6 +23,28 @@ pub(crate) enum Divided {
     ByApp,
     /// The bees of every app are spread over all logs, and move between them.
     ByBee,
+    /// Some apps have a log of their own, and the bees of the others are spread over the other logs, and move between
+    /// them.
+    Mixed,
+}
+
+impl Divided {
+    /// Returns the apps that have log number `at` of `logs` for themselves, or `None` if bees of the other apps are spread
+    /// over it.
+    fn apps_of(self, at: usize, logs: usize) -> Option<Vec<&'static str>> {
+        match self {
+            Divided::ByApp => Some(APPS.iter().skip(at).step_by(logs).copied().collect()),
+            Divided::ByBee => None,
+            Divided::Mixed => {
+                APPS.get(at).filter(|_| at < (APPS.len() / 2).min(logs - 1)).map(|app| vec![*app])
+            }
+        }
+    }
+
+    /// Returns whether bees move from one of `logs` logs to another.
+    pub(crate) fn moves_bees(self, logs: usize) -> bool {
+        (0..logs).filter(|at| self.apps_of(*at, logs).is_none()).count() > 1
+    }
 }
 
 /// A load, and what is wrong with the hive that it runs on.
@@ -87,7 +109,7 @@ impl Load {
         }
         check_owners(&logs)?;
         check_ids(&logs)?;
-        if self.divided == Divided::ByBee && self.logs > 1 {
+        if self.divided.moves_bees(self.logs) {
             check_ends(&logs)?
         }
         check_moves(&logs)?;
@@ -112,14 +134,12 @@ impl Load {
             journal.depose(4);
             journal.log_dead_entries(self.logs_dead);
             journals.push(journal.clone());
-            if self.divided == Divided::ByBee {
-                spread.push((journal as Arc<dyn Journal>, state));
-                continue;
+            match self.divided.apps_of(at, logs.len()) {
+                Some(its_apps) => builder = builder.journal_of(its_apps, journal, state),
+                None => spread.push((journal as Arc<dyn Journal>, state)),
             }
-            let its_apps = APPS.iter().skip(at).step_by(logs.len()).copied();
-            builder = builder.journal_of(its_apps, journal, state);
         }
-        if self.divided == Divided::ByBee {
+        if !spread.is_empty() {
             builder = builder.journals(spread)
         }
         let hive = builder.start().map_err(|error| Finding::new(Checker::Restart, error.to_string()))?;

@@ -15,7 +15,7 @@ fn live_and_die(divided: Divided, logs: usize, seed: u64) {
     let messages = 6_000;
     let moves = Load::new(divided, logs, messages).run(seed);
     let moves = moves.unwrap_or_else(|found| panic!("{divided:?}, {logs} logs, seed {seed}: {found}"));
-    let must_move = if divided == Divided::ByBee && logs > 1 { messages / 100 } else { 0 };
+    let must_move = if divided.moves_bees(logs) { messages / 100 } else { 0 };
     assert!(moves >= must_move, "{moves} moves");
 }
 
@@ -48,6 +48,17 @@ fn each_message_is_handled_once_wherever_bees_move() {
     for seed in 1..=seeds {
         for logs in [1, 2, 8] {
             live_and_die(Divided::ByBee, logs, seed)
+        }
+    }
+}
+
+/// Two apps have a log each, and the bees of the other apps are spread over the other logs, and move.
+#[test]
+fn each_message_is_handled_once_if_only_some_apps_have_a_log_of_their_own() {
+    let seeds = if std::env::var_os("BEEHIVE_LONG").is_some() { 40 } else { 2 };
+    for seed in 1..=seeds {
+        for logs in [2, 8] {
+            live_and_die(Divided::Mixed, logs, seed)
         }
     }
 }
