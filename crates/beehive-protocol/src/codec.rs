@@ -204,6 +204,9 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut i
     }
 }
 
+/// Maximum number of bytes that are collected before they are appended to a buffer.
+const COLLECTED_MAX: usize = 64;
+
 /// Appends an encoded value. Stops as soon as the value exceeds `bytes_max` bytes.
 fn write_with<T: Serialize + ?Sized, B: Buffer>(
     value: &T,
@@ -211,26 +214,51 @@ fn write_with<T: Serialize + ?Sized, B: Buffer>(
     bytes_max: usize,
     configuration: impl bincode::config::Config,
 ) -> Result<(), String> {
-    /// Appends the written bytes to a buffer.
+    /// Appends the written bytes to a buffer. Most values consist of many small parts, often single bytes, so parts are
+    /// first collected in an array: this takes a few instructions for each, while a buffer that may have to grow takes
+    /// many.
     struct Append<'a, B> {
         to: &'a mut B,
+        collected: [u8; COLLECTED_MAX],
+        /// Number of bytes collected.
+        length: usize,
         length_max: usize,
         is_too_long: bool,
     }
+    impl<B: Buffer> Append<'_, B> {
+        fn flush(&mut self) {
+            self.to.extend_from_slice(&self.collected[..self.length]);
+            self.length = 0
+        }
+    }
     impl<B: Buffer> Writer for &mut Append<'_, B> {
+        #[inline]
         fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
-            if self.to.len() + bytes.len() > self.length_max {
+            if self.to.len() + self.length + bytes.len() > self.length_max {
                 self.is_too_long = true;
                 return Err(EncodeError::UnexpectedEnd);
             }
-            self.to.extend_from_slice(bytes);
+            let room = &mut self.collected[self.length..];
+            match room.get_mut(..bytes.len()) {
+                Some(room) => {
+                    room.copy_from_slice(bytes);
+                    self.length += bytes.len()
+                }
+                None => {
+                    self.flush();
+                    self.to.extend_from_slice(bytes)
+                }
+            }
             Ok(())
         }
     }
 
     let length_max = bytes.len() + bytes_max;
-    let mut append = Append { to: bytes, length_max, is_too_long: false };
-    match bincode::serde::encode_into_writer(value, &mut append, configuration) {
+    let mut append =
+        Append { to: bytes, collected: [0; COLLECTED_MAX], length: 0, length_max, is_too_long: false };
+    let encoded = bincode::serde::encode_into_writer(value, &mut append, configuration);
+    append.flush();
+    match encoded {
         Ok(()) => Ok(()),
         Err(_) if append.is_too_long => {
             Err(format!("it takes more than the {bytes_max} bytes that are allowed"))
