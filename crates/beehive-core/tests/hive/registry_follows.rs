@@ -139,3 +139,47 @@ fn the_registry_knows_in_which_log_each_bee_is() {
 fn the_registry_knows_it_even_if_it_refuses_some_proposals() {
     follows(3, 7)
 }
+
+/// Another app with bees in the same log.
+#[derive(App)]
+struct Counts {
+    counts: Dict<u64, u64>,
+}
+
+#[handlers]
+impl Counts {
+    #[rcv(sharded)]
+    fn count(&mut self, msg: &Count) {
+        *self.counts.entry(msg.0).or_default() += 1
+    }
+}
+
+#[derive(Message)]
+struct Count(u64);
+
+/// Bees of different apps have different ids, so the registry cannot tell which app's bee such an id means.
+#[test]
+fn a_log_in_which_two_apps_have_a_bee_of_one_id_is_refused() {
+    let start = |state: LogState| {
+        let journal = TestJournal::start(1, u64::MAX, state.last);
+        let builder = Hive::builder().seed(3).app::<Sums>().app::<Counts>().journal(journal.clone(), state);
+        builder.start().map(|hive| (hive, journal))
+    };
+    on_workers(2, async {
+        let (hive, journal) = start(LogState::default()).unwrap();
+        assert_eq!(hive.request(Add(vec![1])).await.unwrap(), 1);
+        hive.emit(Count(1)).await;
+        hive.idle().await;
+        hive.stop(Duration::from_secs(5)).await;
+        journal.stop();
+
+        let mut state = replay(&journal.log());
+        let ids: Vec<_> = state.bees.keys().copied().collect();
+        let [(_, bee), (other, second)] = ids[..] else { panic!("two bees: {ids:?}") };
+        drop(start(state.clone()).map(|_| ()).unwrap());
+        let image = state.bees.remove(&(other, second)).unwrap();
+        state.bees.insert((other, bee), image);
+        let refused = start(state).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("the apps number 0 and 1 both have {bee}")), "{refused}");
+    })
+}
