@@ -13,6 +13,9 @@ pub const HELLO_BYTES_MAX: usize = 1024;
 /// bounds a connection's input buffer.
 pub const READ_BYTES_MAX: usize = 128 * 1024;
 
+/// Maximum size of one read, in bytes, if its packets will wait or be shed.
+pub const READ_BYTES_HELD_MAX: usize = 64 * 1024;
+
 /// Amount of unsent output, in bytes, above which packet-outs to a slow switch are dropped.
 pub const BACKLOG_BYTES_SOFT: usize = 1024 * 1024;
 
@@ -44,9 +47,42 @@ pub const ERROR_TEXT_BYTES_MAX: usize = 256;
 /// is free. A switch that sends more is disconnected.
 pub const EVENTS_UNCREDITED_PER_SECOND_MAX: u32 = 65_536;
 
-/// Maximum total size, in bytes, of the packets queued by one driver while it has no credits. Each packet counts with
-/// [`QUEUED_PACKET_OVERHEAD_BYTES`] in addition to its data.
+/// Maximum total size, in bytes, of the packets queued by one driver while it has no credits, if it cannot leave them in
+/// its socket. Each packet counts with [`QUEUED_PACKET_OVERHEAD_BYTES`] in addition to its data.
 pub const QUEUED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The same for a driver that leaves its input in the socket while packets wait. Its queue holds the rest of a read, and
+/// packets read for the sake of the messages behind them.
+pub const QUEUED_BYTES_BEFORE_SOCKET_MAX: usize = 64 * 1024;
+
+/// Total size of the packets that wait in all drivers, in bytes, above which no further packet waits. The drivers may
+/// exceed it by the packets of one read each.
+pub const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Number of packets from switches that may be in flight in the hive, shared by the switches that have more to say than
+/// the hive can handle. The hive handles them in some tens of milliseconds, which is what a packet of another switch
+/// waits behind them.
+pub const PACKETS_IN_FLIGHT_MAX: u32 = 16_384;
+
+/// Minimum number of packets that each of these switches may have in flight, however many switches there are. Smaller
+/// batches would cost more processor time per packet.
+pub const PACKETS_IN_FLIGHT_EACH_MIN: u32 = 128;
+
+/// Time for which a switch counts as busy after it had more to say than the hive could handle at once.
+pub const BUSY_TIME: Duration = Duration::from_millis(100);
+
+/// Time for which messages wait in the socket of a busy switch before its driver reads on and sheds packets, so that the
+/// messages between and behind the packets are handled.
+pub const INPUT_AGE_MAX: Duration = Duration::from_millis(850);
+
+/// Interval of the echo requests by which a driver finds out how long messages have been waiting in a full socket.
+pub const INPUT_PROBE_INTERVAL: Duration = Duration::from_millis(125);
+
+/// Maximum number of these echo requests in flight.
+pub const INPUT_PROBES_MAX: usize = 16;
+
+/// Number of bytes that a packet-in is assumed to have. A driver reads as many of them as there are free credits.
+pub const PACKET_IN_BYTES: usize = 80;
 
 /// Number of bytes that a queued packet is assumed to occupy in addition to its data.
 pub const QUEUED_PACKET_OVERHEAD_BYTES: usize = 192;

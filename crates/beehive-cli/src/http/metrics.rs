@@ -86,6 +86,25 @@ fn page(Served { hive, directory, data, .. }: &Served) -> Page {
     for (name, meaning, value) in directory.totals().named() {
         page.single(&format!("beehive_switch_{name}_total"), "counter", meaning, value);
     }
+    let capacity = directory.capacity();
+    page.single(
+        "beehive_switches_busy",
+        "gauge",
+        "Switches that have recently had more packets than the hive could handle at once.",
+        capacity.busy().into(),
+    );
+    page.single(
+        "beehive_packets_waiting_bytes",
+        "gauge",
+        "Total size of the packets that wait in the drivers of switches. Packets in sockets do not count.",
+        capacity.waiting_bytes() as u64,
+    );
+    page.single(
+        "beehive_packets_waiting_bytes_max",
+        "gauge",
+        "Limit of beehive_packets_waiting_bytes, above which no further packet waits.",
+        beehive_nom::limits::WAITING_BYTES_MAX as u64,
+    );
     page.single("beehive_io_bees", "gauge", "Registered IO bees.", status.io_bees as u64);
     page.single("beehive_timers", "gauge", "Pending timers.", status.timers as u64);
 

@@ -5,7 +5,7 @@
 //! refused. If it is silent, the second one replaces it. Auxiliary connections belong to the main connection
 //! of a node and do not count as duplicates.
 
-use crate::driver::{Counters, CountersNow};
+use crate::driver::{Capacity, Counters, CountersNow};
 use crate::limits;
 use crate::object::{NodeId, Port};
 use beehive::Time;
@@ -22,6 +22,8 @@ pub struct Directory {
     entries: Mutex<Entries>,
     /// Number of connections refused because of their address. No other data about them is kept.
     addresses_refused: AtomicU64,
+    /// The capacity that the connections share.
+    capacity: Arc<Capacity>,
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +114,11 @@ impl Directory {
 
         entries.connections.insert(record.number, record.clone());
         Entry { directory: self.clone(), record }
+    }
+
+    /// Returns the hive's capacity for packets, which the connections share.
+    pub fn capacity(&self) -> &Arc<Capacity> {
+        &self.capacity
     }
 
     /// Returns the number of connections in any state.

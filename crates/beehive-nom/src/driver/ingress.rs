@@ -2,11 +2,16 @@
 //! and is shed if it waits too long. All other events are always admitted.
 //!
 //! If the operating system preempts a bee's thread for a few milliseconds, the bee is not overloaded, so packets wait
-//! for it. Meanwhile the driver continues to read the messages that must not wait: echoes, ports, flows, errors and
-//! barriers.
+//! for it. A driver that can leaves them in its socket ([`Ingress::room`]); it reads on only for the messages that must
+//! not wait for long: echoes, ports, flows, errors and barriers.
+//!
+//! How many packets of a switch may be in flight depends on how many other switches are busy
+//! ([`Capacity`](crate::driver::Capacity)).
 
+use crate::driver::capacity::{Capacity, Contribution};
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
+use crate::driver::port_shares::PortShares;
 use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
@@ -38,11 +43,24 @@ pub(crate) struct Ingress {
     counters: Arc<Counters>,
     admission: Admission,
     /// Total number of credits of this IO bee.
+    credits: u32,
+    /// What this driver contributes to the load of the hive.
+    contribution: Contribution,
+    /// Number of packets that may be in flight in this round.
+    share: u32,
+    /// The same, or the number of packets that are in flight if they are more.
     limit: u32,
-    /// Number of free credits at or below which each port is limited to a fair share.
+    /// Number of packets at or below which each port is limited to a fair share.
     scarce_below: u32,
-    /// Number of free credits left in this round.
+    /// Number of further packets that may be in flight in this round.
     credits_left: u32,
+    /// Number of free credits when `credits_left` was determined.
+    free_seen: u32,
+    /// Whether the driver reads no input until more credits are free.
+    is_held: bool,
+    /// Time at which more packets than could be in flight last arrived.
+    scarce_at: Time,
+    ports: PortShares,
     ledger: CreditLedger,
     queues: PacketQueues,
     /// This round's counts, which are added to the counters when the round ends.
@@ -90,19 +108,37 @@ impl Window {
 }
 
 impl Ingress {
-    pub(crate) fn new(io: Io, counters: Arc<Counters>, admission: Admission) -> Ingress {
+    /// Creates the ingress of one driver. `holds_input`: see [`Driver::HOLDS_INPUT`](crate::driver::Driver::HOLDS_INPUT).
+    pub(crate) fn new(
+        io: Io,
+        counters: Arc<Counters>,
+        admission: Admission,
+        capacity: Arc<Capacity>,
+        holds_input: bool,
+    ) -> Ingress {
         let (address, now, limit) = (io.address(), io.now(), io.credits());
+        let queues = match holds_input {
+            true => PacketQueues::limited(limits::QUEUED_BYTES_BEFORE_SOCKET_MAX),
+            false => PacketQueues::default(),
+        };
         Ingress {
             io,
             address,
             node: None,
             counters,
             admission,
+            credits: limit,
+            contribution: Contribution::to(capacity),
+            share: limit,
             limit,
             scarce_below: limit / 4,
             credits_left: limit,
+            free_seen: limit,
+            is_held: false,
+            scarce_at: Time::ZERO,
+            ports: PortShares::default(),
             ledger: CreditLedger::default(),
-            queues: PacketQueues::default(),
+            queues,
             tally: Tally::default(),
             now,
             window: Window::open(now),
@@ -118,13 +154,17 @@ impl Ingress {
 
     /// Waits for mail and, if packets are queued, for credits to return. Cancel-safe.
     pub(crate) async fn next_mail(&mut self) -> Option<Mail> {
-        if self.queues.is_empty() {
+        let wanted = if !self.queues.is_empty() {
+            // the credits that are free now do not suffice to admit a packet
+            self.free_seen + 1
+        } else if self.is_held {
+            // with as many credits, the driver reads a batch that is worth the effort
+            self.room_min() + self.scarce_below + self.credits - self.share
+        } else {
             return Some(self.io.receive().await);
-        }
+        };
 
-        // waits until one more credit is free than now, because the credits that are free now do not suffice to admit a
-        // packet
-        let returned = self.io.credits_returned(self.credits_left + 1);
+        let returned = self.io.credits_returned(wanted.min(self.credits));
         tokio::select! {
             biased;
             mail = self.io.receive() => Some(mail),
@@ -136,13 +176,54 @@ impl Ingress {
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
         self.now = now;
-        self.credits_left = self.io.credits();
+        self.count_credits();
         if !self.ledger.is_empty() {
             self.drain_queues()
         }
         if now.since(self.window.start) >= Duration::from_secs(1) {
             self.roll_window()
         }
+    }
+
+    /// Determines how many further packets may be in flight.
+    #[inline]
+    fn count_credits(&mut self) {
+        let share = self.contribution.capacity().share().min(self.credits);
+        self.free_seen = self.io.credits();
+        let in_flight = self.credits - self.free_seen;
+        self.share = share;
+        self.limit = share.max(in_flight);
+        self.scarce_below = share / 4;
+        self.credits_left = share.saturating_sub(in_flight)
+    }
+
+    /// Returns the number of packets that the hive takes now, before credits become scarce. Zero tells the driver to leave
+    /// its input where it is; [`Ingress::next_mail`] then returns when there is room.
+    #[inline]
+    pub(crate) fn room(&mut self) -> u32 {
+        self.count_credits();
+        let room = self.credits_left.saturating_sub(self.scarce_below);
+        self.is_held = room < self.room_min() || !self.queues.is_empty();
+        if self.is_held {
+            return self.room_when_scarce();
+        }
+        if self.contribution.is_busy() && self.now.since(self.scarce_at) >= limits::BUSY_TIME {
+            self.contribution.set_busy(false)
+        }
+        room
+    }
+
+    #[cold]
+    fn room_when_scarce(&mut self) -> u32 {
+        self.scarce_at = self.now;
+        self.contribution.set_busy(true);
+        // the packets of other ports must not wait in the socket behind those of a flood
+        if self.ports.is_dominated() { u32::MAX } else { 0 }
+    }
+
+    /// Returns the number of packets for which it is worth to read.
+    fn room_min(&self) -> u32 {
+        (self.scarce_below / 2).max(1)
     }
 
     #[cold]
@@ -160,7 +241,8 @@ impl Ingress {
         {
             tracing::warn!(%node, packets = self.window.shed, "hive is overloaded: dropped packets from this switch");
         }
-        self.window = Window::open(self.now)
+        self.window = Window::open(self.now);
+        self.ports.next_period()
     }
 
     /// Ends a round: hands the admitted messages to the hive.
@@ -175,13 +257,14 @@ impl Ingress {
         if self.tally.arrived > 0 || self.tally.shed > 0 {
             self.flush_tally()
         }
+        self.contribution.set_waiting(self.queues.bytes())
     }
 
     /// Admits more queued packets, because handlers may have finished by now and returned their credits.
     #[cold]
     fn flush_queues(&mut self) {
         loop {
-            self.credits_left = self.io.credits();
+            self.count_credits();
             if !self.admit_queued() {
                 return;
             }
@@ -207,6 +290,8 @@ impl Ingress {
     pub(crate) fn node_left(&mut self) {
         self.tally.shed += self.queues.clear();
         self.flush_tally();
+        self.contribution.set_waiting(0);
+        self.contribution.set_busy(false);
         if let Some(node) = self.node.take() {
             let driver = self.address;
             self.emit_now(NodeLeft { node, driver })
@@ -284,7 +369,10 @@ impl Ingress {
             self.ledger.take(port);
             self.credits_left -= 1;
             self.io.emit(packet.detached())
-        } else if !self.admission.patience.is_zero() && self.queues.push(self.now, packet) {
+        } else if !self.admission.patience.is_zero()
+            && self.contribution.capacity().may_wait()
+            && self.queues.push(self.now, packet)
+        {
             self.tally.queued += 1
         } else {
             self.tally.shed += 1
@@ -322,6 +410,7 @@ impl Events for Ingress {
     #[inline]
     fn packet_in(&mut self, packet: PacketIn) {
         self.tally.arrived += 1;
+        self.ports.count(packet.port);
         if self.credits_left <= self.scarce_below {
             return self.packet_in_scarce(packet);
         }

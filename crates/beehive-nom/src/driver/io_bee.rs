@@ -1,18 +1,29 @@
 //! Runs the IO bee of one switch, which passes messages from the driver to the hive and from the hive to the driver.
 
 use crate::driver::ingress::{Admission, Ingress};
-use crate::driver::{Close, Driver};
+use crate::driver::{Capacity, Close, Driver};
 use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
 use beehive::{Io, Mail};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Drives a switch until its connection ends or the hive stops. Returns the reason.
 ///
 /// Each round processes the switch's input, hands the resulting messages to the hive, gives the driver all answers and
 /// commands that have arrived by then, and writes once. The hive handles the messages as soon as this task waits. Their
 /// answers wake the task for the next round.
-pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Close {
+pub async fn drive<D: Driver>(io: Io, driver: D, admission: Admission) -> Close {
+    drive_sharing(io, driver, admission, Arc::default()).await
+}
+
+/// Like [`drive`], for a switch that shares the hive's capacity with others.
+pub async fn drive_sharing<D: Driver>(
+    io: Io,
+    mut driver: D,
+    admission: Admission,
+    capacity: Arc<Capacity>,
+) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
     tokio::pin!(stopping);
@@ -20,11 +31,12 @@ pub async fn drive<D: Driver>(io: Io, mut driver: D, admission: Admission) -> Cl
 
     // runs the handlers of this switch's messages on this worker thread, so that no other thread has to be woken
     io.run_here();
-    let mut ingress = Ingress::new(io, driver.counters().clone(), admission);
+    let mut ingress = Ingress::new(io, driver.counters().clone(), admission, capacity, D::HOLDS_INPUT);
     let mut pending = PendingCommands::default();
     let close = loop {
         // while the driver's output is full, commands stay in this IO bee's bounded inbox
         let accepts_commands = !driver.is_full();
+        driver.set_room(ingress.room());
         tokio::select! {
             biased;
             () = &mut stopping => break Close::Stopping,

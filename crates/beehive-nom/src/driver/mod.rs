@@ -1,12 +1,15 @@
 //! Connects one switch to the hive. Contains the [`Driver`] trait and the IO bee that runs a driver.
 //!
 //! A driver translates between the protocol of its switch and network objects. The IO bee ([`drive`]) connects the
-//! driver to the hive. Each packet from the switch takes a credit. While the hive is behind, packets wait in queues
-//! for a short time and are then shed, with a fair share for each port. Other messages are never shed. The IO bee
-//! passes answers and commands to the driver in batches.
+//! driver to the hive. Each packet from the switch takes a credit. While the hive is behind, the driver leaves its input
+//! in the socket, so that the switch is slowed down. It reads on only so far that messages behind packets are handled
+//! within about a second, or if one port floods the others. What it reads then waits in queues for a short time and is
+//! shed, with a fair share for each port. Other messages are never shed. The hive's capacity is shared by the switches
+//! that have more to say ([`Capacity`]). The IO bee passes answers and commands to the driver in batches.
 //!
 //! Architecture invariant: code outside [`openflow`] knows nothing about OpenFlow.
 
+mod capacity;
 mod counters;
 mod directory;
 mod fair_share;
@@ -14,11 +17,13 @@ mod ingress;
 mod io_bee;
 pub mod openflow;
 mod packet_queue;
+mod port_shares;
 
+pub use capacity::Capacity;
 pub use counters::{Counters, CountersNow};
 pub use directory::{ConnectionRecord, Directory, NodeStatus};
 pub use ingress::Admission;
-pub use io_bee::drive;
+pub use io_bee::{drive, drive_sharing};
 
 use crate::object::{
     Flow, FlowFailed, FlowRemoved, FlowsConfirmed, FlowsRead, NodeId, PacketIn, PacketOut, Port, PortChanged,
@@ -32,6 +37,15 @@ use std::sync::Arc;
 pub trait Driver: Send {
     /// Returns the connection's counters.
     fn counters(&self) -> &Arc<Counters>;
+
+    /// Whether the driver obeys [`Driver::set_room`]. If so, few packets need to wait outside of its socket.
+    const HOLDS_INPUT: bool = false;
+
+    /// Sets how many packets the hive takes now. A driver that can leave input where it is reads no more than that, except
+    /// for the sake of messages that wait behind packets. Called before each [`Driver::wait`].
+    fn set_room(&mut self, packets: u32) {
+        let _ = packets;
+    }
 
     /// Waits until [`Driver::take`] or [`Driver::flush`] has work to do. Cancel-safe: no input is lost.
     fn wait(&mut self) -> impl Future<Output = ()> + Send;

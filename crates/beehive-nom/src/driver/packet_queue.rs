@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Queued packets by port. They are taken round-robin, one packet from each port.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PacketQueues {
+    /// Maximum total size of the packets, in bytes.
+    bytes_max: usize,
     by_port: BTreeMap<PortNo, Queue>,
     /// Ports with queued packets, in round-robin order. The next port comes first.
     rotation: VecDeque<PortNo>,
@@ -31,7 +33,24 @@ fn cost(packet: &PacketIn) -> usize {
     packet.data.len() + limits::QUEUED_PACKET_OVERHEAD_BYTES
 }
 
+impl Default for PacketQueues {
+    fn default() -> Self {
+        PacketQueues::limited(limits::QUEUED_BYTES_MAX)
+    }
+}
+
 impl PacketQueues {
+    /// Returns empty queues for packets of this total size.
+    pub(super) fn limited(bytes_max: usize) -> PacketQueues {
+        PacketQueues { bytes_max, by_port: BTreeMap::new(), rotation: VecDeque::new(), bytes: 0, packets: 0 }
+    }
+
+    /// Returns the total size of the packets, in bytes.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Returns whether no packet is queued.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -47,7 +66,7 @@ impl PacketQueues {
     pub(super) fn push(&mut self, now: Time, packet: PacketIn) -> bool {
         let (port, cost) = (packet.port, cost(&packet));
         let held = self.by_port.get(&port).map_or(0, |queue| queue.bytes);
-        if !fair_share::allows(held, cost, limits::QUEUED_BYTES_MAX - self.bytes) {
+        if !fair_share::allows(held, cost, self.bytes_max - self.bytes) {
             return false;
         }
 
@@ -117,7 +136,8 @@ impl PacketQueues {
 
     /// Drops all queued packets. Returns their number.
     pub(super) fn clear(&mut self) -> u64 {
-        std::mem::take(self).packets
+        let empty = PacketQueues::limited(self.bytes_max);
+        std::mem::replace(self, empty).packets
     }
 
     /// Takes the oldest packet from `port`. The flag is true if it was that port's last packet.

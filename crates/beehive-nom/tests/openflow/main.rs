@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 mod established;
 mod flow_backpressure;
 mod flows;
+mod full_sockets;
 mod handshake;
 mod hostile;
 mod identity;

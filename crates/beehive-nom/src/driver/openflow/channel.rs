@@ -1,7 +1,7 @@
 //! Defines a connection's transport, which reads and writes bytes and authenticates the peer.
 
 use crate::object::NodeId;
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use socket2::SockRef;
 use std::future::{Future, pending};
 use std::io;
@@ -25,13 +25,12 @@ pub enum ChannelEvent {
 /// An error of kind [`InvalidData`](io::ErrorKind::InvalidData) means that the peer is not trusted: it has no
 /// certificate or a wrong one, or it does not speak TLS. All other errors mean that the network failed.
 pub trait Channel: Send + 'static {
-    /// Waits for the first of two events: bytes have been read into the free capacity of `input` (if
-    /// `want_read`), or the channel is writable (if `want_write`). Cancel-safe: all bytes read are in
-    /// `input`.
+    /// Waits for the first of two events: bytes have been read into the free capacity of `input` (at most `read_max`; zero
+    /// reads none), or the channel is writable (if `want_write`). Cancel-safe: all bytes read are in `input`.
     fn next_event(
         &mut self,
         input: &mut BytesMut,
-        want_read: bool,
+        read_max: usize,
         want_write: bool,
     ) -> impl Future<Output = ChannelEvent> + Send;
 
@@ -86,11 +85,12 @@ impl Plain {
 
 impl Channel for Plain {
     #[inline]
-    async fn next_event(&mut self, input: &mut BytesMut, want_read: bool, want_write: bool) -> ChannelEvent {
+    async fn next_event(&mut self, input: &mut BytesMut, read_max: usize, want_write: bool) -> ChannelEvent {
         let Plain { read, write } = self;
+        let mut room = input.limit(read_max);
         tokio::select! {
             biased;
-            result = read.read_buf(input), if want_read => ChannelEvent::Read(result),
+            result = read.read_buf(&mut room), if read_max > 0 => ChannelEvent::Read(result),
             _ = write.writable(), if want_write => ChannelEvent::Writable,
             else => pending().await,
         }

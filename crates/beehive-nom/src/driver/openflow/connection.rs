@@ -51,6 +51,10 @@ pub struct Connection<C = Plain> {
     extended: Duration,
     /// [`Channel::progress`] when this connection was last asked to end.
     progress: u64,
+    /// Number of packets that the hive takes now.
+    room: u32,
+    /// Whether input may be waiting in the socket: the latest read was as large as it could be, or input is held back.
+    is_behind: bool,
 }
 
 impl<C> std::fmt::Debug for Connection<C> {
@@ -107,6 +111,8 @@ impl<C: Channel> Connection<C> {
             access: Arc::default(),
             extended: Duration::ZERO,
             progress: 0,
+            room: u32::MAX,
+            is_behind: false,
         }
     }
 
@@ -129,8 +135,10 @@ impl<C: Channel> Connection<C> {
             Ok(bytes) => {
                 Counters::add(&self.counters.read_bytes, bytes as u64);
                 self.read_since_yield += bytes;
-                if bytes >= self.read_capacity {
-                    self.read_target = (self.read_target * 4).min(limits::READ_BYTES_MAX)
+                self.is_behind = bytes >= self.read_capacity;
+                if self.is_behind {
+                    let most = self.read_max(self.hive.now()).clamp(self.read_target, limits::READ_BYTES_MAX);
+                    self.read_target = (self.read_target * 4).min(most)
                 }
                 Ok(())
             }
@@ -285,6 +293,24 @@ impl<C: Channel> Connection<C> {
         Ok(())
     }
 
+    /// Returns the number of bytes to read at once: as much as the hive takes, and as much as possible for the sake of
+    /// messages that have been waiting behind packets for too long, or whose arrival another connection awaits.
+    fn read_max(&self, now: Time) -> usize {
+        if !self.session.is_ready() {
+            return usize::MAX;
+        }
+
+        match self.room {
+            _ if self.session.input_age.is_overdue(now) || self.session.is_probed() => {
+                limits::READ_BYTES_HELD_MAX
+            }
+            0 => 0,
+            packets => {
+                (packets as usize).saturating_mul(limits::PACKET_IN_BYTES).max(limits::READ_BYTES_FIRST)
+            }
+        }
+    }
+
     /// Ends a handshake whose time is over, unless the controller itself was late: then the time limit is extended.
     fn check_handshake(&mut self, now: Time) {
         let kept_waiting = self.channel.kept_waiting();
@@ -326,8 +352,16 @@ impl<C: Channel> Connection<C> {
 }
 
 impl<C: Channel> Driver for Connection<C> {
+    const HOLDS_INPUT: bool = true;
+
     fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    #[inline]
+    fn set_room(&mut self, packets: u32) {
+        self.room = packets;
+        self.is_behind |= packets == 0
     }
 
     async fn wait(&mut self) {
@@ -338,9 +372,13 @@ impl<C: Channel> Driver for Connection<C> {
 
         // The timer is set rarely and may fire early. Input postpones the deadline without resetting the timer; when
         // the timer fires, it is set again to the new deadline.
-        let deadline = self.session.deadline();
+        let now = self.hive.now();
+        let mut deadline = self.session.deadline();
+        if self.is_behind && self.session.is_ready() {
+            deadline = deadline.min(self.session.input_age.deadline(now))
+        }
         if self.timer.is_elapsed() || deadline < self.timer_at {
-            let ahead = deadline.since(self.hive.now());
+            let ahead = deadline.since(now);
             #[expect(clippy::disallowed_methods, reason = "timeouts at a socket use real time")]
             self.timer.as_mut().reset(Instant::now() + ahead.max(Duration::from_millis(1)));
             self.timer_at = deadline;
@@ -352,7 +390,8 @@ impl<C: Channel> Driver for Connection<C> {
             self.input.reserve(self.read_target)
         }
 
-        self.read_capacity = self.input.capacity() - self.input.len();
+        let mut read_max = self.read_max(now);
+        self.read_capacity = (self.input.capacity() - self.input.len()).min(read_max);
         let is_disputed = self.dispute.is_some();
         let Connection { channel, input, wait_result, timer, dispute, entry, output, slot, .. } = self;
         let evicted = async {
@@ -372,11 +411,13 @@ impl<C: Channel> Driver for Connection<C> {
 
         let known = wait_result.verdict.is_some();
         // limits the buffered input of a peer whose identity is in dispute: the remaining input stays in the socket
-        let is_capped = is_disputed && input.len() >= limits::READ_BYTES_FIRST;
+        if is_disputed && input.len() >= limits::READ_BYTES_FIRST {
+            read_max = 0
+        }
         tokio::select! {
             biased;
             verdict = verdict, if !known => wait_result.verdict = Some(verdict),
-            event = channel.next_event(input, !is_capped, !output.is_empty()) => {
+            event = channel.next_event(input, read_max, !output.is_empty()) => {
                 if let ChannelEvent::Read(result) = event {
                     wait_result.read = Some(result)
                 }
@@ -407,7 +448,14 @@ impl<C: Channel> Driver for Connection<C> {
             self.process_frames(now, events)?
         }
 
+        if self.is_behind && self.session.is_ready() {
+            self.session.probe_input_age(now, &mut self.output)
+        }
+
         if self.timer.is_elapsed() {
+            if self.room == 0 && self.channel.has_unread() {
+                self.session.input_is_held(now)
+            }
             let was_ready = self.session.is_ready();
             if !was_ready {
                 self.check_handshake(now)

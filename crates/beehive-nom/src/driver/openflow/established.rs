@@ -114,7 +114,7 @@ impl Session {
                 // cannot fail, because the data came from a frame and therefore fits into one
                 let _ = Echo { data }.encode_reply_into(self.version, frame.xid(), out);
             }
-            Message::EchoReply(_) => {}
+            Message::EchoReply(_) => self.input_age.answered(frame.xid()),
             Message::BarrierReply => {
                 if let Some(flows) = self.sent_flows.confirmed(frame.xid()) {
                     events.event(Event::FlowsConfirmed(FlowsConfirmed { node: self.node, flows }))

@@ -60,6 +60,11 @@ impl Keepalive {
         first
     }
 
+    /// Returns whether the outcome of a probe is awaited.
+    pub(super) fn is_probed(&self) -> bool {
+        self.probed.is_some()
+    }
+
     /// Returns whether a message has arrived since the probe began, or `None` as long as the outcome is unknown.
     pub(super) fn probe_outcome(&mut self, now: Time) -> Option<bool> {
         let probed = self.probed?;

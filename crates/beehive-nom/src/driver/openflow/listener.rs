@@ -14,7 +14,7 @@ use crate::driver::openflow::credentials::Credentials;
 use crate::driver::openflow::half_open::{HalfOpen, handshakes_at_once};
 use crate::driver::openflow::session::SessionSettings;
 use crate::driver::openflow::tls::Tls;
-use crate::driver::{Admission, Counters, Directory, drive};
+use crate::driver::{Admission, Counters, Directory, drive_sharing};
 use crate::limits;
 use beehive::{Hive, Restart};
 use parking_lot::Mutex;
@@ -293,7 +293,8 @@ impl Listener {
                 let counters = Arc::new(Counters::default());
                 let entry = directory.enter(peer.to_string(), io.now(), counters.clone());
                 let connection = Connection::new(&hive, channel, entry, settings.session, counters);
-                drive(io, connection.with_slot(slot).with_access(access), settings.admission).await;
+                let connection = connection.with_slot(slot).with_access(access);
+                drive_sharing(io, connection, settings.admission, directory.capacity().clone()).await;
                 Ok(())
             }
         });

@@ -18,6 +18,7 @@ mod flood_list;
 mod flow_stats;
 mod half_open;
 mod handshake;
+mod input_age;
 mod keepalive;
 mod listener;
 mod sent_flows;

@@ -3,6 +3,7 @@
 
 use crate::driver::openflow::buffers::Buffers;
 use crate::driver::openflow::flow_stats::PendingReading;
+use crate::driver::openflow::input_age::InputAge;
 use crate::driver::openflow::keepalive::Keepalive;
 use crate::driver::openflow::sent_flows::SentFlows;
 use crate::driver::openflow::wire;
@@ -91,6 +92,7 @@ pub struct Session {
     pub(super) early_port_status: Vec<any::PortStatus>,
     pub(super) buffers: Buffers,
     pub(super) keepalive: Keepalive,
+    pub(super) input_age: InputAge,
     pub(super) ports_changed: bool,
     pub(super) sent_flows: SentFlows,
     /// Flow statistics requests in flight, oldest first.
@@ -125,6 +127,7 @@ impl Session {
             early_port_status: Vec::new(),
             buffers: Buffers::default(),
             keepalive: Keepalive::new(settings.echo_interval, settings.echo_misses, now),
+            input_age: InputAge::default(),
             ports_changed: false,
             sent_flows: SentFlows::default(),
             readings: Vec::new(),
@@ -205,7 +208,7 @@ impl Session {
         match self.phase {
             Phase::Ready => {
                 if self.keepalive.tick(now)? {
-                    self.send_echo_request(out)
+                    self.send_echo_request(out);
                 }
                 Ok(())
             }
@@ -223,17 +226,37 @@ impl Session {
         }
     }
 
-    pub(super) fn send_echo_request(&mut self, out: &mut BytesMut) {
+    pub(super) fn send_echo_request(&mut self, out: &mut BytesMut) -> u32 {
         let xid = self.xid();
         // cannot fail, because the message has no data
         let _ = any::Echo { data: &[] }.encode_request_into(self.version, xid, out);
         Counters::add(&self.counters.echoes, 1);
+        xid
+    }
+
+    /// Sends an echo request if it is time for one, because input waits in the socket.
+    pub(super) fn probe_input_age(&mut self, now: Time, out: &mut BytesMut) {
+        if self.input_age.is_due(now) {
+            let xid = self.send_echo_request(out);
+            self.input_age.sent(xid, now)
+        }
+    }
+
+    /// Records that input waits in the socket by the controller's own decision, so that silence says nothing about the
+    /// switch.
+    pub(super) fn input_is_held(&mut self, now: Time) {
+        self.keepalive.heard(now)
+    }
+
+    /// Returns whether the outcome of a probe by another connection is awaited.
+    pub(super) fn is_probed(&self) -> bool {
+        self.keepalive.is_probed()
     }
 
     /// Sends an echo request immediately, because another connection is claiming the same datapath id.
     pub fn probe(&mut self, now: Time, out: &mut BytesMut) {
         if self.keepalive.probe(now) {
-            self.send_echo_request(out)
+            self.send_echo_request(out);
         }
     }
 

@@ -79,12 +79,12 @@ impl Tls {
         Ok(())
     }
 
-    /// Moves decrypted bytes to the free capacity of `input`. Returns `None` if there are currently none.
-    fn decrypted(&mut self, input: &mut BytesMut) -> Option<io::Result<usize>> {
+    /// Moves at most `most` decrypted bytes to the free capacity of `input`. Returns `None` if there are currently none.
+    fn decrypted(&mut self, input: &mut BytesMut, most: usize) -> Option<io::Result<usize>> {
         let mut reader = self.tls.reader();
         match reader.fill_buf() {
             Ok(bytes) => {
-                let room = (input.capacity() - input.len()).max(1);
+                let room = (input.capacity() - input.len()).min(most).max(1);
                 let bytes = bytes.get(..room).unwrap_or(bytes);
                 let count = bytes.len();
                 input.extend_from_slice(bytes);
@@ -138,11 +138,12 @@ impl Tls {
     async fn round(
         &mut self,
         input: &mut BytesMut,
-        want_read: bool,
+        read_max: usize,
         want_write: bool,
     ) -> io::Result<ChannelEvent> {
+        let want_read = read_max > 0;
         loop {
-            if want_read && let Some(result) = self.decrypted(input) {
+            if want_read && let Some(result) = self.decrypted(input, read_max) {
                 return result.map(|bytes| ChannelEvent::Read(Ok(bytes)));
             }
 
@@ -177,8 +178,8 @@ impl Tls {
 }
 
 impl Channel for Tls {
-    async fn next_event(&mut self, input: &mut BytesMut, want_read: bool, want_write: bool) -> ChannelEvent {
-        self.round(input, want_read, want_write).await.unwrap_or_else(|error| ChannelEvent::Read(Err(error)))
+    async fn next_event(&mut self, input: &mut BytesMut, read_max: usize, want_write: bool) -> ChannelEvent {
+        self.round(input, read_max, want_write).await.unwrap_or_else(|error| ChannelEvent::Read(Err(error)))
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
