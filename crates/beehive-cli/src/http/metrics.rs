@@ -65,7 +65,13 @@ fn page(Served { hive, directory, data, .. }: &Served) -> Page {
         "beehive_connections",
         "gauge",
         "Open switch connections, whether or not the handshake is complete.",
-        directory.len() as u64,
+        (directory.len() + directory.waiting()) as u64,
+    );
+    page.single(
+        "beehive_connections_waiting",
+        "gauge",
+        "Open switch connections whose handshake has not begun, because many connect at once.",
+        directory.waiting() as u64,
     );
 
     let (ended, refused) = directory.ended();

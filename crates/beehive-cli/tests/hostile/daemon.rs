@@ -102,13 +102,23 @@ impl Daemon {
 
     /// Returns a metric without labels.
     pub(crate) fn metric(&self, name: &str) -> u64 {
+        let [value] = self.metrics([name]);
+        value
+    }
+
+    /// Returns metrics without labels, as they were at the same time.
+    pub(crate) fn metrics<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
         let mut stream = TcpStream::connect(&self.http).expect("connects");
         write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             .expect("asks");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answers");
-        let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {answer}"))
+        names.map(|name| {
+            let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            value
+                .and_then(|value| value.trim().parse().ok())
+                .unwrap_or_else(|| panic!("no {name} in {answer}"))
+        })
     }
 
     /// Waits until a condition holds. Panics after `limit`.

@@ -37,8 +37,12 @@ fn thousands_of_half_open_connections_keep_nobody_out() {
             let began = Instant::now();
             drop(Switch::connect_ready(daemon.switches, V1_3, number as u64));
             slowest = slowest.max(began.elapsed());
-            let connections = daemon.metric("beehive_connections");
-            assert!(connections <= HALF_OPEN_MAX + 8, "{connections} connections after {number}");
+            let [open, waiting] = daemon.metrics(["beehive_connections", "beehive_connections_waiting"]);
+            // a handshake may begin between the two numbers
+            assert!(
+                open <= waiting + HALF_OPEN_MAX + 16,
+                "{open} connections after {number}, {waiting} of them wait"
+            );
         }
     }
 

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Notify, oneshot};
 
 /// This process's connections.
@@ -22,8 +22,20 @@ pub struct Directory {
     entries: Mutex<Entries>,
     /// Number of connections refused because of their address. No other data about them is kept.
     addresses_refused: AtomicU64,
+    /// Number of accepted connections whose handshake has not begun.
+    waiting: AtomicUsize,
     /// The capacity that the connections share.
     capacity: Arc<Capacity>,
+}
+
+/// Counts an accepted connection whose handshake has not begun. Dropping this value ends that.
+#[derive(Debug)]
+pub(super) struct Waiting(Arc<Directory>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -121,7 +133,18 @@ impl Directory {
         &self.capacity
     }
 
-    /// Returns the number of connections in any state.
+    /// Counts a connection that waits for its handshake to begin.
+    pub(super) fn wait(self: &Arc<Self>) -> Waiting {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(self.clone())
+    }
+
+    /// Returns the number of accepted connections whose handshake has not begun. They are not in this list.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of connections whose handshake has begun, whether or not it is complete.
     pub fn len(&self) -> usize {
         self.entries.lock().connections.len()
     }

@@ -6,6 +6,7 @@
 //! them are complete. So after a restart of the controller, when all switches connect in one moment, each step of a
 //! handshake is done in milliseconds, and the time limits of switch and controller hold.
 
+use crate::driver::directory::Waiting;
 use crate::driver::openflow::access::Access;
 use crate::driver::openflow::arrivals::Arrivals;
 use crate::driver::openflow::channel::{Channel, Plain};
@@ -113,6 +114,7 @@ struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
     credentials: Option<Arc<Credentials>>,
+    waiting: Waiting,
 }
 
 impl std::fmt::Debug for Listener {
@@ -216,7 +218,8 @@ impl Listener {
         }
 
         let mut waiting = self.waiting.lock();
-        let excess = (self.directory.len() + waiting.len() + 1).saturating_sub(self.settings.connections_max);
+        let open = self.directory.len() + self.directory.waiting();
+        let excess = (open + 1).saturating_sub(self.settings.connections_max);
         // at the limit, a connection that is silent gives way to a new one, however short the silence
         if excess > 0 && !self.half_open.evict(excess, self.hive.now(), Duration::ZERO) {
             drop(waiting);
@@ -229,7 +232,8 @@ impl Listener {
             return;
         }
 
-        waiting.push(peer.ip(), Accepted { stream, peer, credentials: credentials.cloned() })
+        let (credentials, counted) = (credentials.cloned(), self.directory.wait());
+        waiting.push(peer.ip(), Accepted { stream, peer, credentials, waiting: counted })
     }
 
     /// Waits until the handshake of a waiting connection may begin, or a silent connection may be evicted for it.
@@ -265,13 +269,13 @@ impl Listener {
         }
     }
 
-    fn begin(&self, Accepted { stream, peer, credentials }: Accepted) {
+    fn begin(&self, Accepted { stream, peer, credentials, waiting }: Accepted) {
         // sends small messages immediately; if the option cannot be set, the connection still works, but more slowly
         let _ = stream.set_nodelay(true);
         match credentials {
-            None => self.spawn(Plain::new(stream), peer),
+            None => self.spawn(Plain::new(stream), peer, waiting),
             Some(credentials) => match Tls::new(stream, credentials.current(), credentials.binds_node()) {
-                Ok(channel) => self.spawn(channel.limited_by(self.tls_handshakes.clone()), peer),
+                Ok(channel) => self.spawn(channel.limited_by(self.tls_handshakes.clone()), peer, waiting),
                 Err(error) => {
                     tracing::error!(%peer, %error, "connection refused: cannot start TLS with these certificates")
                 }
@@ -279,9 +283,9 @@ impl Listener {
         }
     }
 
-    fn spawn<C: Channel>(&self, channel: C, peer: SocketAddr) {
+    fn spawn<C: Channel>(&self, channel: C, peer: SocketAddr, waiting: Waiting) {
         let slot = self.half_open.add();
-        let once = Mutex::new(Some((channel, slot)));
+        let once = Mutex::new(Some((channel, slot, waiting)));
         let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
         let access = self.access.clone();
 
@@ -289,9 +293,10 @@ impl Listener {
             let first = once.lock().take();
             let (hive, directory, access) = (hive.clone(), directory.clone(), access.clone());
             async move {
-                let Some((channel, slot)) = first else { return Ok(()) };
+                let Some((channel, slot, waiting)) = first else { return Ok(()) };
                 let counters = Arc::new(Counters::default());
                 let entry = directory.enter(peer.to_string(), io.now(), counters.clone());
+                drop(waiting);
                 let connection = Connection::new(&hive, channel, entry, settings.session, counters);
                 let connection = connection.with_slot(slot).with_access(access);
                 drive_sharing(io, connection, settings.admission, directory.capacity().clone()).await;
