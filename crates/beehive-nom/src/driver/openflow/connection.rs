@@ -1,11 +1,10 @@
 //! Runs an OpenFlow session over a channel, with one large read and one write per round.
 
 use crate::driver::directory::{Claim, Entry, ProbeOutcome};
-use crate::driver::openflow::access::Access;
+use crate::driver::openflow::accept::{Access, Slot};
 use crate::driver::openflow::channel::{Channel, ChannelEvent, Plain};
-use crate::driver::openflow::credentials::describe_tls_error;
-use crate::driver::openflow::half_open::Slot;
 use crate::driver::openflow::session::{Session, SessionSettings, Step};
+use crate::driver::openflow::tls::describe_tls_error;
 use crate::driver::{Close, Counters, Driver, Event, Events};
 use crate::limits;
 use crate::object::{Flow, NodeId, PacketOut, ReadFlows, WithdrawFlows};

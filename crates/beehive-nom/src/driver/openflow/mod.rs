@@ -4,33 +4,26 @@
 //! events. [`Connection`] runs a session over a [`Channel`]. [`Listener`] accepts connections and starts an IO bee
 //! for each of them. [`Access`] and [`Credentials`] decide which switches may connect.
 
-mod access;
-mod arrivals;
+mod accept;
 mod buffers;
 #[cfg(test)]
 mod canonical_tests;
-mod certificate;
 mod channel;
 mod connection;
-mod credentials;
 mod established;
 mod flood_list;
 mod flow_stats;
-mod half_open;
 mod handshake;
 mod input_age;
 mod keepalive;
-mod listener;
 mod sent_flows;
 mod session;
 mod tls;
 mod wire;
 
-pub use access::Access;
+pub use accept::{Access, ListenError, Listener, ListenerSettings};
 pub use channel::{Channel, ChannelEvent, Plain};
 pub use connection::Connection;
-pub use credentials::{CERTIFICATE, Credentials, KEY, SWITCHES_CA};
-pub use listener::{ListenError, Listener, ListenerSettings};
 pub use session::{Session, SessionSettings, Step};
-pub use tls::Tls;
+pub use tls::{CERTIFICATE, Credentials, KEY, SWITCHES_CA, Tls};
 pub use wire::install as encode_flow;

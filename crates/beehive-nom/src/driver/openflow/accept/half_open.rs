@@ -41,7 +41,7 @@ struct State {
 
 /// The slot of one connection. Dropping this value frees the slot.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(in crate::driver::openflow) struct Slot {
     half_open: Arc<HalfOpen>,
     number: u64,
     state: Arc<State>,
@@ -99,12 +99,12 @@ impl HalfOpen {
 
 impl Slot {
     /// Records that the next step is the controller's.
-    pub(super) fn is_ours(&self) {
+    pub(in crate::driver::openflow) fn is_ours(&self) {
         self.state.silent_since_ns.store(0, Ordering::Relaxed)
     }
 
     /// Records that the next step is the peer's. Keeps the time since which that has been so.
-    pub(super) fn is_theirs(&self, now: Time) {
+    pub(in crate::driver::openflow) fn is_theirs(&self, now: Time) {
         let since = &self.state.silent_since_ns;
         if since.load(Ordering::Relaxed) == 0 {
             since.store(now.as_nanoseconds().max(1), Ordering::Relaxed)
@@ -112,12 +112,12 @@ impl Slot {
     }
 
     /// Completes when this connection shall end, because it is silent and others wait. Cancel-safe.
-    pub(super) async fn evicted(&self) {
+    pub(in crate::driver::openflow) async fn evicted(&self) {
         self.state.evicted.notified().await
     }
 
     /// Refuses to end, because the peer has spoken meanwhile.
-    pub(super) fn stay(&self) {
+    pub(in crate::driver::openflow) fn stay(&self) {
         self.is_ours();
         self.state.is_evicted.store(false, Ordering::Relaxed)
     }

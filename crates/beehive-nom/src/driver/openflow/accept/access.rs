@@ -45,7 +45,7 @@ impl Access {
     }
 
     /// Counts a connection refused because of its identity, and returns the new total.
-    pub(super) fn refused(&self) -> u64 {
+    pub(in crate::driver::openflow) fn refused(&self) -> u64 {
         self.refused.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

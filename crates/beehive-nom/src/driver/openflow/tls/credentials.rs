@@ -22,7 +22,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Describes a TLS error. Has a special text for a peer that does not speak TLS.
-pub(super) fn describe_tls_error(error: &std::io::Error) -> String {
+pub(in crate::driver::openflow) fn describe_tls_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {

@@ -7,14 +7,13 @@
 //! handshake is done in milliseconds, and the time limits of switch and controller hold.
 
 use crate::driver::directory::Waiting;
-use crate::driver::openflow::access::Access;
-use crate::driver::openflow::arrivals::Arrivals;
+use crate::driver::openflow::accept::access::Access;
+use crate::driver::openflow::accept::arrivals::Arrivals;
+use crate::driver::openflow::accept::half_open::{HalfOpen, handshakes_at_once};
 use crate::driver::openflow::channel::{Channel, Plain};
 use crate::driver::openflow::connection::Connection;
-use crate::driver::openflow::credentials::Credentials;
-use crate::driver::openflow::half_open::{HalfOpen, handshakes_at_once};
 use crate::driver::openflow::session::SessionSettings;
-use crate::driver::openflow::tls::Tls;
+use crate::driver::openflow::tls::{Credentials, Tls};
 use crate::driver::{Admission, Counters, Directory, drive_sharing};
 use crate::limits;
 use beehive::{Hive, Restart};

@@ -4,8 +4,8 @@
 //! the same time limit as any other connection. Output written before the end of the TLS handshake is buffered, up to
 //! [`BUFFERED_BYTES_MAX`].
 
-use crate::driver::openflow::certificate;
 use crate::driver::openflow::channel::{Channel, ChannelEvent, has_unread};
+use crate::driver::openflow::tls::certificate;
 use crate::object::NodeId;
 use bytes::BytesMut;
 use rustls::{ServerConfig, ServerConnection};
@@ -61,7 +61,7 @@ impl Tls {
     }
 
     /// Sets the permits for the steps of a handshake, which several channels share.
-    pub(super) fn limited_by(mut self, handshakes: Arc<Semaphore>) -> Tls {
+    pub(in crate::driver::openflow) fn limited_by(mut self, handshakes: Arc<Semaphore>) -> Tls {
         self.handshakes = handshakes;
         self
     }
