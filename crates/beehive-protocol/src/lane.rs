@@ -3,12 +3,13 @@
 //! ```text
 //!            63                                  17 16            1 0
 //!  bee      | bee id                               | app           |0|
-//!  app      | all ones                            | app           |0|    for messages of the app's stateless handlers
+//!  app      | all ones, minus the colony          | app           |0|    for messages of the app's stateless handlers
 //!  passing  | random number                                    |0 1|    ends with the process
 //!  lasting  | number that the sender keeps                     |1 1|    the sender continues it after a crash
 //! ```
 
-use crate::{AppId, BeeId, CellHasher, CellId, HandlerId, LaneId, MessageId, Part, Seq};
+use crate::limits::REGISTRY_NUMBER_MAX;
+use crate::{AppId, BeeId, CellHasher, CellId, ColonyId, HandlerId, LaneId, MessageId, Part, Seq};
 
 impl LaneId {
     /// No lane. Messages without a lane are neither deduplicated nor resent.
@@ -21,20 +22,32 @@ impl LaneId {
     }
 
     /// Returns the lane for messages from an app's stateless handlers that are contained in a record. No bee uses this
-    /// lane.
+    /// lane. The hive is alone, so that no other hive has the app's stateless handlers as well.
     #[inline]
     pub const fn of_app(app: AppId) -> LaneId {
-        LaneId::of_bee(app, BeeId(u64::MAX >> 17))
+        LaneId::of_app_in(app, ColonyId(0))
+    }
+
+    /// Returns the lane for messages from an app's stateless handlers that are contained in a record of this colony's log.
+    /// The hives of a cluster have the same apps, but not the same colonies.
+    #[inline]
+    pub const fn of_app_in(app: AppId, colony: ColonyId) -> LaneId {
+        LaneId::of_bee(app, BeeId((u64::MAX >> 17) - colony.0 as u64))
+    }
+
+    /// Checks whether this is the lane of an app's stateless handlers.
+    #[inline]
+    pub const fn is_of_app(self) -> bool {
+        !self.is_outside() && self.0 >> 17 > REGISTRY_NUMBER_MAX
     }
 
     /// Returns the app and the bee to which the lane belongs. Returns `None` for the lane of an app or of a sender outside
     /// the hive.
     pub const fn bee(self) -> Option<(AppId, BeeId)> {
-        let bee = self.0 >> 17;
-        if self.is_outside() || self.0 == LaneId::NONE.0 || bee == u64::MAX >> 17 {
+        if self.is_outside() || self.0 == LaneId::NONE.0 || self.is_of_app() {
             return None;
         }
-        Some((AppId((self.0 >> 1) as u16), BeeId(bee)))
+        Some((AppId((self.0 >> 1) as u16), BeeId(self.0 >> 17)))
     }
 
     /// Returns the app that sends on the lane. Returns `None` for the lane of a sender outside the hive.
@@ -67,7 +80,7 @@ impl LaneId {
             (true, false) => self.0 >> 2,
             (false, _) => self.0 >> 17,
         };
-        if number == 0 || number == LaneId::of_app(AppId(0)).0 >> 17 { None } else { Some(number) }
+        if number == 0 || self.is_of_app() { None } else { Some(number) }
     }
 
     /// Checks whether the sender is outside the hive, such as a socket or a client.

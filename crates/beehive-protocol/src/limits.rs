@@ -17,9 +17,9 @@ pub const ENCODED_BYTES_MAX: usize = 64 << 20;
 /// emits more is recorded message by message. A single message that exceeds the limit fails.
 pub const RECORD_BYTES_MAX: usize = ENCODED_BYTES_MAX / 2;
 
-/// Highest number that the registry assigns to a bee or a lane. The layout of lanes has 47 bits for it, and the highest
-/// number stands for the stateless handlers of an app.
-pub const REGISTRY_NUMBER_MAX: u64 = (u64::MAX >> 17) - 1;
+/// Highest number that the registry assigns to a bee or a lane. The layout of lanes has 47 bits for it, and the 2^32 highest
+/// numbers stand for the stateless handlers of an app, in one colony each.
+pub const REGISTRY_NUMBER_MAX: u64 = (u64::MAX >> 17) - (1 << 32);
 
 /// Maximum number of reserved ids that a colony has not used yet.
 pub const RESERVED_IDS_MAX: u32 = 4096;

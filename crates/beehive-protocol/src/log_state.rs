@@ -317,7 +317,7 @@ impl LogState {
     pub(crate) fn emit(&mut self, emits: &[Emit]) {
         for emit in emits {
             self.emitted += 1;
-            if emit.id.lane.app().is_some_and(|app| LaneId::of_app(app) == emit.id.lane) {
+            if emit.id.lane.is_of_app() {
                 let next = self.next_seqs.entry(emit.id.lane).or_default();
                 *next = emit.id.seq.next().max(*next)
             }

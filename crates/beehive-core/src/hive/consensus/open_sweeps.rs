@@ -6,7 +6,7 @@
 //! are resent.
 
 use crate::cell::CellId;
-use beehive_protocol::{LaneId, LogState, MessageId, Record};
+use beehive_protocol::{LogState, MessageId, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The cells of one sweep that remain to be visited.
@@ -24,7 +24,7 @@ pub(crate) struct OpenSweeps(BTreeMap<MessageId, OpenSweep>);
 
 /// Checks whether a sweep is running in its app's log. A sweep that has not begun is in its sender's outbox.
 fn runs(sweep: &MessageId) -> bool {
-    sweep.lane == LaneId::of_app(sweep.app)
+    sweep.lane.is_of_app() && sweep.lane.app() == Some(sweep.app)
 }
 
 impl OpenSweeps {
