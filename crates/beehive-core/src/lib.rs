@@ -49,6 +49,27 @@ pub use hive::{
     Hive, Io, Mail, PeerStatus, Provenance, ReadError, ReconfigureError, Reconfigured, ResendError, Restart,
     Shared, StartError, Status, Stopped, StuckStatus, journal, registry,
 };
+/// Several hives that form a cluster: the network between them, and the place of each hive.
+///
+/// A hive becomes a member with [`Builder::cluster`]. Its bees then exchange messages with those of the other hives: a
+/// message goes to the hive that leads the colony of the bee that owns its cells. A message of a bee stays in the outbox of
+/// its log until the other hive has committed the record that consumes it, so it is handled once, even if hives crash and
+/// start again. A message from outside holds its credit until then.
+///
+/// # What a cluster does not do yet
+///
+/// - A colony's log belongs to one hive. While that hive is down, its bees are not available.
+/// - Bees do not move to other hives. If the cells of a message have owners in several hives, the message waits.
+/// - A message for every cell of a dictionary (`each`) visits only the cells of the hive on which it begins. Periodic ticks
+///   visit every cell, each on the hive that has it.
+/// - Views (`.shared()`) contain only what the hive itself has committed.
+/// - A message to an IO bee of another hive is dropped.
+/// - A sender's message to other hives waits until the previous one to the same cells is handled.
+pub mod cluster {
+    pub use crate::hive::links::network::{Membership, Network, Packets};
+    pub use beehive_protocol::Incarnation;
+}
+
 pub use key::Key;
 pub use mapper::Mapper;
 pub use message::{Error, ErrorKind, Message, MessageError, Value};

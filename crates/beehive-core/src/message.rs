@@ -2,7 +2,7 @@
 
 use crate::hive::Shared;
 use crate::key::KeyType;
-use crate::state::image::{encode, words};
+use crate::state::image::{decode, encode, words};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::{Any, type_name};
@@ -43,6 +43,11 @@ pub trait Reply: Send + Sync + 'static {
     /// supertrait separately.
     #[doc(hidden)]
     fn encoded(&self) -> Vec<u8>;
+    /// Decodes an answer of another hive.
+    #[doc(hidden)]
+    fn decoded(bytes: &[u8]) -> Option<Self>
+    where
+        Self: Sized;
     /// Renders the answer as text.
     #[doc(hidden)]
     fn words(&self) -> String;
@@ -51,6 +56,9 @@ pub trait Reply: Send + Sync + 'static {
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Reply for T {
     fn encoded(&self) -> Vec<u8> {
         encode(self)
+    }
+    fn decoded(bytes: &[u8]) -> Option<Self> {
+        decode("an answer", bytes).ok()
     }
     fn words(&self) -> String {
         words(self)
@@ -69,6 +77,11 @@ pub trait MessageError: Send + Sync + 'static {
     /// Encodes the error. This is a method rather than a supertrait for the same reason as in [`Reply`].
     #[doc(hidden)]
     fn encoded(&self) -> Vec<u8>;
+    /// Decodes an error of another hive.
+    #[doc(hidden)]
+    fn decoded(bytes: &[u8]) -> Option<Self>
+    where
+        Self: Sized;
     /// Renders the error for the log and for people.
     #[doc(hidden)]
     fn describe(&self) -> String;
@@ -80,6 +93,9 @@ pub trait MessageError: Send + Sync + 'static {
 impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> MessageError for T {
     fn encoded(&self) -> Vec<u8> {
         encode(self)
+    }
+    fn decoded(bytes: &[u8]) -> Option<Self> {
+        decode("an error", bytes).ok()
     }
     fn describe(&self) -> String {
         match (self as &dyn Any).downcast_ref::<Error>() {

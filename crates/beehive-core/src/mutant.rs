@@ -128,6 +128,20 @@ mutants! {
     /// A later message of the sender of a sweep overtakes the visit of its cell.
     EachOvertaken,
 
+    // Messages between hives.
+    /// A bee forgets the lanes of senders in other hives.
+    ForeignForgotten,
+    /// A restart takes the lanes of other hives for its own, which have ended.
+    RestartRetiresForeign,
+    /// The floor stated to another hive passes the messages that are under way to it.
+    ForeignFloorTooHigh,
+    /// The stateless handlers of an app number their messages on the same lane in every hive.
+    SameAppLane,
+    /// A message to another hive returns its credits when it is sent.
+    CreditAtSend,
+    /// A restart does not create the bees that the registry assigned before the crash.
+    MissingNotCreated,
+
     // Poison messages.
     /// The crash marker does not name the message that runs.
     PoisonUnmarked,

@@ -5,14 +5,14 @@ use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
-use crate::hive::bee::app::{AppRuntime, colony_of};
+use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
     unfinished_moves,
 };
 use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::quarantine::Waiting;
-use crate::hive::consensus::registry::{LocalRegistry, Registry, RegistryState, Restored};
+use crate::hive::consensus::registry::{LocalRegistry, Registry, RegistryState, Restored, colony_of};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender::queue::SenderQueue;
@@ -20,9 +20,14 @@ use crate::hive::dispatch::turn::Link;
 use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
+use crate::hive::joining;
+use crate::hive::joining::Unsaid;
+use crate::hive::links::links::Links;
+use crate::hive::links::network::Membership;
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
 use crate::hive::registration::{Registrar, Seal, Start};
+use crate::hive::route::arrivals::Arrivals;
 use crate::hive::route::recovery;
 use crate::hive::route::recovery::SenderQueues;
 use crate::hive::run::log_events;
@@ -100,6 +105,7 @@ pub struct Builder {
     io: Vec<StartIo>,
     probe: Option<Arc<dyn Probe>>,
     mutation: Mutation,
+    membership: Option<Membership>,
 }
 
 impl std::fmt::Debug for Builder {
@@ -141,6 +147,19 @@ impl Builder {
     /// of the logs.
     pub fn registry(mut self, registry: Arc<dyn Registry>) -> Self {
         self.registry = Some(registry);
+        self
+    }
+
+    /// Makes the hive a member of a cluster. Its bees exchange messages with those of the other hives, and a request
+    /// is answered by the hive that owns the cells.
+    ///
+    /// All hives of a cluster have the same apps in the same order, the same [`seed`](Builder::seed), and replicas of the
+    /// same [`registry`](Builder::registry). The registry must know that this hive has joined and that it leads its colonies,
+    /// one for each of its logs. Every app needs a log.
+    ///
+    /// The documentation of [`cluster`](crate::cluster) says what a cluster does not do yet.
+    pub fn cluster(mut self, membership: Membership) -> Self {
+        self.membership = Some(membership);
         self
     }
 
@@ -316,6 +335,28 @@ impl Builder {
             }
         }
 
+        let registry = match self.registry {
+            Some(registry) => registry,
+            None => Arc::new(LocalRegistry::restored(registry_of(&logs, self.mutation)?)),
+        };
+        let (mut unsaid, mut dead) = (Unsaid::default(), recovery::dead_lanes(&logs));
+        let (mut checked, mut foreign) = (Ok(()), BTreeSet::new());
+        if let Some(membership) = &self.membership {
+            registry.read(&mut |view| {
+                checked = joining::check(self.id, membership, &logs, &of_apps, view);
+                if checked.is_ok() {
+                    unsaid = joining::reconcile(membership, &mut logs, view, self.mutation)
+                }
+                let is_foreign = |lane: &LaneId| joining::is_foreign(*lane, membership, view, self.mutation);
+                foreign = recovery::lanes_of(&logs).into_iter().filter(is_foreign).collect()
+            })
+        }
+        checked?;
+        let links = self
+            .membership
+            .as_ref()
+            .map(|membership| Links::new(membership, registry.clone(), platform.clone()));
+
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::dispatch::inner::next_instance(),
@@ -326,8 +367,12 @@ impl Builder {
             dead_letters: DeadLetters::default(),
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             queue: SenderQueue::shared(),
-            logs: (!logs.is_empty())
-                .then(|| Logs::new(&logs, of_apps.clone(), platform.random(), self.mutation)),
+            links,
+            logs: (!logs.is_empty()).then(|| {
+                let of_cluster = self.membership.as_ref();
+                let of_cluster = of_cluster.map(|membership| (&membership.colonies[..], membership.lane));
+                Logs::new(&logs, of_apps.clone(), platform.random(), of_cluster, self.mutation)
+            }),
             probe: self.probe,
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),
@@ -360,19 +405,15 @@ impl Builder {
         }
         hive.log_clients().iter().for_each(|link| log_events::attach(link, &hive));
 
-        let mut dead = recovery::dead_lanes(&logs);
-        dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs)));
+        dead.retain(|lane| !foreign.contains(lane));
+        dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs, &foreign)));
         let goes_on = logs.iter().any(|(_, state)| state.last > EntryNumber(0));
-        let registry = match self.registry {
-            Some(registry) => registry,
-            None => Arc::new(LocalRegistry::restored(registry_of(&logs, self.mutation)?)),
-        };
         let mut installing = Installing {
             hive: &hive,
             seed,
             settings: toml::Table::new(),
             new_settings: Vec::new(),
-            registry,
+            registry: registry.clone(),
             logs: &logs,
             of_apps,
             restore: Vec::new(),
@@ -420,7 +461,7 @@ impl Builder {
         if let Some(logs) = &hive.logs {
             logs.quarantine.begin_life(logs.clients())
         }
-        for (log, record) in moves {
+        for (log, record) in moves.into_iter().chain(unsaid.records) {
             if let Some(link) = hive.log_clients().get(log) {
                 drop(link.say(record))
             }
@@ -433,6 +474,9 @@ impl Builder {
         }
 
         recovery::retire_lanes(&hive, dead);
+        if !unsaid.proposals.is_empty() {
+            joining::tell(&hive, registry, unsaid.proposals)
+        }
         recovery::send_again(&hive, &logs, &mut queues)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if hive.logs.is_some() {
@@ -453,6 +497,9 @@ impl Builder {
         let watched = Arc::downgrade(&hive);
         hive.platform.spawn_thread("beehive-threads", Box::new(move || watchdog::relieve(watched)));
 
+        if let Some(links) = &hive.links {
+            links.begin(Arrivals::new(&hive))
+        }
         let hive = Hive(hive);
         self.io.into_iter().for_each(|start| start(&hive));
         Ok(hive)

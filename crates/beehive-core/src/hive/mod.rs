@@ -12,6 +12,8 @@ mod builder;
 pub(crate) mod consensus;
 pub(crate) mod dispatch;
 pub(crate) mod edge;
+mod joining;
+pub(crate) mod links;
 pub(crate) mod message;
 pub(crate) mod observe;
 pub(crate) mod ownership;

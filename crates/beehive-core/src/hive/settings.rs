@@ -213,6 +213,7 @@ impl HiveInner {
                 source,
                 sink: None,
                 admitted,
+                arrival: None,
             };
             let batch = Arc::new(batch);
             kind.send(&batch, 0..1, Address::App(AppId(app)), cx)

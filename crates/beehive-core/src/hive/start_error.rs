@@ -78,6 +78,11 @@ pub enum StartError {
         /// A description of the mismatch.
         why: String,
     },
+    /// The hive does not fit its cluster.
+    Cluster {
+        /// A description of the mismatch.
+        why: String,
+    },
     /// Two dictionaries of an app have key types with the same name.
     SameKeyName {
         /// The app.
@@ -142,6 +147,7 @@ impl std::fmt::Display for StartError {
                 write!(f, "no tokio runtime: start the hive from within one, or give the builder a platform")
             }
             StartError::Runtime { why } => write!(f, "cannot create a runtime for the hive: {why}"),
+            StartError::Cluster { why } => write!(f, "the hive cannot take its place in the cluster: {why}"),
             StartError::Log { why } => write!(f, "the log does not fit these apps: {why}"),
             StartError::SameKeyName { app, key } => {
                 write!(

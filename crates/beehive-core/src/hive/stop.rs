@@ -46,6 +46,9 @@ impl Hive {
         };
 
         inner.ended.notify_waiters();
+        if let Some(links) = &inner.links {
+            links.close()
+        }
         // when this function ends, and also if the caller no longer waits for it
         let _ends = Ends(inner);
         let end_of_life = inner.logs.as_ref().map(|logs| {

@@ -2,6 +2,8 @@
 //! and refuses entries at random.
 
 use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, JournalEvents};
+use crate::seams::Platform;
+use crate::testing::VirtualPlatform;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -76,15 +78,7 @@ impl TestJournal {
     /// if this is 0), and derives its random choices from `seed`.
     #[expect(clippy::disallowed_methods, reason = "it commits late in real time, on a thread of its own")]
     pub fn start(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
-        let journal = Arc::new(TestJournal {
-            state: Mutex::new(State { random: seed | 1, last: last.into(), ..State::default() }),
-            refuse_one_in: AtomicU64::new(refuse_one_in),
-            depose_one_in: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-            stalled: AtomicBool::new(false),
-            logs_dead: AtomicBool::new(false),
-            refused: AtomicU64::new(0),
-        });
+        let journal = TestJournal::new(seed, refuse_one_in, last);
 
         // the weak reference lets the thread end with the journal; otherwise it would run as long as the test
         // program
@@ -103,8 +97,49 @@ impl TestJournal {
         journal
     }
 
+    /// Same as [`TestJournal::start`], but commits in the time of a platform.
+    pub(crate) fn on(
+        platform: &VirtualPlatform,
+        seed: u64,
+        refuse_one_in: u64,
+        last: impl Into<EntryNumber>,
+    ) -> Arc<TestJournal> {
+        let journal = TestJournal::new(seed, refuse_one_in, last);
+        let (committing, clock) = (Arc::downgrade(&journal), platform.clone());
+        platform.spawn(Box::pin(async move {
+            while let Some(journal) = committing.upgrade().filter(|journal| !journal.is_stopped()) {
+                let pause = journal.state.lock().below(1_000);
+                drop(journal);
+                clock.sleep(Duration::from_micros(pause)).await;
+                if let Some(journal) = committing.upgrade() {
+                    journal.commit_some()
+                }
+            }
+        }));
+        journal
+    }
+
+    fn new(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
+        Arc::new(TestJournal {
+            state: Mutex::new(State { random: seed | 1, last: last.into(), ..State::default() }),
+            refuse_one_in: AtomicU64::new(refuse_one_in),
+            depose_one_in: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            stalled: AtomicBool::new(false),
+            logs_dead: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
+        })
+    }
+
     fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Decides everything that was appended.
+    pub(crate) fn commit_waiting(&self) {
+        while self.waiting() > 0 && !self.is_stopped() {
+            self.commit_some()
+        }
     }
 
     fn commit_some(&self) {

@@ -143,6 +143,7 @@
 //! The module [`maps`] compares the cells named by a map with those touched by its handler. [`TestJournal`] is a
 //! journal that commits late, refuses entries and stops.
 
+mod cluster;
 mod history;
 mod hooks;
 mod journal;
@@ -156,11 +157,14 @@ mod state_copy;
 
 #[doc(hidden)]
 pub use crate::mutant::Mutant;
+pub use cluster::{Cluster, ClusterSetup, NetworkFaults};
 #[doc(hidden)]
 pub use history::Fault;
 pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, move_one, shake};
 pub use journal::TestJournal;
 pub use kit::Kit;
+#[cfg(test)]
+pub(crate) use platform::Chance;
 pub use platform::VirtualPlatform;
 pub use rerun::Difference;
 pub use setup::Setup;

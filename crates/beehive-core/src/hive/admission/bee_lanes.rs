@@ -214,10 +214,9 @@ impl BeeLanes {
         all.into_iter().map(|(_, emit)| emit).collect()
     }
 
-    /// Reserves the next number on the lane for messages from an app's stateless handlers. None of the lane's floors
+    /// Reserves the next number on `id`, the lane for messages from an app's stateless handlers. None of the lane's floors
     /// passes the number until the returned value is dropped. `log` is the position of the app's log.
-    pub(crate) fn reserve(self: &Arc<Self>, app: AppId, log: usize) -> Reserved {
-        let id = LaneId::of_app(app);
+    pub(crate) fn reserve(self: &Arc<Self>, id: LaneId, app: AppId, log: usize) -> Reserved {
         let mut shard = self.shard(id).lock();
         let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
         let seq = lane.next;
@@ -349,11 +348,15 @@ pub(crate) mod tests {
         assert!(!lanes.knows(LANE));
     }
 
+    fn reserve(lanes: &Arc<BeeLanes>) -> Reserved {
+        lanes.reserve(LaneId::of_app(AppId(3)), AppId(3), 0)
+    }
+
     /// Two stateless handlers reserve numbers, and the second handler's record is committed first.
     #[test]
     fn a_reserved_number_holds_up_the_floors() {
         let (lanes, _) = lanes();
-        let (first, second) = (lanes.reserve(AppId(3), 0), lanes.reserve(AppId(3), 0));
+        let (first, second) = (reserve(&lanes), reserve(&lanes));
         let to = |reserved: &Reserved| MessageId { app: AppId(1), ..reserved.id };
         let lane = LaneId::of_app(AppId(3));
 
@@ -377,7 +380,7 @@ pub(crate) mod tests {
     fn the_floor_of_a_mutant_passes_a_reserved_number() {
         let mutation = Mutation::of(Some(Mutant::FloorFromSpeculation));
         let lanes = Arc::new(BeeLanes::new(true, Arc::default(), mutation));
-        let (first, second) = (lanes.reserve(AppId(3), 0), lanes.reserve(AppId(3), 0));
+        let (first, second) = (reserve(&lanes), reserve(&lanes));
         let newer = MessageId { app: AppId(1), ..second.id };
         send(&lanes, &[newer]);
         drop(second);

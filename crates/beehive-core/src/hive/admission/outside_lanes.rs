@@ -10,6 +10,7 @@ pub(crate) use beehive_protocol::Numbers;
 use crate::hash::HashMap;
 use crate::hive::admission::bee_lanes::BeeLanes;
 use crate::hive::admission::deferred_wakes;
+use crate::hive::admission::foreign_lanes::ForeignLanes;
 use crate::limits;
 use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{AppId, DedupTable, LaneId, Seq};
@@ -186,10 +187,44 @@ pub(crate) enum Admission<'a> {
     Part(&'a Arc<Admitted>),
 }
 
+/// The numbers of the outside lanes of a hive in a cluster. No other hive and no other incarnation of the hive has them.
+///
+/// Another hive may remember these lanes. If that hive starts again, it must not take them for its own, which have ended.
+pub(crate) struct LaneNumbers {
+    /// The lower half of the number that the registry has assigned to the hive's incarnation.
+    of_incarnation: u64,
+    opened: AtomicU64,
+}
+
+impl LaneNumbers {
+    /// Creates the numbers of the incarnation to which the registry has assigned `lane`.
+    pub(crate) fn of(lane: LaneId) -> LaneNumbers {
+        LaneNumbers { of_incarnation: LaneNumbers::incarnation(lane), opened: AtomicU64::new(0) }
+    }
+
+    fn incarnation(of_registry: LaneId) -> u64 {
+        (of_registry.0 >> 2) & 0x3fff_ffff
+    }
+
+    fn next(&self) -> LaneId {
+        let opened = self.opened.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff;
+        LaneId::passing(self.of_incarnation << 32 | opened)
+    }
+
+    /// Checks whether `lane` belongs to the incarnation to which the registry has assigned `of_registry`.
+    pub(crate) fn are_of(lane: LaneId, of_registry: LaneId) -> bool {
+        lane.is_outside() && lane.0 >> 34 == LaneNumbers::incarnation(of_registry)
+    }
+}
+
 /// All lanes that a dedup table in a log may still contain.
 pub(crate) struct Lanes {
     /// The lanes of bees that have sent messages to apps in other logs.
     pub(crate) bees: Arc<BeeLanes>,
+    /// The lanes of senders in other hives.
+    pub(crate) foreign: ForeignLanes,
+    /// The numbers of the hive's lanes, if it is in a cluster.
+    numbers: Option<LaneNumbers>,
     /// The lanes of senders outside the hive, by id.
     known: Mutex<HashMap<LaneId, Arc<OutsideLane>>>,
     /// Lanes of both kinds that are waiting for `take_retired` to return them.
@@ -203,15 +238,17 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     /// Creates the lanes that the logs remember, with their floors. `bees_move` says whether bees may move
-    /// from one log to another.
+    /// from one log to another. `numbers` are those of the hive's lanes if it is in a cluster.
     pub(crate) fn new(
         remembered: impl IntoIterator<Item = (LaneId, Seq)>,
         bees_move: bool,
+        numbers: Option<LaneNumbers>,
         mutation: Mutation,
     ) -> Lanes {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
         let bees = Arc::new(BeeLanes::new(bees_move, retiring.clone(), mutation));
-        let lanes = Lanes { bees, known: Mutex::default(), retiring, retirements: AtomicU64::new(0) };
+        let (known, foreign) = Default::default();
+        let lanes = Lanes { bees, foreign, numbers, known, retiring, retirements: AtomicU64::new(0) };
         for (id, floor) in remembered {
             lanes.lane(id, floor);
         }
@@ -235,9 +272,33 @@ impl Lanes {
         lane.clone()
     }
 
-    /// Opens a lane that no later process can resume. Its id is made from the random number `chance`.
+    /// Opens a lane that no later process can resume. Its id is made from the random number `chance`, or from the number
+    /// that the registry has assigned to the hive.
     pub(crate) fn open(&self, chance: u64) -> Arc<OutsideLane> {
-        self.lane(LaneId::passing(chance), Seq::ZERO)
+        let id = self.numbers.as_ref().map_or(LaneId::passing(chance), LaneNumbers::next);
+        self.lane(id, Seq::ZERO)
+    }
+
+    /// Returns the floor of a bee's or an app's lane of this hive or of another one, as stated to an app.
+    pub(crate) fn floor(&self, lane: LaneId, app: AppId) -> Option<Seq> {
+        self.bees.floor(lane, app).or_else(|| self.foreign.floor(lane, app))
+    }
+
+    /// Returns the floor of a lane of this hive, as stated to an app.
+    pub(crate) fn floor_of_sender(&self, lane: LaneId, app: AppId) -> Option<Seq> {
+        match lane.is_outside() {
+            true => self.known.lock().get(&lane).map(|lane| lane.floor()),
+            false => self.bees.floor(lane, app),
+        }
+    }
+
+    /// Forgets lanes of other hives that have ended. Returns those that were known.
+    pub(crate) fn forget_foreign(&self, ended: &[LaneId]) -> Vec<LaneId> {
+        let known = self.foreign.forget(ended);
+        if !known.is_empty() {
+            self.retirements.fetch_add(1, Ordering::Release);
+        }
+        known
     }
 
     /// Reopens lane `number`, which an earlier process may have used. Its sender will not resend any
@@ -283,9 +344,13 @@ impl Lanes {
     pub(crate) fn prune(&self, seen: &mut DedupTable) {
         let known = self.known.lock();
         seen.retain(|lane| match lane.is_outside() {
-            true => known.contains_key(&lane) && !self.breaks(Mutant::TakeoverRetires),
-            false => self.bees.knows(lane) && !self.breaks(Mutant::UnknownForgotten),
+            true => known.contains_key(&lane) && !self.breaks(Mutant::TakeoverRetires) || self.keeps(lane),
+            false => self.bees.knows(lane) && !self.breaks(Mutant::UnknownForgotten) || self.keeps(lane),
         })
+    }
+
+    fn keeps(&self, lane: LaneId) -> bool {
+        self.foreign.knows(lane) && !self.breaks(Mutant::ForeignForgotten)
     }
 
     /// Returns the current floors of the lanes on which `seen`, the dedup table of one of `app`'s bees,
@@ -297,8 +362,8 @@ impl Lanes {
         let mut floors = Vec::new();
         for lane in seen.lanes_above() {
             let floor = match lane.is_outside() {
-                true => known.get(&lane).map(|lane| lane.floor()),
-                false => self.bees.floor(lane, app),
+                true => known.get(&lane).map(|lane| lane.floor()).or_else(|| self.foreign.floor(lane, app)),
+                false => self.floor(lane, app),
             };
             let Some(floor) = floor else { continue };
             if !seen.is_below(lane, floor) && !self.breaks(Mutant::ReleaseNaive) {
@@ -320,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_floor_is_the_lowest_number_that_is_not_done() {
-        let lanes = Lanes::new([], false, Mutation::default());
+        let lanes = Lanes::new([], false, None, Mutation::default());
         let lane = lanes.resume(5, Seq(0));
         let (first, second, third) = (lane.admit(Seq(0), 10), lane.admit(Seq(10), 5), lane.admit(Seq(15), 1));
         second.close();
@@ -339,7 +404,7 @@ mod tests {
 
     #[test]
     fn what_is_thrown_away_is_not_done() {
-        let lanes = Lanes::new([], false, Mutation::default());
+        let lanes = Lanes::new([], false, None, Mutation::default());
         let lane = lanes.open(9);
         let (_, lost) = lane.admit_next(1);
         let (numbers, done) = lane.admit_next(1);
@@ -351,7 +416,7 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded_and_opens_with_the_floor() {
-        let lanes = Lanes::new([], false, Mutation::default());
+        let lanes = Lanes::new([], false, None, Mutation::default());
         let lane = lanes.open(9);
         let (_, first) = lane.admit_next(1);
         let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
@@ -366,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_lane_retires_when_all_of_it_is_done() {
-        let lanes = Lanes::new([], false, Mutation::default());
+        let lanes = Lanes::new([], false, None, Mutation::default());
         let lane = lanes.open(9);
         let (numbers, open) = lane.admit_next(1);
         let mut seen = DedupTable::default();

@@ -23,7 +23,7 @@ use crate::state::image::DecodeError;
 use crate::time::Time;
 use crate::view::Views;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
@@ -59,6 +59,8 @@ pub(crate) struct AppRuntime {
     /// The logs over which the app's bees are spread, starting with its home log; empty if the app is not
     /// journaled.
     pub(crate) links: Vec<Arc<Link>>,
+    /// Whether the hive is in a cluster.
+    is_clustered: bool,
     /// The colonies of the logs in `links`, in the same order; the colony of the bees in memory if there are none.
     colonies: Vec<ColonyId>,
     /// The bees by id, and the requests for the next proposal. The lock serializes the execution of the
@@ -112,6 +114,8 @@ pub(crate) struct OwnerRequest {
 pub(crate) struct Queen {
     /// All bees of the app by id, because decisions of the registry name ids.
     pub(crate) bees: BeesById,
+    /// In a cluster: the bees that have ended, until this hive's replica of the registry knows it.
+    pub(crate) ended: BTreeSet<BeeId>,
     /// Whether a proposal about owners is in flight or is about to be made by a running `answer` task.
     pub(crate) asking: bool,
     /// The requests for the next proposal.
@@ -129,7 +133,7 @@ impl AppRuntime {
         links: Vec<Arc<Link>>,
         views_by_moment: bool,
     ) -> Arc<Self> {
-        let mut colonies: Vec<ColonyId> = links.iter().map(|link| colony_of(link.position())).collect();
+        let mut colonies: Vec<ColonyId> = links.iter().map(|link| link.colony()).collect();
         if colonies.is_empty() {
             colonies.push(in_memory)
         }
@@ -148,9 +152,15 @@ impl AppRuntime {
             routes: Routes::new(),
             registry,
             link: links.first().cloned(),
+            is_clustered: links.iter().any(|link| link.is_clustered()),
             links,
             colonies,
-            queen: Mutex::new(Queen { bees: BeesById::default(), asking: false, asked: VecDeque::new() }),
+            queen: Mutex::new(Queen {
+                bees: BeesById::default(),
+                ended: BTreeSet::new(),
+                asking: false,
+                asked: VecDeque::new(),
+            }),
             idle: Mutex::new(Idle { noted: Vec::new(), with_timers: Vec::new(), looks: 0 }),
             swept: OnceLock::new(),
             handlers: A::REPORT.iter().map(|_| HandlerCounters::default()).collect(),
@@ -210,6 +220,12 @@ impl AppRuntime {
         // cell ids are hashes, so this spreads the bees evenly over the logs
         let at = (u128::from(first) * self.colonies.len() as u128) >> 64;
         self.colonies.get(at as usize).copied().unwrap_or_default()
+    }
+
+    /// Checks whether the hive is in a cluster.
+    #[inline]
+    pub(crate) fn is_clustered(&self) -> bool {
+        self.is_clustered
     }
 
     /// Returns the log of a colony, or `None` if the app is not journaled.
@@ -286,11 +302,6 @@ impl AppRuntime {
     pub(crate) fn count_created(&self) {
         self.created.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-/// Returns the colony of a log, by the position of the log in its hive.
-pub(crate) fn colony_of(log: usize) -> ColonyId {
-    ColonyId(log as u32 + 1)
 }
 
 /// A function that makes the body of a new bee from an instance with the settings of version `settings`.

@@ -434,7 +434,7 @@ impl PendingRuns {
     fn floor_of_bee(&self, lane: LaneId, app: AppId) -> Seq {
         match self.link.lanes.breaks(Mutant::FloorUnstated) {
             true => Seq::ZERO,
-            false => self.link.lanes.bees.floor(lane, app).unwrap_or_default(),
+            false => self.link.lanes.floor(lane, app).unwrap_or_default(),
         }
     }
 
@@ -448,7 +448,7 @@ impl PendingRuns {
     /// cells, and as the inputs for the bee's record.
     pub(crate) fn take_note_of_visits(&mut self, sweep: MessageId, cells: &[CellId]) -> (CellSet, InputRuns) {
         let MessageId { lane, seq, app, .. } = sweep;
-        let floor = self.link.lanes.bees.floor(lane, app).unwrap_or_default();
+        let floor = self.link.lanes.floor(lane, app).unwrap_or_default();
         self.prune();
         self.seen.raise(lane, floor);
 
@@ -487,9 +487,10 @@ impl PendingRuns {
 /// Acknowledges a delivery's messages to the log whose outbox contains them, if they may arrive twice. The
 /// log `link` must have committed the record that consumed them.
 pub(crate) fn acknowledge(link: &Link, delivery: &Delivery, app: u16, hive: &HiveInner) {
-    let Some(logs) = &hive.logs else { return };
     if delivery.count == 0 {
-        if let Some(sweep) = delivery.batch.sweep().filter(|_| link.bees_move()) {
+        if let Some(logs) = &hive.logs
+            && let Some(sweep) = delivery.batch.sweep().filter(|_| link.bees_move())
+        {
             logs.visited(AppId(app), sweep, &delivery.cells)
         }
         return;
@@ -501,7 +502,7 @@ pub(crate) fn acknowledge(link: &Link, delivery: &Delivery, app: u16, hive: &Hiv
     }
     let acked = |index, count| {
         let MessageId { lane, seq, part, app } = numbers.id(index, AppId(app));
-        logs.acknowledge(Acked { app, lane, seq, count, part })
+        hive.acknowledge(Acked { app, lane, seq, count, part })
     };
     let Delivery { first, count, .. } = *delivery;
     match numbers.id(first, AppId(app)).part.is_whole() {

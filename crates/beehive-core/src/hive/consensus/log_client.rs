@@ -3,6 +3,7 @@
 
 use crate::cell::CellId;
 use crate::hash::HashMap;
+use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
@@ -10,6 +11,7 @@ use crate::hive::consensus::journal::{
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use crate::hive::consensus::quarantine::Quarantine;
+use crate::hive::consensus::registry::ColonyId;
 use crate::hive::consensus::undecided::{Fate, Open, RUNS_EXPECTED_MAX, State, Undecided};
 use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
@@ -29,6 +31,10 @@ pub(crate) struct Place {
     pub(crate) alone: Vec<bool>,
     /// Whether bees may move from one log to another.
     pub(crate) bees_move: bool,
+    /// The colony whose log this is.
+    pub(crate) colony: ColonyId,
+    /// Whether the hive is in a cluster.
+    pub(crate) is_clustered: bool,
 }
 
 /// A bee's run in an entry.
@@ -102,6 +108,25 @@ impl<W: ?Sized> LogClient<W> {
         self.place.position
     }
 
+    /// Checks whether the hive is in a cluster.
+    pub(crate) fn is_clustered(&self) -> bool {
+        self.place.is_clustered
+    }
+
+    /// Returns the colony whose log this is.
+    pub(crate) fn colony(&self) -> ColonyId {
+        self.place.colony
+    }
+
+    /// Reserves the next number on the lane of an app whose home log this is: see [`BeeLanes::reserve`](crate::hive::admission::bee_lanes::BeeLanes::reserve).
+    pub(crate) fn reserve(&self, app: AppId) -> Reserved {
+        let lane = match self.place.is_clustered && !self.lanes.breaks(Mutant::SameAppLane) {
+            true => LaneId::of_app_in(app, self.place.colony),
+            false => LaneId::of_app(app),
+        };
+        self.lanes.bees.reserve(lane, app, self.place.position)
+    }
+
     /// Checks whether bees may move from one log of the hive to another.
     #[inline]
     pub(crate) fn bees_move(&self) -> bool {
@@ -116,10 +141,12 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// Checks whether messages that arrive on a lane must be acknowledged because they may arrive twice. This is the
-    /// case for the lanes of bees and apps, unless both sender and receiver always stay in this log.
+    /// case for the lanes of bees and apps, unless both sender and receiver always stay in this log, and for all lanes of
+    /// other hives.
     #[inline]
     pub(crate) fn acknowledges(&self, lane: LaneId) -> bool {
         lane.app().is_some_and(|app| self.tracks(app))
+            || (self.place.is_clustered && self.lanes.foreign.knows(lane))
     }
 
     /// Marks a message as consumed without a bee: see [`WithoutBee::input`].

@@ -1,10 +1,11 @@
 //! A hive's logs: which app's records go to which log, and the state that the logs share.
 
 use crate::cell::CellId;
-use crate::hive::admission::outside_lanes::{Lanes, OutsideLane};
+use crate::hive::admission::outside_lanes::{LaneNumbers, Lanes, OutsideLane};
 use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, MessageId, Seq, Waiting};
 use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::quarantine::Quarantine;
+use crate::hive::consensus::registry::{ColonyId, colony_of};
 use crate::mutant::{Mutant, Mutation};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,21 +26,31 @@ pub(crate) struct Logs<W: ?Sized> {
 
 impl<W: ?Sized> Logs<W> {
     /// Continues each log after the last entry in its state. `of_apps` contains the positions of each app's
-    /// logs in `logs`. `chance` is the random id of the hive's own lane.
+    /// logs in `logs`. `chance` is the random id of the hive's own lane. `cluster` contains the colonies of the logs and the
+    /// lane that the registry has assigned to the hive, if the hive is in a cluster.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
         of_apps: Vec<Vec<usize>>,
         chance: u64,
+        cluster: Option<(&[ColonyId], LaneId)>,
         mutation: Mutation,
     ) -> Logs<W> {
-        let bees_move = of_apps.iter().any(|logs| logs.len() > 1);
+        let is_clustered = cluster.is_some();
+        let colonies = cluster.map(|(colonies, _)| colonies);
+        // in a cluster, a message may go to any hive, so all messages between bees are acknowledged
+        let bees_move = is_clustered || of_apps.iter().any(|logs| logs.len() > 1);
         let remembered = logs.iter().flat_map(|(_, state)| lasting_lanes(state));
-        let lanes = Arc::new(Lanes::new(remembered, bees_move, mutation));
+        let numbers = cluster.map(|(_, lane)| LaneNumbers::of(lane));
+        let lanes = Arc::new(Lanes::new(remembered, bees_move, numbers, mutation));
         let quarantine = Arc::new(Quarantine::new(logs, mutation));
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
             // the apps whose bees are all in this log and stay there; none if bees may move
             let alone = of_apps.iter().map(|logs| !bees_move && *logs == [at]).collect();
-            let place = Place { position: at, alone, bees_move };
+            let colony = match colonies {
+                Some(colonies) => colonies.get(at).copied().unwrap_or_default(),
+                None => colony_of(at),
+            };
+            let place = Place { position: at, alone, bees_move, colony, is_clustered };
             LogClient::new(journal.clone(), state, place, lanes.clone(), quarantine.clone())
         };
         Logs {
@@ -95,8 +106,12 @@ impl<W: ?Sized> Logs<W> {
 
     /// Restores the bees' lanes. Tracked messages still in an outbox count as unacknowledged. Returns the
     /// lanes that have no unacknowledged message and whose bees no longer exist: the logs may forget these
-    /// lanes.
-    pub(crate) fn restore_lanes(&self, logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
+    /// lanes. `foreign` contains the lanes that may belong to senders in other hives.
+    pub(crate) fn restore_lanes(
+        &self,
+        logs: &[(Arc<dyn Journal>, LogState)],
+        foreign: &BTreeSet<LaneId>,
+    ) -> Vec<LaneId> {
         let bees = &self.lanes.bees;
         for (at, (client, (_, state))) in self.clients.iter().zip(logs).enumerate() {
             let sweeps = state.sweeps.values().map(|sweep| &sweep.waiting);
@@ -118,13 +133,21 @@ impl<W: ?Sized> Logs<W> {
         let open = in_outboxes.map(|id| id.lane).filter(|lane| bees.knows(*lane));
         let lanes: BTreeSet<LaneId> = in_tables.chain(open).filter(|lane| !lane.is_outside()).collect();
         let mut dead = Vec::new();
+        let outside = foreign.iter().filter(|lane| lane.is_outside());
+        outside.for_each(|lane| self.lanes.foreign.remember(*lane));
         for lane in lanes {
-            let Some(bee) = lane.bee() else { continue };
+            let Some(bee) = lane.bee() else {
+                if !bees.knows(lane) && foreign.contains(&lane) {
+                    self.lanes.foreign.remember(lane)
+                }
+                continue;
+            };
             let images = logs.iter().enumerate();
             let image = images.filter_map(|(at, (_, state))| Some((at, state.bees.get(&bee)?))).next();
             match image {
                 Some((at, image)) => bees.restore(lane, image.next_seq, at),
                 None if bees.is_open(lane) => bees.end(lane),
+                None if foreign.contains(&lane) => self.lanes.foreign.remember(lane),
                 None => dead.push(lane),
             }
         }

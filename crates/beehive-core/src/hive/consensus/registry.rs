@@ -46,6 +46,11 @@ pub trait Registry: Send + Sync + 'static {
     fn read(&self, read: &mut dyn FnMut(&RegistryState));
 }
 
+/// Returns the colony of a log of a hive without a cluster, by the position of the log in the hive.
+pub(crate) fn colony_of(log: usize) -> ColonyId {
+    ColonyId(log as u32 + 1)
+}
+
 /// The registry of a hive without a cluster. It decides immediately, without asking anybody.
 pub struct LocalRegistry(Mutex<Local>);
 

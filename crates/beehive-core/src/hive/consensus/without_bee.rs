@@ -99,7 +99,7 @@ mod tests {
     /// Two apps of one log get a message. The first one also gets the next message, and is done with both before the
     /// second app gets its own. Returns whether the second app consumes the message.
     fn the_second_app_consumes_it(mutation: Mutation) -> bool {
-        let lanes = Lanes::new([], true, mutation);
+        let lanes = Lanes::new([], true, None, mutation);
         let (first, next, second) = (emit(1, 0), emit(1, 1), emit(2, 0));
         lanes.bees.sent(0, [&first, &second, &next]);
         let table = WithoutBee::new(DedupTable::default());

@@ -7,7 +7,7 @@ use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
-use crate::hive::consensus::journal::{AppId, LaneId, LoggedSettings};
+use crate::hive::consensus::journal::{Acked, AppId, LaneId, LoggedSettings};
 use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
@@ -17,6 +17,8 @@ use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Executing, Fire, Link, Place, Stateless, Turn};
 use crate::hive::dispatch::types::message_types::Types;
 use crate::hive::dispatch::workers::Workers;
+use crate::hive::links::frame::Body;
+use crate::hive::links::links::Links;
 use crate::hive::message::batch::{Address, AnswerSink, Batch, Source};
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
@@ -108,6 +110,8 @@ pub(crate) struct HiveInner {
     pub(crate) in_flight: Arc<InFlight>,
     /// The sender's queue of messages that enter through a [`Hive`].
     pub(crate) queue: SenderQueue,
+    /// The links to the other hives; `None` without a cluster.
+    pub(crate) links: Option<Arc<Links>>,
     /// The logs; `None` without a journal.
     pub(crate) logs: Option<Logs<dyn Executing>>,
     /// The observer attached by a test; see [`HiveInner::probe`].
@@ -197,7 +201,14 @@ impl HiveInner {
             if sink.is_some() {
                 cx.turn.stateless = Stateless::Apart
             }
-            let batch = Arc::new(Batch { messages: vec![message], passed: None, source, sink, admitted });
+            let batch = Arc::new(Batch {
+                messages: vec![message],
+                passed: None,
+                source,
+                sink,
+                admitted,
+                arrival: None,
+            });
             kind.route(&batch, 0..1, cx)
         })
     }
@@ -235,6 +246,17 @@ impl HiveInner {
     /// memory only.
     pub(crate) fn logs_of(&self, app: AppId) -> Vec<Arc<Link>> {
         self.logs.as_ref().map_or_else(Vec::new, |logs| logs.all_of_app(app))
+    }
+
+    /// Acknowledges messages to the log or the hive whose outbox contains them. The records that consumed the messages must
+    /// already be committed.
+    pub(crate) fn acknowledge(&self, acked: Acked) {
+        let Some(logs) = &self.logs else { return };
+        let from = self.links.as_ref().and_then(|_| logs.lanes.foreign.hive_of(acked.lane));
+        match (&self.links, from) {
+            (Some(links), Some(from)) => links.send(from, Body::Acked(acked)),
+            _ => logs.acknowledge(acked),
+        }
     }
 
     /// Checks whether a test breaks the rule of this mutant.

@@ -166,7 +166,8 @@ impl<M: Message> Slot for Typed<M> {
                 source.hops = 0;
             }
 
-            self.batch = Some(Arc::new(Batch { messages, passed: None, source, sink, admitted }));
+            self.batch =
+                Some(Arc::new(Batch { messages, passed: None, source, sink, admitted, arrival: None }));
         }
     }
 

@@ -6,7 +6,9 @@ use crate::cell::{BeeId, HiveId};
 use crate::failure::RequestError;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
-use crate::hive::consensus::journal::{AppId, Emit, MessageId, Payload};
+use crate::hive::consensus::journal::{AppId, Emit, MessageId, MessageTypeId, Payload};
+use crate::hive::links::sent::Requester;
+use crate::hive::message::arrival::{Arrival, FromHive};
 use crate::hive::message::render;
 use crate::key::CellHasher;
 use crate::message::Message;
@@ -143,6 +145,8 @@ pub(crate) struct Batch<M: Message> {
     /// For messages from outside, if there is a journal: the admitted batch, which counts the deliveries
     /// that are not yet committed.
     pub(crate) admitted: Option<Arc<Admitted>>,
+    /// For messages from another hive: which bee has to handle them.
+    pub(crate) arrival: Option<Arc<Arrival>>,
 }
 
 /// If dropping a message panics, the panic must not unwind into the code that happens to hold the last
@@ -159,7 +163,7 @@ impl<M: Message> Drop for Batch<M> {
 impl<M: Message> Batch<M> {
     /// Creates a batch without a requester.
     pub(crate) fn new(messages: Vec<M>, source: Source) -> Arc<Self> {
-        Arc::new(Batch { messages, passed: None, source, sink: None, admitted: None })
+        Arc::new(Batch { messages, passed: None, source, sink: None, admitted: None, arrival: None })
     }
 
     /// Returns message `index`.
@@ -192,7 +196,14 @@ impl<M: Message> Batch<M> {
             ..self.source.clone()
         };
         let sink = self.sink.clone().filter(|_| asks);
-        Arc::new(Batch { messages: Vec::new(), passed: Some(passed), source, sink, admitted: None })
+        Arc::new(Batch {
+            messages: Vec::new(),
+            passed: Some(passed),
+            source,
+            sink,
+            admitted: None,
+            arrival: None,
+        })
     }
 }
 
@@ -210,6 +221,19 @@ pub(crate) trait AnyBatch: Any + Send + Sync {
     /// none.
     fn numbers(&self) -> Numbers {
         Numbers::NONE
+    }
+    /// Returns a message as the outbox of the app with this id contains it, for another hive. `None` if there is no such
+    /// message, or if it never goes to another hive. Panics if the message cannot be encoded.
+    fn emit(&self, _index: u32, _app: AppId, _position: Option<u16>) -> Option<Emit> {
+        None
+    }
+    /// For messages from another hive: which bee has to handle them.
+    fn arrival(&self) -> Option<&Arc<Arrival>> {
+        None
+    }
+    /// Returns whoever is waiting for reports about the messages from `first` on.
+    fn requester(self: Arc<Self>, _first: u32) -> Option<Arc<dyn Requester>> {
+        None
     }
     /// If the messages are visits of a logged sweep, returns that sweep.
     fn sweep(&self) -> Option<MessageId> {
@@ -243,6 +267,29 @@ impl<M: Message> AnyBatch for Batch<M> {
     fn numbers(&self) -> Numbers {
         self.source.numbers
     }
+    fn emit(&self, index: u32, app: AppId, position: Option<u16>) -> Option<Emit> {
+        let payload = self.get(index).map(Payload::of)?;
+        let Source { origin, sender, hops, chain, .. } = self.source;
+        Some(Emit {
+            id: self.source.numbers.id(index, app),
+            message_type: const { MessageTypeId::of(M::NAME, None) },
+            payload,
+            at: None,
+            is_sweep: false,
+            position,
+            origin,
+            sender,
+            hops,
+            chain: chain.number(index),
+            chance: self.source.chance_of(u64::from(index)),
+        })
+    }
+    fn arrival(&self) -> Option<&Arc<Arrival>> {
+        self.arrival.as_ref()
+    }
+    fn requester(self: Arc<Self>, first: u32) -> Option<Arc<dyn Requester>> {
+        FromHive::of(&self, first)
+    }
 }
 
 /// Type-erased messages being sent, so that rarely executed code is compiled only once.
@@ -275,7 +322,14 @@ impl<M: Message> Messages for Batch<M> {
     fn again(&self, emit: &Emit) -> Result<Arc<dyn Messages>, DecodeError> {
         let messages = vec![decode::<M>(M::NAME, &emit.payload)?];
         let source = Source { bee: self.source.bee, handler: self.source.handler, ..Source::again(emit) };
-        Ok(Arc::new(Batch { messages, passed: None, source, sink: self.sink.clone(), admitted: None }))
+        Ok(Arc::new(Batch {
+            messages,
+            passed: None,
+            source,
+            sink: self.sink.clone(),
+            admitted: None,
+            arrival: None,
+        }))
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! Shutdown needs no special steps. Unread mail is dropped with its inbox.
 
+pub(crate) mod arrival;
 pub(crate) mod batch;
 pub(crate) mod counters;
 pub(crate) mod dead_letters;

@@ -73,7 +73,8 @@ impl HiveInner {
         };
 
         self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
-            let again = Again { bytes: &bytes, source, position: way.position, admitted, at: None };
+            let again =
+                Again { bytes: &bytes, source, position: way.position, admitted, at: None, arrival: None };
             cx.turn.hive.types.logged.send_again(way.app, way.message_type, again, cx)
         })
     }

@@ -7,7 +7,7 @@
 //! (`admission/bee_lanes.rs`).
 
 use crate::cell::BeeId;
-use crate::hive::bee::app::{AppRuntime, colony_of};
+use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
@@ -52,7 +52,7 @@ impl AppRuntime {
         let leaving: Vec<LaneId> = std::iter::once(own).chain(pending.heir_of.iter().copied()).collect();
         let breaks = |mutant| lanes.mutation.breaks(mutant);
         if !breaks(Mutant::SkipFreeze) {
-            let to = colony_of(to.position());
+            let to = to.colony();
             from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view: 0 }).await
         }
         if hive.is_over() {
@@ -133,7 +133,7 @@ impl AppRuntime {
     /// Tells the registry that a bee has moved, and retries until this succeeds. Meanwhile the bee stays frozen, so that
     /// the registry learns of the bee's moves in the order in which they happen.
     async fn said_moved(&self, bee: BeeId, epoch: &mut Epoch, to: &Arc<Link>, hive: &Arc<HiveInner>) {
-        let moved = Proposal::Commit { bee, epoch: *epoch, to: colony_of(to.position()) };
+        let moved = Proposal::Commit { bee, epoch: *epoch, to: to.colony() };
         *epoch = epoch.next();
         while self.registry.propose(vec![moved.clone()]).await.is_err() && !hive.is_over() {
             hive.platform.sleep(RETRY).await

@@ -5,11 +5,10 @@
 
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hash::HashMap;
-use crate::hive::bee::app::{AppRuntime, OwnerRequest, Standing};
-use crate::hive::bee::bee_table::BeesById;
+use crate::hive::bee::app::{AppRuntime, OwnerRequest, Queen, Standing};
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
-use crate::hive::consensus::journal::{AppId, LaneId, Record};
+use crate::hive::consensus::journal::{AppId, Epoch, LaneId, Record, Untold};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
@@ -26,7 +25,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Delay before the queen retries an unavailable registry.
-pub(super) const RETRY: Duration = Duration::from_millis(50);
+pub(in crate::hive) const RETRY: Duration = Duration::from_millis(50);
 
 /// The owner of a set of cells, if a single bee owns all of them.
 pub(crate) enum Owner {
@@ -51,13 +50,19 @@ impl Owners for AppRuntime {
         let (app, hive) = (self, hive.clone());
         Box::pin(async move {
             let mut pause = Duration::from_micros(100);
-            while !hive.is_over() {
+            while !hive.is_over() && app.elsewhere(&cells).is_none() {
                 let decided = app.decide(vec![cells.clone()], &hive).await;
                 match decided.map(|mut all| all.pop()) {
                     Ok(Some(Standing::Owned)) => return,
                     Ok(Some(Standing::Merging { root, from })) => {
+                        let mut are_here = false;
                         for from in from {
+                            are_here |= app.bee(from).is_some() && app.bee(root).is_some();
                             app.fuse(from, root, &hive).await
+                        }
+                        if !are_here {
+                            // some owners are in other hives, which do not move them here yet
+                            hive.platform.sleep(RETRY).await
                         }
                     }
                     Ok(_) => {
@@ -94,8 +99,8 @@ impl AppRuntime {
         let mut proposed = self.propose(&sets);
         match poll_once(&mut proposed) {
             Poll::Ready(Ok(decisions)) => {
-                let bees = &mut queen.bees;
-                sets.iter().zip(decisions).map(|(cells, one)| self.carry_out(bees, cells, one).0).collect()
+                let queen = &mut *queen;
+                sets.iter().zip(decisions).map(|(cells, one)| self.carry_out(queen, cells, one).0).collect()
             }
             Poll::Ready(Err(Unavailable)) => not_yet(&sets),
             Poll::Pending => {
@@ -147,7 +152,7 @@ impl AppRuntime {
                     Ok(decisions) => {
                         let mut queen = self.queen.lock();
                         for (cells, decision) in sets.into_iter().zip(decisions) {
-                            if let (_, Some(merge)) = self.carry_out(&mut queen.bees, &cells, decision) {
+                            if let (_, Some(merge)) = self.carry_out(&mut queen, &cells, decision) {
                                 merging.insert(cells, merge);
                             }
                         }
@@ -193,7 +198,7 @@ impl AppRuntime {
     /// Executes the registry's decision about a claim. Also returns the bees that must be merged, if any.
     fn carry_out(
         self: &Arc<Self>,
-        bees: &mut BeesById,
+        queen: &mut Queen,
         cells: &[CellId],
         decision: Decision,
     ) -> (Owner, Option<(BeeId, Vec<BeeId>)>) {
@@ -202,7 +207,7 @@ impl AppRuntime {
         };
         if created {
             let bee = Bee::new(self, root, cells, self.body(self.log_of(colony)));
-            bees.insert(bee.clone());
+            queen.bees.insert(bee.clone());
             self.count_created();
             for cell in cells {
                 self.routes.set(*cell, &bee)
@@ -210,7 +215,10 @@ impl AppRuntime {
             return (Owner::Bee(bee), None);
         }
 
-        let Some(bee) = bees.get(root) else { return (Owner::NotYet, None) };
+        if self.is_clustered() && queen.bees.get(root).is_none() {
+            self.create_missing(queen, root)
+        }
+        let Some(bee) = queen.bees.get(root) else { return (Owner::NotYet, None) };
         if !merging.is_empty() {
             return (Owner::NotYet, Some((root, merging)));
         }
@@ -224,6 +232,27 @@ impl AppRuntime {
             }
         }
         (Owner::Bee(bee.clone()), None)
+    }
+
+    /// Creates a bee that the registry has assigned to one of this hive's colonies without this hive noticing, because the
+    /// process that claimed it has ended before the registry decided.
+    fn create_missing(self: &Arc<Self>, queen: &mut Queen, id: BeeId) {
+        let is_broken = self.link.as_ref().is_some_and(|link| link.lanes.breaks(Mutant::MissingNotCreated));
+        if queen.ended.contains(&id) || is_broken {
+            return;
+        }
+        let mut new = None;
+        self.registry.read(&mut |state| {
+            // a bee that has ended is in `ended` until the replica knows its end
+            let place = state.bee(id).filter(|entry| entry.epoch == Epoch(0) && entry.app.0 == self.index);
+            new = place.map(|entry| (entry.colony, state.cells_of(id).collect::<Vec<CellId>>()))
+        });
+        let Some((colony, cells)) = new else { return };
+        let Some(log) = self.log_of(colony) else { return };
+        let bee = Bee::new(self, id, &cells, self.body(Some(log)));
+        queen.bees.insert(bee.clone());
+        self.count_created();
+        cells.iter().for_each(|cell| self.routes.set(*cell, &bee))
     }
 
     fn bee(&self, id: BeeId) -> Option<Arc<Bee>> {
@@ -264,7 +293,7 @@ impl AppRuntime {
                 pending.heir_of.insert(source.lane());
             }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
-            link.commit(Record::Fuse { app: AppId(self.index), from, into, view: 0 }).await;
+            link.commit(Record::Fuse { app: AppId(self.index), from, into, view: self.view() }).await;
             if hive.is_over() {
                 return;
             }
@@ -294,16 +323,34 @@ impl AppRuntime {
                 self.routes.set(cell, &target)
             }
             queen.bees.remove(from);
+            if self.is_clustered() {
+                queen.ended.insert(from);
+            }
         }
 
         self.merged.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(app = self.name, %from, %into, "merged");
 
         // the registry must know about the merge before the merged bee continues
-        while self.registry.propose(said.clone()).await.is_err() && !hive.is_over() {
-            hive.platform.sleep(RETRY).await
+        let index = self.state(&said, hive).await;
+        if let Some(pending) = &body.pending {
+            self.told(pending.link(), Untold::Fused { from, into })
         }
+        self.knows_end(from, index, hive);
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
+    }
+
+    /// Returns the index of the replica of the registry for a record about which the registry must be told; zero if the
+    /// hive is alone. If the hive is in a cluster, the next process must know what the registry was not told.
+    fn view(&self) -> u64 {
+        if self.is_clustered() { self.registry.index() } else { 0 }
+    }
+
+    /// Records that the registry knows a change, if the hive is in a cluster.
+    fn told(&self, link: &Link, what: Untold) {
+        if self.is_clustered() {
+            drop(link.say(Record::Told { what, view: self.registry.index() }))
+        }
     }
 
     /// Moves a frozen bee to the log of the bee into which it is about to merge. Returns whether it ends up in that
@@ -333,7 +380,15 @@ impl AppRuntime {
     /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
     /// that no longer exists, and senders to its cells keep asking.
     fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
-        self.tell(vec![Proposal::Release { bee }], hive)
+        let ended = vec![Proposal::Release { bee }];
+        if !self.is_clustered() {
+            return self.tell(ended, hive);
+        }
+        let (app, waiting) = (self.clone(), hive.clone());
+        hive.spawn(Box::pin(async move {
+            let index = app.state(&ended, &waiting).await;
+            app.knows_end(bee, index, &waiting)
+        }))
     }
 
     /// Tells the registry that nothing on these lanes is unhandled. Ignores the lanes of other apps.
@@ -353,9 +408,31 @@ impl AppRuntime {
         }
         let (app, waiting) = (self.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
-            while !waiting.is_over() && app.registry.propose(statements.clone()).await.is_err() {
-                waiting.platform.sleep(RETRY).await
+            app.state(&statements, &waiting).await;
+        }))
+    }
+
+    /// Sends statements to the registry, and retries until this succeeds or the hive is over. Returns the registry's
+    /// index.
+    async fn state(&self, statements: &[Proposal], hive: &HiveInner) -> u64 {
+        loop {
+            match self.registry.propose(statements.to_vec()).await {
+                Ok(decisions) => return decisions.last().map_or(0, Decision::index),
+                Err(Unavailable) if hive.is_over() => return 0,
+                Err(Unavailable) => hive.platform.sleep(RETRY).await,
             }
+        }
+    }
+
+    /// Forgets that a bee has ended when the replica of the registry knows it.
+    fn knows_end(self: &Arc<Self>, bee: BeeId, index: u64, hive: &Arc<HiveInner>) {
+        if !self.is_clustered() {
+            return;
+        }
+        let app = self.clone();
+        hive.spawn(Box::pin(async move {
+            app.registry.wait(index).await;
+            app.queen.lock().ended.remove(&bee);
         }))
     }
 
@@ -365,19 +442,26 @@ impl AppRuntime {
     /// the first log had committed the end, each of the two logs would have an owner of the cells.
     fn frees_cells_at_once(&self) -> bool {
         let is_mutant = |link: &Link| link.lanes.breaks(Mutant::ReleaseRegistryFirst);
-        self.links.len() <= 1 || self.link.as_deref().is_some_and(is_mutant)
+        (self.links.len() <= 1 && !self.is_clustered()) || self.link.as_deref().is_some_and(is_mutant)
     }
 
     /// Tells the registry that a bee has ended when its log has committed the end, unless the registry knows it already.
-    fn said_ended(self: &Arc<Self>, bee: BeeId, committed: oneshot::Receiver<()>, hive: &Arc<HiveInner>) {
+    fn said_ended(
+        self: &Arc<Self>,
+        (bee, link): (BeeId, &Arc<Link>),
+        committed: oneshot::Receiver<()>,
+        hive: &Arc<HiveInner>,
+    ) {
         if self.frees_cells_at_once() {
             return;
         }
-        let (app, waiting) = (self.clone(), hive.clone());
+        let (app, link, waiting) = (self.clone(), link.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
             // an error says that the hive is gone
             if committed.await.is_ok() {
-                app.release(bee, &waiting)
+                let index = app.state(&[Proposal::Release { bee }], &waiting).await;
+                app.told(&link, Untold::Released { bee });
+                app.knows_end(bee, index, &waiting)
             }
         }))
     }
@@ -404,14 +488,18 @@ impl AppRuntime {
                         link.log_consumed();
                         // the record must enter the log before another bee can get these cells, because that bee does
                         // not know which messages this one has handled
-                        let ended = Record::Release { app: AppId(self.index), bee: bee.id, floors, view: 0 };
+                        let (app, view) = (AppId(self.index), self.view());
+                        let ended = Record::Release { app, bee: bee.id, floors, view };
                         match link.lanes.breaks(Mutant::ReleaseRegistryFirst) {
-                            false => self.said_ended(bee.id, link.say(ended), hive),
+                            false => self.said_ended((bee.id, &link), link.say(ended), hive),
                             true => say_late(link.clone(), ended, hive),
                         }
                         link.lanes.bees.end(bee.lane())
                     }
                     queen.bees.remove(bee.id);
+                    if self.is_clustered() {
+                        queen.ended.insert(bee.id);
+                    }
                     retired += 1;
                 }
                 Retirement::Busy => {}

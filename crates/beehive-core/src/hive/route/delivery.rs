@@ -4,10 +4,13 @@
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
+use crate::hive::dispatch::sender::queue::QueueState;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
+use crate::hive::route::journey::{Journey, Next, stays};
 use crate::mutant::Mutant;
 use std::sync::Arc;
 
@@ -30,6 +33,7 @@ pub(crate) fn deliver(
         for _ in 0..3 {
             let owner = match app.owner(&delivery.cells) {
                 Some(bee) => Owner::Bee(bee),
+                None if app.elsewhere(&delivery.cells).is_some() => break,
                 None => {
                     let sets = match std::mem::replace(&mut is_asked, true) {
                         false => missing(&delivery.cells),
@@ -50,7 +54,19 @@ pub(crate) fn deliver(
         }
     }
 
-    cx.queue.block(Box::new(BlockedDelivery { app: app.clone(), delivery }), cx.turn.hive);
+    if app.is_clustered() {
+        if let Some(arrival) = delivery.batch.arrival() {
+            // the sender waits, and not this hive
+            arrival.refuse();
+            return false;
+        }
+        if stays(&delivery) && app.elsewhere(&delivery.cells).is_some() {
+            delivery.batch.committed(delivery.cells.len());
+            return false;
+        }
+    }
+    let blocked = BlockedDelivery { app: app.clone(), delivery, journey: None };
+    cx.queue.block(Box::new(blocked), cx.turn.hive);
     true
 }
 
@@ -58,6 +74,25 @@ pub(crate) fn deliver(
 struct BlockedDelivery {
     app: Arc<AppRuntime>,
     delivery: Delivery,
+    /// `None` if the hive is alone.
+    journey: Option<Journey>,
+}
+
+impl BlockedDelivery {
+    /// Sends the messages to another hive, or finds out what became of them.
+    fn travel(mut self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
+        let Some(links) = turn.hive.links.clone() else { return Err(self) };
+        let Some(to) = self.app.elsewhere(&self.delivery.cells) else { return Err(self) };
+        let Some(journey) = &mut self.journey else { return Err(self) };
+        let app = AppId(self.app.index);
+        let is_gone =
+            stays(&self.delivery) || !journey.send(&mut self.delivery, app, &to, (&links, turn.hive));
+        if !is_gone {
+            return Err(self);
+        }
+        self.delivery.batch.committed(self.delivery.cells.len());
+        Ok(())
+    }
 }
 
 impl Blocked for BlockedDelivery {
@@ -69,17 +104,32 @@ impl Blocked for BlockedDelivery {
         &self.delivery.cells
     }
 
-    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
-        let BlockedDelivery { app, delivery } = *self;
-        match app.owner(&delivery.cells) {
-            Some(bee) => bee
-                .push(delivery, turn)
-                .map_err(|delivery| Box::new(BlockedDelivery { app, delivery }) as Box<dyn Blocked>),
-            None => Err(Box::new(BlockedDelivery { app, delivery })),
+    fn enter(&mut self, queue: &Arc<QueueState>) {
+        if self.app.is_clustered() {
+            self.journey.get_or_insert_default().enter(queue)
         }
     }
 
+    fn try_deliver(mut self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
+        if let (Some(links), Some(journey)) = (&turn.hive.links, &mut self.journey) {
+            match journey.next(links, turn.hive) {
+                Next::Wait => return Err(self),
+                Next::End => {
+                    self.delivery.batch.committed(self.delivery.cells.len());
+                    return Ok(());
+                }
+                Next::Route => {}
+            }
+        }
+        let Some(bee) = self.app.owner(&self.delivery.cells) else { return self.travel(turn) };
+        let BlockedDelivery { app, delivery, journey } = *self;
+        let blocked = |delivery| Box::new(BlockedDelivery { app, delivery, journey }) as Box<dyn Blocked>;
+        bee.push(delivery, turn).map_err(blocked)
+    }
+
     fn owners(&self) -> Option<Arc<dyn Owners>> {
-        Some(self.app.clone())
+        let is_under_way = self.journey.as_ref().is_some_and(Journey::is_under_way);
+        let is_elsewhere = is_under_way || self.app.elsewhere(&self.delivery.cells).is_some();
+        (!is_elsewhere).then(|| self.app.clone() as _)
     }
 }

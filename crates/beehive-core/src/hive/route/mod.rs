@@ -11,7 +11,9 @@
 //! Shutdown needs no special steps. Once the hive is over, blocked deliveries are dropped with the sender's
 //! queue.
 
+pub(crate) mod arrivals;
 pub(crate) mod delivery;
+pub(crate) mod journey;
 pub(crate) mod receiver;
 pub(crate) mod recovery;
 pub(crate) mod routed;

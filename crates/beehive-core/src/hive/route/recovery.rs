@@ -48,6 +48,13 @@ impl SenderQueues {
     }
 }
 
+/// Returns all lanes that the logs remember.
+pub(crate) fn lanes_of(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<LaneId> {
+    let tables =
+        logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
+    tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane).collect()
+}
+
 /// Returns the lanes of outside senders that ended with the process that wrote the logs. The senders cannot
 /// resume these lanes.
 pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {

@@ -362,7 +362,7 @@ pub(crate) fn consume_held(
     // the emitted messages get a new sequence number, because the number of `message_id` may be consumed in
     // another log
     let Some(link) = cx.turn.hive.log_of(message_id.app) else { return };
-    let reserved = link.lanes.bees.reserve(message_id.app, link.position());
+    let reserved = link.reserve(message_id.app);
     let mut effects = Effects::new(Numbers::parts(reserved.id, HandlerId(handler as u16)));
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);

@@ -126,6 +126,13 @@ fn run_all(
 ) {
     let Some(pending) = &mut body.pending else { return };
 
+    if let Some(arrival) = batch.arrival()
+        && arrival.bee != bee.id
+    {
+        // the bee has merged into this one since the sender's hive routed the messages
+        return arrival.refuse();
+    }
+
     let (first, count) = (delivery.first, delivery.count);
     let began = body.traffic.count(Peer::of(batch.source()), count).then(|| turn.hive.now());
     let (cells, position) = (delivery.cells.clone(), delivery.position);

@@ -454,8 +454,14 @@ mod tests {
     fn execute_while_routing(bee: Option<BeeId>) {
         let app = app();
         let source = Source::outside(crate::cell::HiveId(1), 3);
-        let batch =
-            Arc::new(Batch { messages: vec![Add(1)], passed: None, source, sink: None, admitted: None });
+        let batch = Arc::new(Batch {
+            messages: vec![Add(1)],
+            passed: None,
+            source,
+            sink: None,
+            admitted: None,
+            arrival: None,
+        });
         in_a_turn(|turn| {
             let run = Run { app: &app, bee, cells: &[], position: None, now: Time::ZERO };
             let mut queue = SenderQueue::default();

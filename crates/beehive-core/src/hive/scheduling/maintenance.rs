@@ -22,7 +22,13 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
         }
         if let Some(logs) = &hive.logs {
             logs.log_consumed();
+            if let Some(links) = &hive.links {
+                links.say_floors(|lane, app| logs.lanes.floor_of_sender(lane, app))
+            }
             let lanes = logs.lanes.take_retired();
+            if let Some(links) = &hive.links {
+                links.say_retired(&lanes)
+            }
             for app in apps {
                 app.lanes_ended(&lanes, &hive)
             }

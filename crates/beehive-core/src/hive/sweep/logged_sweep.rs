@@ -20,7 +20,7 @@ use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
-    AppId, Emit, Emits, HandlerId, InputRuns, LaneId, MessageId, Record, Suspect, Sweep, sweep_order,
+    AppId, Emit, Emits, HandlerId, InputRuns, MessageId, Record, Suspect, Sweep, sweep_order,
 };
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::RouteContext;
@@ -123,7 +123,7 @@ struct Opening {
 /// the message that begins the sweep cannot be used, because that message is acknowledged as soon as the
 /// sweep has begun.
 fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
-    link.bees_move().then(|| link.lanes.bees.reserve(AppId(app), link.position()))
+    link.bees_move().then(|| link.reserve(AppId(app)))
 }
 
 impl Opening {
@@ -280,7 +280,7 @@ pub(crate) fn resume<M: Message>(
     let Some(link) = app.link.clone() else { return Ok(()) };
 
     let has_begun = match link.bees_move() {
-        true => emit.id.lane == LaneId::of_app(AppId(app.index)),
+        true => emit.id.lane.is_of_app() && emit.id.lane.app() == Some(AppId(app.index)),
         false => log == link.position(),
     };
 

@@ -523,5 +523,5 @@ pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let source =
         Source { sender: Address::App(AppId(app.index)), bee: Some(bee.id), numbers, ..visit.source.clone() };
     let sink = visit.report.clone().map(|report| report as Arc<dyn AnswerSink<Each<K, M>>>);
-    Arc::new(Batch { messages, passed: None, source, sink, admitted: None })
+    Arc::new(Batch { messages, passed: None, source, sink, admitted: None, arrival: None })
 }

@@ -4,6 +4,7 @@
 use crate::cell::{CellId, CellSet};
 use crate::hash::HashMap;
 use crate::hive::dispatch::inner::HiveInner;
+use crate::hive::dispatch::sender::queue::QueueState;
 use crate::hive::dispatch::turn::Turn;
 use crate::limits;
 use crate::seams::BoxFuture;
@@ -36,6 +37,8 @@ pub(crate) trait Blocked: Send {
     fn has_passed(&self, _: &[CellId]) -> bool {
         false
     }
+    /// Takes note of the queue in which it is about to wait. Called again when the sender merges into another bee.
+    fn enter(&mut self, _: &Arc<QueueState>) {}
     /// Tries to deliver the messages. Returns `self` if that is not yet possible, for example because the
     /// cells have several owners.
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>>;
@@ -145,10 +148,13 @@ impl Queue {
         self.blocked.push_back(blocked)
     }
 
-    /// Moves the entries of `other` to the end of this queue.
-    pub(crate) fn append(&mut self, other: &mut Queue) {
+    /// Moves the entries of `other` to the end of this queue, which is that of `into`.
+    pub(crate) fn append(&mut self, other: &mut Queue, into: &Arc<QueueState>) {
         other.before = Before::default();
-        other.blocked.drain(..).for_each(|blocked| self.push(blocked))
+        for mut blocked in other.blocked.drain(..) {
+            blocked.enter(into);
+            self.push(blocked)
+        }
     }
 
     /// Checks whether a message to `cells` must wait behind an entry.

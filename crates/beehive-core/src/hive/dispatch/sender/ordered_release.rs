@@ -136,9 +136,7 @@ pub(crate) fn consume(
 /// consumes the message must already be committed in the log `link`.
 pub(crate) fn acknowledge(link: &Link, message_id: MessageId, hive: &HiveInner) {
     let MessageId { lane, seq, part, app } = message_id;
-    if link.acknowledges(lane)
-        && let Some(logs) = &hive.logs
-    {
-        logs.acknowledge(Acked { app, lane, seq, count: 1, part })
+    if link.acknowledges(lane) {
+        hive.acknowledge(Acked { app, lane, seq, count: 1, part })
     }
 }

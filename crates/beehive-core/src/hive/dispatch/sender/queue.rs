@@ -157,7 +157,7 @@ impl SenderQueue {
     }
 
     /// Adds a run of messages to the queue and makes sure that a task resolves the owners of its cells.
-    pub(crate) fn block(&mut self, blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
+    pub(crate) fn block(&mut self, mut blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
         let mut state = self.made().clone();
         loop {
             let mut waiting = state.waiting.lock();
@@ -168,6 +168,7 @@ impl SenderQueue {
                 continue;
             }
 
+            blocked.enter(&state);
             waiting.blocked.push(blocked);
             return state.clone().see_to_it(waiting.look(&state), hive);
         }
@@ -192,7 +193,7 @@ impl SenderQueue {
         let mut left = gone.waiting.lock();
         let mut waiting = forward_to.waiting.lock();
 
-        waiting.blocked.append(&mut left.blocked);
+        waiting.blocked.append(&mut left.blocked, &forward_to);
         let _ = gone.forward_to.set(forward_to.clone());
         // from now on, every reader of the old queue takes the lock and finds `forward_to`
         gone.any.store(true, Ordering::Release);
@@ -242,6 +243,11 @@ impl QueueState {
                 }
             }
         }
+    }
+
+    /// Makes the `resolve` task look at the waiting messages, if there are any.
+    pub(crate) fn wake(self: &Arc<Self>) {
+        self.root().news.notify_one()
     }
 
     /// Reports that the record at place `place` is committed. Releases the effects of committed records in

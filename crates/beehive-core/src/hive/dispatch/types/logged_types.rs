@@ -8,6 +8,7 @@ use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::deferred::Onward;
 use crate::hive::dispatch::types::handler::LoggedName;
 use crate::hive::dispatch::types::message_types::Receiver;
+use crate::hive::message::arrival::Arrival;
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::message::dead_letters::Way;
 use crate::message::Message;
@@ -32,6 +33,9 @@ pub(crate) struct Again<'a> {
     pub(crate) admitted: Option<Arc<Admitted>>,
     /// The time at which a timer sends the message; `None` to send it at once.
     pub(crate) at: Option<Time>,
+    /// If the message comes from another hive, which bee has to handle it, and its position among those that came with
+    /// it.
+    pub(crate) arrival: Option<(Arc<Arrival>, u32)>,
 }
 
 /// Sends encoded messages of one type to one app, with the type erased.
@@ -57,9 +61,11 @@ impl<M: Message> Resend for ResendTo<M> {
     }
 
     fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError> {
-        let Again { bytes, source, position, admitted, at } = again;
+        let Again { bytes, source, position, admitted, at, arrival } = again;
         let messages = vec![decode::<M>("a message", bytes)?];
-        let batch = Arc::new(Batch { messages, passed: None, source, sink: None, admitted });
+        let sink = arrival.as_ref().and_then(|(arrival, at)| arrival.sink::<M>(*at));
+        let arrival = arrival.map(|(arrival, _)| arrival);
+        let batch = Arc::new(Batch { messages, passed: None, source, sink, admitted, arrival });
 
         match at {
             Some(at) => {
@@ -90,7 +96,27 @@ impl LoggedTypes {
     /// Resends a message from a log.
     pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let (source, at) = (Source::again(emit), emit.at);
-        let again = Again { bytes: &emit.payload, source, position: emit.position, admitted: None, at };
+        let again = Again {
+            bytes: &emit.payload,
+            source,
+            position: emit.position,
+            admitted: None,
+            at,
+            arrival: None,
+        };
+        self.send_again(emit.id.app.0, emit.message_type, again, cx)
+    }
+
+    /// Sends a message that came from another hive to its app.
+    pub(crate) fn deliver(
+        &self,
+        emit: &Emit,
+        arrival: (Arc<Arrival>, u32),
+        cx: &mut RouteContext,
+    ) -> Result<(), DecodeError> {
+        let source = Source::again(emit);
+        let (position, arrival) = (emit.position, Some(arrival));
+        let again = Again { bytes: &emit.payload, source, position, admitted: None, at: None, arrival };
         self.send_again(emit.id.app.0, emit.message_type, again, cx)
     }
 

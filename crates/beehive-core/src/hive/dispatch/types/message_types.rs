@@ -206,6 +206,13 @@ impl<M: Message> MessageType<M> {
         }
 
         match to {
+            Address::Io(hive, _) if cx.turn.hive.links.is_some() && hive != cx.turn.hive.id => {
+                tracing::debug!(
+                    message = M::NAME,
+                    hive = hive.0,
+                    "message dropped: its IO bee is in another hive"
+                )
+            }
             Address::Io(_, id) if cx.must_defer() => {
                 let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
                 // the messages wait behind the sender's deferred messages. That queue already

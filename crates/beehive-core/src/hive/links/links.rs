@@ -1,0 +1,264 @@
+//! The links of a hive to the other hives of its cluster.
+
+use crate::cell::HiveId;
+use crate::hive::consensus::registry::Registry;
+use crate::hive::links::frame::{Body, Packet, ToBee};
+use crate::hive::links::network::{Membership, Network, Packets};
+use crate::hive::links::sent::{Entry, Fate, Requester, SentMessages};
+use crate::hive::links::session::Session;
+use crate::seams::Platform;
+use beehive_protocol::{Acked, AppId, Incarnation, LaneId, Seq};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Time after which bodies are sent again if nothing was acknowledged meanwhile.
+const AGAIN_AFTER: Duration = Duration::from_millis(20);
+
+/// The receiver of what other hives say.
+pub(crate) trait Handle: Send + Sync {
+    /// Takes a body. The bodies of one hive come in order, but two threads may bring two of them at the same time.
+    fn handle(&self, from: HiveId, body: Body);
+}
+
+/// The links of a hive to the other hives of its cluster.
+pub(crate) struct Links {
+    incarnation: Incarnation,
+    network: Arc<dyn Network>,
+    pub(crate) registry: Arc<dyn Registry>,
+    platform: Arc<dyn Platform>,
+    sessions: Mutex<BTreeMap<HiveId, Session>>,
+    sent: Mutex<SentMessages>,
+    /// The floors stated to other hives, of the lanes on which messages were sent to them.
+    stated: Mutex<BTreeMap<(LaneId, AppId, HiveId), Seq>>,
+    handle: OnceLock<Arc<dyn Handle>>,
+    /// Notified when something must be acknowledged by another hive.
+    unsettled: Notify,
+    is_closed: AtomicBool,
+    /// Held while the bodies of a packet are handled, so that they are handled in order.
+    handling: Mutex<()>,
+}
+
+impl Links {
+    pub(crate) fn new(
+        membership: &Membership,
+        registry: Arc<dyn Registry>,
+        platform: Arc<dyn Platform>,
+    ) -> Arc<Links> {
+        Arc::new(Links {
+            incarnation: membership.incarnation,
+            network: membership.network.clone(),
+            registry,
+            platform,
+            sessions: Mutex::default(),
+            sent: Mutex::default(),
+            stated: Mutex::default(),
+            handle: OnceLock::new(),
+            unsettled: Notify::new(),
+            is_closed: AtomicBool::new(false),
+            handling: Mutex::new(()),
+        })
+    }
+
+    /// Begins to take the packets of other hives, and to send again what they have not acknowledged.
+    pub(crate) fn begin(self: &Arc<Self>, handle: Arc<dyn Handle>) {
+        let _ = self.handle.set(handle);
+        self.network.attach(Arc::new(Arrivals(Arc::downgrade(self))));
+        self.platform.spawn(Box::pin(send_again(Arc::downgrade(self))))
+    }
+
+    /// Ends the links: from now on, the hive hears and says nothing.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.unsettled.notify_one()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Returns the latest incarnation of a hive that this hive's replica of the registry knows.
+    fn incarnation_of(&self, hive: HiveId) -> Option<Incarnation> {
+        let mut incarnation = None;
+        self.registry.read(&mut |state| incarnation = state.hive(hive).map(|entry| entry.incarnation));
+        incarnation
+    }
+
+    /// Sends a body to another hive. It is lost if the session ends before the other hive has it.
+    pub(crate) fn send(&self, to: HiveId, body: Body) {
+        let known = self.incarnation_of(to);
+        self.renew(to, known);
+        let packet = match self.sessions.lock().get_mut(&to) {
+            Some(session) => session.send(body),
+            // the replica does not know the hive yet
+            None => return,
+        };
+        self.unsettled.notify_one();
+        self.transmit(to, packet)
+    }
+
+    fn transmit(&self, to: HiveId, packet: Packet) {
+        // before the hive has begun, `send_again` sends the packet later
+        if !self.is_closed() && self.handle.get().is_some() {
+            self.network.send(to, packet.encode())
+        }
+    }
+
+    /// Begins a session with an incarnation of a hive, unless there is one with this or a later incarnation. Messages sent
+    /// over the earlier session come back.
+    fn renew(&self, peer: HiveId, incarnation: Option<Incarnation>) {
+        let Some(incarnation) = incarnation else { return };
+        let mut sessions = self.sessions.lock();
+        if sessions.get(&peer).is_some_and(|session| session.peer >= incarnation) {
+            return;
+        }
+        let earlier = sessions.insert(peer, Session::new(self.incarnation, incarnation));
+        drop(sessions);
+        if earlier.is_some() {
+            let (back, gone) = self.sent.lock().lost(peer);
+            back.iter().for_each(|sent| sent.decide(Fate::Back(0)));
+            drop(gone);
+            // the new incarnation does not know the floors
+            let mut stated = self.stated.lock();
+            stated
+                .iter_mut()
+                .filter(|((.., hive), _)| *hive == peer)
+                .for_each(|(_, floor)| *floor = Seq::ZERO)
+        }
+    }
+
+    /// Sends messages to a bee of another hive, and keeps track of them. `to_bee` makes the body from the ticket.
+    pub(crate) fn send_to_bee(&self, entry: Entry, to_bee: impl FnOnce(u64) -> ToBee) {
+        let to = entry.to;
+        // if the session must be renewed, this comes before the entry is added, so that the entry does not come back
+        self.renew(to, self.incarnation_of(to));
+        let ticket = self.sent.lock().add(entry);
+        let to_bee = to_bee(ticket);
+        if let Some(first) = to_bee.first() {
+            self.stated.lock().insert((first.id.lane, first.id.app, to), to_bee.floor);
+        }
+        self.send(to, Body::Messages(Box::new(to_bee)))
+    }
+
+    /// Tells other hives the floors of the lanes on which they got messages, if these have risen. Without this, a bee that
+    /// has handled the last message of a sender would have to remember it, and could not end.
+    pub(crate) fn say_floors(&self, floor_of: impl Fn(LaneId, AppId) -> Option<Seq>) {
+        let mut floors: BTreeMap<HiveId, Vec<(LaneId, AppId, Seq)>> = BTreeMap::new();
+        for ((lane, app, hive), stated) in self.stated.lock().iter_mut() {
+            if let Some(floor) = floor_of(*lane, *app).filter(|floor| floor > stated) {
+                *stated = floor;
+                floors.entry(*hive).or_default().push((*lane, *app, floor))
+            }
+        }
+        floors.into_iter().for_each(|(hive, floors)| self.send(hive, Body::Floors(floors)))
+    }
+
+    /// Tells other hives that lanes on which they got messages have ended.
+    pub(crate) fn say_retired(&self, ended: &[LaneId]) {
+        let mut retired: BTreeMap<HiveId, BTreeSet<LaneId>> = BTreeMap::new();
+        let ended: BTreeSet<LaneId> = ended.iter().copied().collect();
+        let mut stated = self.stated.lock();
+        for ((lane, _, hive), _) in stated.extract_if(.., |(lane, ..), _| ended.contains(lane)) {
+            retired.entry(hive).or_default().insert(lane);
+        }
+        drop(stated);
+        retired
+            .into_iter()
+            .for_each(|(hive, lanes)| self.send(hive, Body::Retired(lanes.into_iter().collect())))
+    }
+
+    /// Notes that another hive has handled messages.
+    pub(crate) fn acked(&self, acked: &Acked) {
+        let handled = self.sent.lock().acked(acked);
+        handled.iter().for_each(|sent| sent.decide(Fate::Handled))
+    }
+
+    /// Notes that another hive has refused messages.
+    pub(crate) fn refused(&self, ticket: u64, index: u64) {
+        let back = self.sent.lock().refused(ticket);
+        back.iter().for_each(|sent| sent.decide(Fate::Back(index)))
+    }
+
+    /// Returns whoever is waiting for reports about messages.
+    pub(crate) fn requester(&self, ticket: u64) -> Option<Arc<dyn Requester>> {
+        self.sent.lock().requester(ticket)
+    }
+
+    /// Notes that no further report comes about messages.
+    pub(crate) fn closed(&self, ticket: u64) {
+        let requester = self.sent.lock().closed(ticket);
+        drop(requester)
+    }
+
+    fn arrived(&self, from: HiveId, bytes: &[u8]) {
+        let Ok(packet) = Packet::decode(bytes) else {
+            return tracing::debug!(
+                from = from.0,
+                "a packet of another hive cannot be decoded; it is dropped"
+            );
+        };
+        if packet.to != self.incarnation || self.is_closed() {
+            return;
+        }
+        self.renew(from, Some(packet.from));
+        // until the bodies are handled, no other thread handles later ones of the same hive
+        let _in_order = self.handling.lock();
+        let (bodies, answer) = match self.sessions.lock().get_mut(&from) {
+            Some(session) if session.peer == packet.from => session.take(packet),
+            // the packet comes from an incarnation that has ended
+            _ => return,
+        };
+        if let Some(handle) = self.handle.get() {
+            bodies.into_iter().for_each(|body| handle.handle(from, body))
+        }
+        if let Some(answer) = answer {
+            self.transmit(from, answer)
+        }
+    }
+
+    fn again(&self) -> bool {
+        let peers: Vec<HiveId> = self.sessions.lock().keys().copied().collect();
+        for peer in &peers {
+            self.renew(*peer, self.incarnation_of(*peer))
+        }
+        let mut packets = Vec::new();
+        let mut sessions = self.sessions.lock();
+        for (peer, session) in sessions.iter_mut().filter(|(_, session)| !session.is_settled()) {
+            packets.extend(session.again().into_iter().map(|packet| (*peer, packet)))
+        }
+        let is_settled = sessions.values().all(Session::is_settled);
+        drop(sessions);
+        // while messages are under way, a hive that has them may start again
+        let is_settled = is_settled && self.sent.lock().is_empty();
+        packets.into_iter().for_each(|(peer, packet)| self.transmit(peer, packet));
+        is_settled
+    }
+}
+
+/// Takes the packets for a hive.
+struct Arrivals(Weak<Links>);
+
+impl Packets for Arrivals {
+    fn arrived(&self, from: HiveId, packet: &[u8]) {
+        if let Some(links) = self.0.upgrade() {
+            links.arrived(from, packet)
+        }
+    }
+}
+
+/// Sends again what other hives have not acknowledged, until the links are closed.
+async fn send_again(links: Weak<Links>) {
+    while let Some(links) = links.upgrade().filter(|links| !links.is_closed()) {
+        match links.again() {
+            true => links.unsettled.notified().await,
+            false => {
+                let pause = links.platform.sleep(AGAIN_AFTER);
+                drop(links);
+                pause.await
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Messages that this hive has sent to bees of other hives, until these have handled them.
+
+use crate::cell::HiveId;
+use crate::hash::HashMap;
+use crate::hive::links::frame::Report;
+use beehive_protocol::{Acked, MessageId};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What became of messages that were sent to another hive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// They are under way.
+    UnderWay,
+    /// The other hive has committed the records that consumed them.
+    Handled,
+    /// They come back, and must be routed again when the replica of the registry has reached this index.
+    Back(u64),
+    /// They must be routed again now.
+    Route,
+}
+
+/// The fate of messages, shared with the sender's queue, in which they wait.
+pub(crate) struct Sent {
+    fate: Mutex<Fate>,
+    /// Wakes the sender's queue.
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Sent {
+    pub(crate) fn new(wake: impl Fn() + Send + Sync + 'static) -> Arc<Sent> {
+        Arc::new(Sent { fate: Mutex::new(Fate::UnderWay), wake: Box::new(wake) })
+    }
+
+    pub(crate) fn fate(&self) -> Fate {
+        *self.fate.lock()
+    }
+
+    pub(crate) fn decide(&self, fate: Fate) {
+        *self.fate.lock() = fate;
+        (self.wake)()
+    }
+}
+
+/// The receiver of the reports about messages that were sent to another hive.
+pub(crate) trait Requester: Send + Sync {
+    /// Takes the report about the message at position `at`.
+    fn report(&self, at: u32, report: Report);
+}
+
+/// Messages that were sent together.
+pub(crate) struct Entry {
+    /// The hive to which they were sent.
+    pub(crate) to: HiveId,
+    /// The ones that are not handled yet.
+    pub(crate) ids: BTreeSet<MessageId>,
+    /// Their fate.
+    pub(crate) sent: Arc<Sent>,
+    /// Whoever is waiting for reports.
+    pub(crate) requester: Option<Arc<dyn Requester>>,
+}
+
+/// All messages that are under way to other hives, by ticket.
+#[derive(Default)]
+pub(super) struct SentMessages {
+    newest: u64,
+    entries: BTreeMap<u64, Entry>,
+    /// The ticket of each message that is not handled yet.
+    tickets: HashMap<MessageId, u64>,
+    /// The requesters that are waiting for reports, and the hives that will send them. A report may come after the
+    /// acknowledgment, for example from the next app of the answer chain.
+    requesters: BTreeMap<u64, (HiveId, Arc<dyn Requester>)>,
+}
+
+impl SentMessages {
+    /// Adds messages. Returns their ticket.
+    pub(super) fn add(&mut self, mut entry: Entry) -> u64 {
+        self.newest += 1;
+        let ticket = self.newest;
+        self.tickets.extend(entry.ids.iter().map(|id| (*id, ticket)));
+        if let Some(requester) = entry.requester.take() {
+            self.requesters.insert(ticket, (entry.to, requester));
+        }
+        self.entries.insert(ticket, entry);
+        ticket
+    }
+
+    fn remove(&mut self, ticket: u64) -> Option<Entry> {
+        let entry = self.entries.remove(&ticket)?;
+        for id in &entry.ids {
+            if self.tickets.get(id) == Some(&ticket) {
+                self.tickets.remove(id);
+            }
+        }
+        Some(entry)
+    }
+
+    /// Notes that messages are handled. Returns what the caller must decide, without the lock.
+    pub(super) fn acked(&mut self, acked: &Acked) -> Vec<Arc<Sent>> {
+        let mut handled = Vec::new();
+        for id in acked.messages() {
+            let Some(ticket) = self.tickets.remove(&id) else { continue };
+            let Some(entry) = self.entries.get_mut(&ticket) else { continue };
+            entry.ids.remove(&id);
+            if entry.ids.is_empty() {
+                handled.extend(self.entries.remove(&ticket).map(|entry| entry.sent))
+            }
+        }
+        handled
+    }
+
+    /// Notes that messages come back.
+    pub(super) fn refused(&mut self, ticket: u64) -> Option<Arc<Sent>> {
+        self.remove(ticket).map(|entry| entry.sent)
+    }
+
+    /// Notes that the session with a hive has ended. Returns the messages that come back, and the requesters that get no
+    /// further report, which the caller must drop without the lock.
+    pub(super) fn lost(&mut self, hive: HiveId) -> (Vec<Arc<Sent>>, Vec<Arc<dyn Requester>>) {
+        let of_hive = self.entries.iter().filter(|(_, entry)| entry.to == hive);
+        let tickets: Vec<u64> = of_hive.map(|(ticket, _)| *ticket).collect();
+        let back = tickets.into_iter().filter_map(|ticket| Some(self.remove(ticket)?.sent)).collect();
+        let gone = self.requesters.extract_if(.., |_, (to, _)| *to == hive);
+        (back, gone.map(|(_, (_, requester))| requester).collect())
+    }
+
+    pub(super) fn requester(&self, ticket: u64) -> Option<Arc<dyn Requester>> {
+        self.requesters.get(&ticket).map(|(_, requester)| requester.clone())
+    }
+
+    pub(super) fn closed(&mut self, ticket: u64) -> Option<Arc<dyn Requester>> {
+        self.requesters.remove(&ticket).map(|(_, requester)| requester)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.requesters.is_empty()
+    }
+}

@@ -1,0 +1,432 @@
+//! A cluster of hives in one thread, on a virtual clock.
+
+mod network;
+mod replica;
+
+use crate::app::Handlers;
+use crate::cell::HiveId;
+use crate::cluster::Incarnation;
+use crate::hive::Builder;
+use crate::hive::consensus::journal::LaneId;
+use crate::hive::consensus::journal::{EntryNumber, Journal, LogState};
+use crate::hive::consensus::registry::{ColonyId, Decision, Proposal, RegistryState};
+use crate::hive::dispatch::inner::Hive;
+use crate::hive::links::network::Membership;
+use crate::mutant::Mutant;
+use crate::testing::{TestJournal, VirtualPlatform};
+use network::SimulatedNetwork;
+use replica::{Replica, SharedRegistry};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The apps and faults of a simulated cluster. Created by [`Cluster::of`].
+#[derive(Clone)]
+pub struct ClusterSetup {
+    apps: Vec<fn(Builder) -> Builder>,
+    hives: u32,
+    logs_per_hive: u32,
+    faults: NetworkFaults,
+    refuse_one_in: u64,
+    replica_delay_max: Duration,
+    credits: Option<u32>,
+    mutant: Option<Mutant>,
+}
+
+impl std::fmt::Debug for ClusterSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClusterSetup")
+            .field("apps", &self.apps.len())
+            .field("hives", &self.hives)
+            .field("faults", &self.faults)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the network between the hives does to packets.
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkFaults {
+    /// One packet in this many is lost. 0 means none.
+    pub lose_one_in: u64,
+    /// One packet in this many arrives twice. 0 means none.
+    pub double_one_in: u64,
+    /// Longest time that a packet takes. The time is random, so packets overtake one another.
+    pub delay_max: Duration,
+}
+
+impl Default for NetworkFaults {
+    /// Returns a network that loses one packet in twenty, doubles as many, and delays each up to two milliseconds.
+    fn default() -> Self {
+        NetworkFaults { lose_one_in: 20, double_one_in: 20, delay_max: Duration::from_millis(2) }
+    }
+}
+
+impl ClusterSetup {
+    /// Adds an app. All hives have all apps.
+    pub fn app<A: Handlers>(mut self) -> Self {
+        self.apps.push(|builder| builder.app::<A>());
+        self
+    }
+
+    /// Sets the number of hives. The default is 3.
+    pub fn hives(mut self, hives: u32) -> Self {
+        self.hives = hives.max(1);
+        self
+    }
+
+    /// Sets the number of logs that each hive has. The default is 1.
+    pub fn logs_per_hive(mut self, logs: u32) -> Self {
+        self.logs_per_hive = logs.max(1);
+        self
+    }
+
+    /// Sets what the network does to packets.
+    pub fn network(mut self, faults: NetworkFaults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Makes each log refuse one entry in this many. The default is 0, which means none.
+    pub fn refuse_one_in(mut self, entries: u64) -> Self {
+        self.refuse_one_in = entries;
+        self
+    }
+
+    /// Sets the longest time by which a hive's replica of the registry is late. The default is two milliseconds.
+    pub fn replicas_late(mut self, delay_max: Duration) -> Self {
+        self.replica_delay_max = delay_max;
+        self
+    }
+
+    /// Sets the number of messages that may be in flight on each hive ([`Builder::credits`]).
+    pub fn credits(mut self, credits: u32) -> Self {
+        self.credits = Some(credits);
+        self
+    }
+
+    /// Breaks a rule of the protocol, to test the checkers.
+    #[doc(hidden)]
+    pub fn mutant(mut self, mutant: Option<Mutant>) -> Self {
+        self.mutant = mutant;
+        self
+    }
+
+    /// Starts the hives. Everything that happens is a function of `seed` and of what the test does.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a hive does not start.
+    #[track_caller]
+    pub fn start(self, seed: u64) -> Cluster {
+        let platform = VirtualPlatform::shuffled(seed, seed ^ 0x6265_6573);
+        let hives: Vec<HiveId> = (0..self.hives).map(HiveId).collect();
+        let colonies = self.hives * self.logs_per_hive;
+        let registry = SharedRegistry::new(platform.clone());
+        for colony in 0..colonies {
+            let hive = HiveId(colony / self.logs_per_hive);
+            let after = ColonyId(colony);
+            registry.decide(&[
+                Proposal::Found { after, members: vec![hive], is_replicated: false },
+                Proposal::Leader { colony: ColonyId(colony + 1), term: 1, hive },
+            ]);
+        }
+        let network = SimulatedNetwork::new(platform.clone(), self.faults);
+        let members =
+            hives.iter().map(|_| Member { running: None, logs: Vec::new(), incarnation: Incarnation(0) });
+        let mut cluster = Cluster {
+            setup: self,
+            seed,
+            platform,
+            registry,
+            network,
+            members: members.collect(),
+            journals: 0,
+        };
+        (0..hives.len()).for_each(|hive| cluster.restart(hive));
+        cluster
+    }
+}
+
+/// A hive of a simulated cluster.
+struct Member {
+    /// `None` while the hive is down.
+    running: Option<Running>,
+    /// The entries in each of its logs, as the next process finds them.
+    logs: Vec<Vec<Vec<u8>>>,
+    incarnation: Incarnation,
+}
+
+struct Running {
+    hive: Hive,
+    journals: Vec<Arc<TestJournal>>,
+    replica: Arc<Replica>,
+}
+
+/// Several hives in the test's own thread, with a registry that they share, a journal for each log, and a network that
+/// loses, doubles and reorders packets. Time stands still unless the test waits for something. After a crash, messages are not
+/// quarantined.
+///
+/// ```
+/// # extern crate beehive_core as beehive;
+/// # use beehive::{App, Dict, Message, handlers};
+/// use beehive::testing::Cluster;
+///
+/// #[derive(Message)]
+/// #[message(reply = u64)]
+/// struct Count(u64);
+///
+/// #[derive(App)]
+/// struct Counters {
+///     counters: Dict<u64, u64>,
+/// }
+///
+/// #[handlers]
+/// impl Counters {
+///     #[rcv]
+///     fn count(&mut self, msg: &Count) -> u64 {
+///         let counter = self.counters.entry(msg.0).or_default();
+///         *counter += 1;
+///         *counter
+///     }
+/// }
+///
+/// let mut cluster = Cluster::of::<Counters>().hives(3).start(7);
+/// for count in 1..=6 {
+///     // whichever hive gets the request, one of them has the counter
+///     let hive = cluster.hive(count as usize % 3).clone();
+///     assert_eq!(cluster.drive(hive.request(Count(5))), Ok(count));
+/// }
+/// cluster.crash(0);
+/// cluster.restart(0);
+/// let hive = cluster.hive(1).clone();
+/// assert_eq!(cluster.drive(hive.request(Count(5))), Ok(7));
+/// ```
+pub struct Cluster {
+    setup: ClusterSetup,
+    seed: u64,
+    platform: VirtualPlatform,
+    registry: Arc<SharedRegistry>,
+    network: Arc<SimulatedNetwork>,
+    members: Vec<Member>,
+    /// Number of journals opened so far.
+    journals: u64,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("seed", &self.seed)
+            .field("setup", &self.setup)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Begins the setup of a cluster with one app. More apps can be added.
+    pub fn of<A: Handlers>() -> ClusterSetup {
+        let setup = ClusterSetup {
+            apps: Vec::new(),
+            hives: 3,
+            logs_per_hive: 1,
+            faults: NetworkFaults::default(),
+            refuse_one_in: 0,
+            replica_delay_max: Duration::from_millis(2),
+            credits: None,
+            mutant: None,
+        };
+        setup.app::<A>()
+    }
+
+    /// Returns a hive.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the hive is down.
+    #[track_caller]
+    pub fn hive(&self, hive: usize) -> &Hive {
+        match &self.members[hive].running {
+            Some(running) => &running.hive,
+            None => panic!("hive {hive} is down"),
+        }
+    }
+
+    /// Checks whether a hive runs.
+    pub fn is_running(&self, hive: usize) -> bool {
+        self.members[hive].running.is_some()
+    }
+
+    /// Returns the number of hives.
+    pub fn hives(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Runs everything until a future completes. Time advances to the next event whenever nothing else is left to do.
+    #[track_caller]
+    pub fn drive<T>(&self, future: impl Future<Output = T>) -> T {
+        self.platform.drive(future)
+    }
+
+    /// Lets time pass.
+    #[track_caller]
+    pub fn advance(&self, duration: Duration) {
+        self.platform.advance(duration)
+    }
+
+    /// Returns the platform that all hives share.
+    pub fn platform(&self) -> &VirtualPlatform {
+        &self.platform
+    }
+
+    /// Cuts the connection between two hives, in both directions, or repairs it.
+    pub fn cut(&self, one: usize, other: usize, is_cut: bool) {
+        self.network.cut(HiveId(one as u32), HiveId(other as u32), is_cut)
+    }
+
+    /// Suspends or resumes the commits of a hive's logs.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the hive is down.
+    #[track_caller]
+    pub fn stall(&self, hive: usize, is_stalled: bool) {
+        match &self.members[hive].running {
+            Some(running) => running.journals.iter().for_each(|journal| journal.stall(is_stalled)),
+            None => panic!("hive {hive} is down"),
+        }
+    }
+
+    /// Ends a hive at once. What its logs have not committed is lost, and nobody is told.
+    pub fn crash(&mut self, hive: usize) {
+        let Some(running) = self.members[hive].running.take() else { return };
+        running.journals.iter().for_each(|journal| journal.stop());
+        self.network.disconnect(HiveId(hive as u32));
+        running.replica.stop();
+        // nothing that the hive does from now on is seen by anybody
+        self.drive(running.hive.stop(Duration::ZERO));
+        let log = |at: usize, journal: &TestJournal| {
+            let mut log = self.members[hive].logs.get(at).cloned().unwrap_or_default();
+            log.extend(journal.log());
+            log
+        };
+        let logs = running.journals.iter().enumerate().map(|(at, journal)| log(at, journal)).collect();
+        self.members[hive].logs = logs
+    }
+
+    /// Starts a hive that is down, on the logs that it had.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the hive does not start.
+    #[track_caller]
+    pub fn restart(&mut self, hive: usize) {
+        if self.is_running(hive) {
+            return;
+        }
+        let (id, after) = (HiveId(hive as u32), self.members[hive].incarnation);
+        let joined = self.registry.decide(&[Proposal::Join { hive: id, after }]).pop();
+        let Some(Decision::Joined { incarnation, lane, .. }) = joined else {
+            panic!("hive {hive} cannot join: {joined:?}")
+        };
+        self.members[hive].incarnation = incarnation;
+        match self.start_hive(hive, incarnation, lane) {
+            Ok(running) => self.members[hive].running = Some(running),
+            Err(error) => panic!("hive {hive}: {error}"),
+        }
+    }
+
+    fn start_hive(
+        &mut self,
+        hive: usize,
+        incarnation: Incarnation,
+        lane: LaneId,
+    ) -> Result<Running, crate::hive::StartError> {
+        let id = HiveId(hive as u32);
+        let replica = Replica::new(&self.registry, self.setup.replica_delay_max);
+        let per_hive = self.setup.logs_per_hive;
+        let colonies = (0..per_hive).map(|log| ColonyId(id.0 * per_hive + log + 1)).collect();
+        let (mut journals, mut logs) = (Vec::new(), Vec::new());
+        for at in 0..per_hive as usize {
+            let empty = Vec::new();
+            let log = self.members[hive].logs.get(at).unwrap_or(&empty);
+            let state = match LogState::replay(log.iter().map(Vec::as_slice)) {
+                // a quarantined message blocks its thread until its crash marker is committed, and here the journal
+                // commits on the same thread
+                Ok(state) => LogState { marker: None, ..state },
+                Err(error) => panic!("log {at} of hive {hive}: {error}"),
+            };
+            self.journals += 1;
+            let seed = self.seed.wrapping_mul(31).wrapping_add(self.journals);
+            let EntryNumber(last) = state.last;
+            let journal = TestJournal::on(&self.platform, seed, self.setup.refuse_one_in, last);
+            journals.push(journal.clone());
+            logs.push((journal as Arc<dyn Journal>, state))
+        }
+
+        let network = self.network.connect(id);
+        let builder = self.setup.apps.iter().fold(Hive::builder(), |builder, app| app(builder));
+        let builder = match self.setup.credits {
+            Some(credits) => builder.credits(credits),
+            None => builder,
+        };
+        let hive = builder
+            .id(id)
+            .seed(0x6265_6568_6976_6500)
+            .platform(Arc::new(self.platform.clone()))
+            .registry(replica.clone())
+            .journals(logs)
+            .cluster(Membership { network, incarnation, lane, colonies })
+            .mutant(self.setup.mutant)
+            .start()?;
+        // Messages that were in an outbox wait for the crash markers of this process, and block their thread
+        journals.iter().for_each(|journal| journal.commit_waiting());
+        Ok(Running { hive, journals, replica })
+    }
+
+    /// Returns the state of each log of a hive, as its committed entries say.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a log cannot be decoded.
+    #[track_caller]
+    pub fn log_states(&self, hive: usize) -> Vec<LogState> {
+        let member = &self.members[hive];
+        let states = (0..self.setup.logs_per_hive as usize).map(|at| {
+            let mut log = member.logs.get(at).cloned().unwrap_or_default();
+            log.extend(member.running.iter().flat_map(|running| running.journals[at].log()));
+            LogState::replay(log.iter().map(Vec::as_slice))
+        });
+        match states.collect() {
+            Ok(states) => states,
+            Err(error) => panic!("hive {hive}: {error}"),
+        }
+    }
+
+    /// Stops refusing entries, and repairs the network: from now on, it loses and doubles nothing.
+    pub fn heal(&mut self) {
+        self.setup.refuse_one_in = 0;
+        let running = self.members.iter().flat_map(|member| &member.running);
+        running.flat_map(|running| &running.journals).for_each(|journal| journal.accept_all());
+        self.network.heal()
+    }
+
+    /// Calls `look` with the state of the registry.
+    pub fn registry<R>(&self, look: impl FnOnce(&RegistryState) -> R) -> R {
+        self.registry.look(look)
+    }
+
+    /// Returns what the network did, as text: the number of packets, and of those that were lost, doubled and cut off.
+    pub fn traffic(&self) -> String {
+        self.network.traffic()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            for hive in 0..self.hives() {
+                self.crash(hive)
+            }
+        }
+        self.platform.clear()
+    }
+}

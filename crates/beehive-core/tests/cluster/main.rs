@@ -1,0 +1,8 @@
+//! Several hives with a shared registry: messages, requests, crashes and restarts, on a simulated network.
+#![allow(missing_docs)]
+
+extern crate beehive_core as beehive;
+
+mod bank;
+mod directed;
+mod random;
