@@ -176,7 +176,7 @@ fn a_log_in_which_two_apps_have_a_bee_of_one_id_is_refused() {
         let mut state = replay(&journal.log());
         let ids: Vec<_> = state.bees.keys().copied().collect();
         let [(_, bee), (other, second)] = ids[..] else { panic!("two bees: {ids:?}") };
-        drop(start(state.clone()).map(|_| ()).unwrap());
+        start(state.clone()).map(|_| ()).unwrap();
         let image = state.bees.remove(&(other, second)).unwrap();
         state.bees.insert((other, bee), image);
         let refused = start(state).map(|_| ()).unwrap_err().to_string();

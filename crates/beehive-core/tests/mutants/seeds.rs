@@ -98,6 +98,12 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::EachOvertaken
         | Mutant::PoisonUnmarked
         | Mutant::PoisonBeforeMarker => return None, // `directed.rs`
+        Mutant::ForeignForgotten
+        | Mutant::RestartRetiresForeign
+        | Mutant::ForeignFloorTooHigh
+        | Mutant::SameAppLane
+        | Mutant::CreditAtSend
+        | Mutant::MissingNotCreated => return None, // they need several hives: `tests/cluster/directed.rs`
         Mutant::FloorFromSpeculation => return None, // `hive/admission/bee_lanes.rs`
         Mutant::WithoutBeeFloorOfOneApp => return None, // `hive/consensus/without_bee.rs`
     })
