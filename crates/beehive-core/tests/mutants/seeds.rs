@@ -175,7 +175,8 @@ fn every_mutant_of_the_state_machine_is_found() {
 #[test]
 fn without_a_mutant_nothing_is_found() {
     let seeds = if std::env::var_os("BEEHIVE_LONG").is_some() { SEEDS } else { 2 };
-    for load in [by_app(), by_bee(), retiring(), uneven(), with_dead_entries(), many()] {
+    let mixed = load(Divided::Mixed, 4);
+    for load in [by_app(), by_bee(), mixed, retiring(), uneven(), with_dead_entries(), many()] {
         for seed in 1..=seeds {
             let load = Load { patience: Duration::from_secs(60), ..load.clone() };
             load.run(seed).unwrap_or_else(|found| panic!("seed {seed}, {load:?}: {found}"));
