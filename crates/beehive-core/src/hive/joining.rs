@@ -1,5 +1,4 @@
-//! What a hive of a cluster does when it starts: it checks its place in the cluster, and brings its logs in line with the
-//! registry.
+//! The start of a hive in a cluster: it checks its place in the cluster, and brings its logs in line with the registry.
 
 use crate::cell::HiveId;
 use crate::hive::admission::outside_lanes::LaneNumbers;
@@ -17,12 +16,12 @@ use std::sync::Arc;
 /// A log, and the state from which the hive continues.
 type Log = (Arc<dyn Journal>, LogState);
 
-/// What a starting hive still has to say.
+/// Records and proposals that a starting hive has yet to make.
 #[derive(Default)]
 pub(in crate::hive) struct Unsaid {
     /// The records, each with the position of its log. They are already in the states of the logs.
     pub(in crate::hive) records: Vec<(usize, Record)>,
-    /// What the registry was not told before the previous process ended.
+    /// Changes that the previous process committed without telling the registry.
     pub(in crate::hive) proposals: Vec<Proposal>,
 }
 

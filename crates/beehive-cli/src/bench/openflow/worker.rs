@@ -56,7 +56,7 @@ struct Connection {
     /// Bytes not yet accepted by the socket.
     unsent: Vec<u8>,
     was_announced: bool,
-    /// What the switch has reached, even if it has lost its connection since.
+    /// The steps that the switch has completed. They stay if it loses its connection.
     arrival: Arrival,
 }
 

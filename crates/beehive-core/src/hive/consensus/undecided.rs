@@ -81,7 +81,7 @@ pub(super) struct State<W: ?Sized> {
     pub(super) is_over: bool,
 }
 
-/// What has waited for entries when the hive ended: bees, and tasks, which learn of the end when this is dropped.
+/// The bees and tasks that waited for entries when the hive ended. Dropping this tells the tasks.
 pub(super) type Waiters<W> = (Vec<Arc<W>>, Vec<oneshot::Sender<()>>);
 
 /// The journal's decision about an entry, as far as the hive knows.

@@ -1,4 +1,4 @@
-//! What hives send to one another, and how it is encoded.
+//! The packets between hives, and their encoding.
 
 use beehive_protocol::codec::{DecodeError, decode_many, encode_many};
 use beehive_protocol::{Acked, AppId, BeeId, Emit, Emits, Incarnation, LaneId, Seq};
@@ -27,7 +27,7 @@ impl Packet {
     }
 }
 
-/// What one hive tells another one.
+/// The content of a packet: a message or a report from one hive to another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Body {
     /// Messages for a bee that the receiving hive has.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What became of messages that were sent to another hive.
+/// The fate of messages that were sent to another hive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// They are under way.
@@ -57,7 +57,7 @@ pub(crate) struct Entry {
     pub(crate) ids: BTreeSet<MessageId>,
     /// Their fate.
     pub(crate) sent: Arc<Sent>,
-    /// Whoever is waiting for reports.
+    /// The requester that waits for reports, if there is one.
     pub(crate) requester: Option<Arc<dyn Requester>>,
 }
 
