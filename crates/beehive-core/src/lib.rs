@@ -60,8 +60,8 @@ pub use hive::{
 ///
 /// - A colony's log belongs to one hive. While that hive is down, its bees are not available.
 /// - Bees do not move to other hives. If the cells of a message have owners in several hives, the message waits.
-/// - A message for every cell of a dictionary (`each`) visits only the cells of the hive on which it begins. Periodic ticks
-///   visit every cell, each on the hive that has it.
+/// - A message cannot visit all cells of a dictionary: an app with a handler for that (`each`) is refused at the start. Timers
+///   can, each on the hive that has the cell.
 /// - Views (`.shared()`) contain only what the hive itself has committed.
 /// - A message to an IO bee of another hive is dropped.
 /// - A sender's message to other hives waits until the previous one to the same cells is handled.

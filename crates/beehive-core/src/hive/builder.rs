@@ -577,6 +577,17 @@ impl Installing<'_> {
         if let Some((message, place)) = registrar.result_reply() {
             return Err(StartError::ResultReply { app: A::NAME, message, place });
         }
+        if let Some(message) = registrar.begins_sweep()
+            && self.hive.links.is_some()
+        {
+            // the sweep would miss the cells of the other hives
+            let why = format!(
+                "a message `{message}` visits all cells of a dictionary of `{}`, but not those of other hives yet; use a \
+                 timer (`#[every(.., each = ..)]`)",
+                A::NAME
+            );
+            return Err(StartError::Cluster { why });
+        }
         let (swept, seal, start) = registrar.finish();
 
         runtime.set_swept(swept);

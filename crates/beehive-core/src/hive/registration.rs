@@ -5,7 +5,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{HandlerId, Sweep};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::types::handler::LoggedName;
+use crate::hive::dispatch::types::handler::{LoggedName, is_built_in};
 use crate::hive::dispatch::types::message_types::Types;
 use crate::hive::route::receiver::AppReceiver;
 use crate::hive::sweep::unlogged_sweep::{EachReceiver, run_sweep};
@@ -33,6 +33,8 @@ pub struct Registrar<'a, A: Handlers> {
     start: Vec<Start>,
     /// The first message whose reply is an undeclared `Result`: the message's name and the place of its declaration.
     result_reply: Option<(&'static str, &'static str)>,
+    /// The first message, other than a timer's, that visits all cells of a dictionary.
+    begins_sweep: Option<&'static str>,
 }
 
 impl<'a, A: Handlers> Registrar<'a, A> {
@@ -47,6 +49,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
             seal: Vec::new(),
             start: Vec::new(),
             result_reply: None,
+            begins_sweep: None,
         }
     }
 
@@ -54,6 +57,11 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     /// returns `Err` for it would commit.
     pub(crate) fn result_reply(&self) -> Option<(&'static str, &'static str)> {
         self.result_reply
+    }
+
+    /// Returns the name of the first message, other than a timer's, that visits all cells of a dictionary.
+    pub(crate) fn begins_sweep(&self) -> Option<&'static str> {
+        self.begins_sweep
     }
 
     /// Returns the dictionary swept by each handler, and the actions to be run later by the builder.
@@ -88,6 +96,9 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         A: Handles<Each<K, M>>,
     {
         self.note_swept::<K, M>(dict);
+        if !is_built_in(M::NAME) {
+            self.begins_sweep.get_or_insert(M::NAME);
+        }
         let receiver = Arc::new(EachReceiver::<A, K, M>::of(self.app, run_sweep::<A, K, M>));
         self.receive::<M>(LoggedName::of_sweep::<A, K, M>(), receiver);
     }

@@ -270,3 +270,84 @@ fn what_other_hives_sent_is_forgotten_when_its_sender_has_moved_on() {
         assert!(states.iter().all(|state| state.bees.is_empty() && state.untold.is_empty()))
     }
 }
+
+#[derive(Message)]
+struct Burst {
+    /// Number of messages.
+    count: u64,
+    /// Size of each, in bytes.
+    bytes: usize,
+}
+
+#[derive(Message)]
+struct Part {
+    number: u64,
+    content: Vec<u8>,
+}
+
+/// Sends many large messages from one bee to another one.
+#[derive(App)]
+struct Bursts {
+    bursts: Dict<u64, u64>,
+    parts: Dict<u64, Vec<u64>>,
+}
+
+#[derive(Message)]
+#[message(reply = Vec<u64>)]
+struct Parts;
+
+#[handlers]
+impl Bursts {
+    #[rcv(centralized)]
+    fn burst(&mut self, msg: &Burst, ctx: &mut Ctx) {
+        *self.bursts.entry(0).or_default() += 1;
+        for number in 0..msg.count {
+            ctx.emit(Part { number, content: vec![7; msg.bytes] })
+        }
+    }
+
+    #[rcv(centralized)]
+    fn part(&mut self, msg: &Part) {
+        assert!(msg.content.iter().all(|byte| *byte == 7));
+        self.parts.entry(0).or_default().push(msg.number)
+    }
+
+    #[rcv(centralized)]
+    fn parts(&mut self, _: &Parts) -> Vec<u64> {
+        self.parts.entry(0).or_default().clone()
+    }
+}
+
+/// A packet has a bounded size, so messages that are sent together go in several packets, in order.
+#[test]
+fn large_messages_go_to_another_hive_in_several_packets() {
+    let cluster = Cluster::of::<Bursts>().network(QUIET).start(4);
+    let hive = |at: usize| cluster.hive(at).clone();
+    assert_eq!(cluster.drive(hive(1).request(Parts)), Ok(vec![]));
+    hive(0).try_emit(Burst { count: 40, bytes: 200 << 10 }).unwrap();
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(cluster.drive(hive(2).request(Parts)), Ok((0..40).collect()));
+    assert!(cluster.largest_packet() < 2 << 20, "{} bytes", cluster.largest_packet());
+}
+
+#[derive(Message)]
+struct Clear;
+
+#[derive(App)]
+struct Swept {
+    values: Dict<u64, u64>,
+}
+
+#[handlers]
+impl Swept {
+    #[rcv(each = values)]
+    fn clear(&mut self, key: &u64, _: &Clear) {
+        self.values.remove(key);
+    }
+}
+
+#[test]
+#[should_panic(expected = "`beehive-core::Clear` visits all cells of a dictionary of `swept`")]
+fn an_app_whose_messages_sweep_is_refused() {
+    drop(Cluster::of::<Swept>().start(1))
+}

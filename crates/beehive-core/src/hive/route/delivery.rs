@@ -114,9 +114,13 @@ impl Blocked for BlockedDelivery {
         if let (Some(links), Some(journey)) = (&turn.hive.links, &mut self.journey) {
             match journey.next(links, turn.hive) {
                 Next::Wait => return Err(self),
-                Next::End => {
+                Next::End(handled) if handled >= self.delivery.count => {
                     self.delivery.batch.committed(self.delivery.cells.len());
                     return Ok(());
+                }
+                Next::End(handled) => {
+                    self.delivery.first += handled;
+                    self.delivery.count -= handled
                 }
                 Next::Route => {}
             }

@@ -7,7 +7,7 @@
 
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::elsewhere::Elsewhere;
-use crate::hive::consensus::journal::{AppId, Emit, Emits, LaneId};
+use crate::hive::consensus::journal::{AppId, Emits, LaneId};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::QueueState;
 use crate::hive::links::frame::ToBee;
@@ -20,8 +20,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Pause after a refusal, so that two hives with different replicas of the registry do not ask each other without end.
+/// Pause after the first refusal, so that two hives with different replicas of the registry do not ask each other without
+/// end. It doubles with each further refusal, up to [`DOUBLINGS_MAX`] times.
 const PAUSE: Duration = Duration::from_millis(1);
+const DOUBLINGS_MAX: u32 = 6;
+
+/// Size of the messages that are sent together, in bytes. A larger message is sent alone.
+const SENT_BYTES_MAX: usize = 1 << 20;
 
 /// Checks whether messages stay in the hive in which they begin: periodic ticks, and news about settings. Each hive has its
 /// own, and the hive that owns the cells handles them.
@@ -30,12 +35,12 @@ pub(crate) fn stays(delivery: &Delivery) -> bool {
     delivery.batch.numbers().lane == LaneId::NONE || name.starts_with("beehive::")
 }
 
-/// What a delivery in its sender's queue must do next.
+/// The next step of a delivery that waits in its sender's queue.
 pub(crate) enum Next {
     /// Wait: the messages are under way, or were refused by a hive whose replica of the registry is ahead.
     Wait,
-    /// End: the messages are handled.
-    End,
+    /// End: this many messages are handled, the first ones of the delivery.
+    End(u32),
     /// Find the owner of the cells again.
     Route,
 }
@@ -43,7 +48,10 @@ pub(crate) enum Next {
 /// The state of a delivery that may go to another hive.
 #[derive(Default)]
 pub(crate) struct Journey {
-    sent: Option<Arc<Sent>>,
+    /// The messages under way, and their number.
+    sent: Option<(Arc<Sent>, u32)>,
+    /// Number of refusals since messages were last handled.
+    refusals: u32,
     /// The sender's queue, in which the delivery waits. It changes when the sender merges into another bee.
     queue: Arc<Mutex<Weak<QueueState>>>,
 }
@@ -72,17 +80,23 @@ impl Journey {
 
     /// Returns what the delivery must do next.
     pub(crate) fn next(&mut self, links: &Arc<Links>, hive: &HiveInner) -> Next {
-        let Some(sent) = &self.sent else { return Next::Route };
+        let Some((sent, count)) = &self.sent else { return Next::Route };
+        let count = *count;
         match sent.fate() {
             Fate::UnderWay => Next::Wait,
-            Fate::Handled => Next::End,
+            Fate::Handled => {
+                (self.sent, self.refusals) = (None, 0);
+                Next::End(count)
+            }
             Fate::Back(index) => {
                 // wait for the replica, and then try again
                 let (registry, platform) = (links.registry.clone(), hive.platform.clone());
                 let again = Sent::new(self.waker());
-                self.sent = Some(again.clone());
+                self.sent = Some((again.clone(), count));
+                let pause = PAUSE * (1 << self.refusals);
+                self.refusals = (self.refusals + 1).min(DOUBLINGS_MAX);
                 hive.platform.spawn(Box::pin(async move {
-                    platform.sleep(PAUSE).await;
+                    platform.sleep(pause).await;
                     registry.wait(index).await;
                     again.decide(Fate::Route)
                 }));
@@ -95,7 +109,8 @@ impl Journey {
         }
     }
 
-    /// Sends the messages of a delivery to a bee of another hive. Returns `false` if they cannot be encoded.
+    /// Sends the messages of a delivery to a bee of another hive: as many of the first ones as may be sent together. Returns
+    /// `false` if they cannot be encoded.
     pub(crate) fn send(
         &mut self,
         delivery: &mut Delivery,
@@ -108,9 +123,15 @@ impl Journey {
         }
         let Delivery { batch, first, count, position, .. } = &*delivery;
         let encoded = panics::catch(AssertUnwindSafe(|| {
-            (*first..first + count)
-                .filter_map(|index| batch.emit(index, app, *position))
-                .collect::<Vec<Emit>>()
+            let (mut messages, mut bytes) = (Vec::new(), 0);
+            for emit in (*first..first + count).map_while(|index| batch.emit(index, app, *position)) {
+                bytes += emit.size();
+                if bytes > SENT_BYTES_MAX && !messages.is_empty() {
+                    break;
+                }
+                messages.push(emit)
+            }
+            messages
         }));
         let Ok(messages) = encoded else {
             tracing::error!(
@@ -121,7 +142,7 @@ impl Journey {
         };
 
         let sent = Sent::new(self.waker());
-        self.sent = Some(sent.clone());
+        self.sent = Some((sent.clone(), messages.len() as u32));
         let lane = batch.numbers().lane;
         let floor = match hive.breaks(Mutant::ForeignFloorTooHigh) {
             true => messages.last().map(|emit| emit.id.seq.next()),

@@ -414,6 +414,11 @@ impl Cluster {
         self.registry.look(look)
     }
 
+    /// Returns the size of the largest packet so far, in bytes.
+    pub fn largest_packet(&self) -> usize {
+        self.network.largest_packet()
+    }
+
     /// Returns what the network did, as text: the number of packets, and of those that were lost, doubled and cut off.
     pub fn traffic(&self) -> String {
         self.network.traffic()

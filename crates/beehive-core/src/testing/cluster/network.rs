@@ -27,6 +27,8 @@ struct State {
     cut: BTreeSet<(HiveId, HiveId)>,
     /// Numbers of packets: sent, lost, doubled, cut off.
     counts: [u64; 4],
+    /// Size of the largest packet, in bytes.
+    largest: usize,
 }
 
 impl State {
@@ -49,6 +51,7 @@ impl SimulatedNetwork {
             connections: 0,
             cut: BTreeSet::new(),
             counts: [0; 4],
+            largest: 0,
         };
         Arc::new(SimulatedNetwork { platform, state: Mutex::new(state) })
     }
@@ -82,6 +85,10 @@ impl SimulatedNetwork {
         (state.faults.lose_one_in, state.faults.double_one_in) = (0, 0)
     }
 
+    pub(super) fn largest_packet(&self) -> usize {
+        self.state.lock().largest
+    }
+
     pub(super) fn traffic(&self) -> String {
         let [sent, lost, doubled, cut] = self.state.lock().counts;
         format!("{sent} packets, {lost} lost, {doubled} doubled, {cut} cut off")
@@ -94,6 +101,7 @@ impl SimulatedNetwork {
             return;
         }
         state.counts[0] += 1;
+        state.largest = state.largest.max(packet.len());
         if state.cut.contains(&pair(from.0, to)) {
             state.counts[3] += 1;
             return;
