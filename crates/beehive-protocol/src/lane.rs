@@ -229,6 +229,18 @@ mod tests {
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 
+    /// The lanes of the last bee and of the last colony's stateless handlers are neighbours.
+    #[test]
+    fn no_bee_has_the_lane_of_an_app() {
+        let bee = LaneId::of_bee(AppId(3), BeeId(REGISTRY_NUMBER_MAX));
+        assert_eq!((bee.bee(), bee.is_of_app()), (Some((AppId(3), BeeId(REGISTRY_NUMBER_MAX))), false));
+        for colony in [0, 1, u32::MAX] {
+            let lane = LaneId::of_app_in(AppId(3), ColonyId(colony));
+            assert_eq!((lane.bee(), lane.is_of_app(), lane.app()), (None, true, Some(AppId(3))));
+            assert!(lane.0 > bee.0)
+        }
+    }
+
     /// Logs contain parts. If the hash changed, a resent message would not be recognized and so would be handled twice.
     #[test]
     fn parts_never_change() {

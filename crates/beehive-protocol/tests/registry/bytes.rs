@@ -3,6 +3,7 @@
 use crate::model::Model;
 use crate::random::Random;
 use beehive_protocol::codec::{decode_many, encode_many};
+use beehive_protocol::limits::REGISTRY_NUMBER_MAX;
 use beehive_protocol::{
     Aim, AppId, AppShapes, BeeId, CellId, ColonyId, Epoch, HiveId, Incarnation, LoggedSettings, Proposal,
     RegistryState,
@@ -99,7 +100,7 @@ fn a_damaged_state_takes_proposals() {
 #[test]
 fn numbers_that_run_out_have_no_effect() {
     let mut image = small();
-    image.newest = (u64::MAX >> 17) - 1;
+    image.newest = REGISTRY_NUMBER_MAX;
     image.hives.insert(HiveId(2), (Incarnation(u32::MAX), None));
     image.bees.get_mut(&BeeId(2)).unwrap().2 = Epoch(u32::MAX);
     let colony = &mut image.colonies[0];
@@ -188,7 +189,7 @@ fn a_state_that_breaks_an_invariant_is_not_decoded() {
 
     type Break = fn(&mut Image);
     let breaks: [(&str, Break); 29] = [
-        ("does not fit into a lane", |image| image.newest = u64::MAX >> 17),
+        ("does not fit into a lane", |image| image.newest = REGISTRY_NUMBER_MAX + 1),
         ("a hive never joined", |image| image.hives.get_mut(&HiveId(1)).unwrap().0 = Incarnation(0)),
         ("no members, or too many", |image| image.colonies[0].0.clear()),
         ("no members, or too many", |image| image.colonies[0].0 = (0..65).map(HiveId).collect()),
