@@ -229,7 +229,7 @@ mod tests {
         assert_eq!([bee, passing, lasting].map(LaneId::is_lasting), [false, false, true]);
     }
 
-    /// The lanes of the last bee and of the last colony's stateless handlers are neighbours.
+    /// The lanes of the last bee and of the last colony's stateless handlers are neighbors.
     #[test]
     fn no_bee_has_the_lane_of_an_app() {
         let bee = LaneId::of_bee(AppId(3), BeeId(REGISTRY_NUMBER_MAX));
