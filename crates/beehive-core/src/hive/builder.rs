@@ -458,6 +458,12 @@ impl Builder {
         if let Some(((app, _), _)) = logs.iter().find_map(|(_, state)| state.bees.first_key_value()) {
             return Err(StartError::Log { why: bees_of_no_app(*app, &hive.apps.read()) });
         }
+        recovery::check(&hive, &logs).map_err(|error| misread(error.to_string()))?;
+
+        // a start that is refused has changed nothing; from here on, none is
+        for link in hive.log_clients() {
+            link.begin().map_err(|error| StartError::Journal { why: error.to_string() })?
+        }
         if let Some(logs) = &hive.logs {
             logs.quarantine.begin_life(logs.clients())
         }

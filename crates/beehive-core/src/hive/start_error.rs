@@ -83,6 +83,11 @@ pub enum StartError {
         /// A description of the mismatch.
         why: String,
     },
+    /// A journal cannot begin.
+    Journal {
+        /// The journal's error.
+        why: String,
+    },
     /// Two dictionaries of an app have key types with the same name.
     SameKeyName {
         /// The app.
@@ -149,6 +154,7 @@ impl std::fmt::Display for StartError {
             StartError::Runtime { why } => write!(f, "cannot create a runtime for the hive: {why}"),
             StartError::Cluster { why } => write!(f, "the hive cannot take its place in the cluster: {why}"),
             StartError::Log { why } => write!(f, "the log does not fit these apps: {why}"),
+            StartError::Journal { why } => write!(f, "the log cannot be continued: {why}"),
             StartError::SameKeyName { app, key } => {
                 write!(
                     f,

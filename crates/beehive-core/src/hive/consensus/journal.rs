@@ -109,8 +109,9 @@ use std::sync::Arc;
 
 /// The log to which a hive appends its records.
 ///
-/// A journal belongs to one hive. The hive calls [`attach`](Journal::attach) once, when it starts, before the first
-/// [`append`](Journal::append). It drops the journal after it has stopped and all handles to it are dropped.
+/// A journal belongs to one hive. When the hive starts, it calls [`attach`](Journal::attach) once and then, if the log fits
+/// its apps, [`begin`](Journal::begin), before the first [`append`](Journal::append). It drops the journal after it has
+/// stopped and all handles to it are dropped.
 ///
 /// # What a journal guarantees
 ///
@@ -147,6 +148,16 @@ pub trait Journal: Send + Sync + 'static {
     /// The hive keeps the entry until it is decided. If the journal drops its reference as soon as it has
     /// encoded the entry, the hive need not clone the changes.
     fn append(&self, entry: Arc<Entry>);
+    /// Prepares the journal for the first entry. The hive calls this once, when it has found that the log fits its apps. If
+    /// it does not, the hive does not start, and must have changed nothing: a journal on disk therefore writes nothing
+    /// before this call. The default does nothing.
+    ///
+    /// # Errors
+    ///
+    /// After an error, the hive does not start.
+    fn begin(&self) -> std::io::Result<()> {
+        Ok(())
+    }
     /// Sets the object to which the journal reports. It does not keep the hive in memory: after the hive has been dropped,
     /// reports have no effect.
     fn attach(&self, events: Arc<dyn JournalEvents>);

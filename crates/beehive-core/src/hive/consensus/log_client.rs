@@ -160,6 +160,12 @@ impl<W: ?Sized> LogClient<W> {
         self.without_bee.input(message_id, handler, admitted, lanes)
     }
 
+    /// Prepares the journal for the first entry.
+    pub(crate) fn begin(&self) -> std::io::Result<()> {
+        let journal = self.state.lock().journal.clone();
+        journal.map_or(Ok(()), |journal| journal.begin())
+    }
+
     /// Sets the object to which the journal reports.
     pub(crate) fn attach(&self, events: Arc<dyn JournalEvents>) {
         let journal = self.state.lock().journal.clone();

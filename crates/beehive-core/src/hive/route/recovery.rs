@@ -101,14 +101,36 @@ pub(crate) fn send_again(
                     Some(sweep) => hive.types.logged.resume_sweep(log, sweep, cx),
                     None => hive.types.logged.resend(&waiting.emit, cx),
                 };
-                resumed.map_err(|error| DecodeError {
-                    why: format!("`{}`: {}", name_of(&waiting.emit, state), error.why),
-                    ..error
-                })?
+                resumed.map_err(|error| named(&waiting.emit, state, error))?
             }
         }
         Ok(())
     })
+}
+
+/// Checks that [`send_again`] can decode the messages in these logs, and that the apps handle them.
+///
+/// # Errors
+///
+/// Returns an error for the first message of which this is not true.
+pub(crate) fn check(hive: &HiveInner, logs: &[(Arc<dyn Journal>, LogState)]) -> Result<(), DecodeError> {
+    let logged = &hive.types.logged;
+    logs.iter().try_for_each(|(_, state)| {
+        let named = |emit: &Emit, checked: Result<(), DecodeError>| {
+            checked.map_err(|error| named(emit, state, error))
+        };
+        let mut messages = state.outbox.values().map(|waiting| &waiting.emit);
+        messages.try_for_each(|emit| {
+            named(emit, logged.check_message(emit.id.app.0, emit.message_type, &emit.payload))
+        })?;
+        let mut sweeps = state.sweeps.values().map(|sweep| &sweep.waiting.emit);
+        sweeps.try_for_each(|emit| named(emit, logged.check_sweep(emit)))
+    })
+}
+
+/// Adds the name of the message to an error.
+fn named(emit: &Emit, log: &LogState, error: DecodeError) -> DecodeError {
+    DecodeError { why: format!("`{}`: {}", name_of(emit, log), error.why), ..error }
 }
 
 /// Acknowledges a message to an app that is now in memory only. The app gets the message once more, but no

@@ -79,6 +79,11 @@ impl<M: Message> Resend for ResendTo<M> {
     }
 }
 
+/// The error for something in a log that no handler takes any more.
+fn no_handler(what: &'static str) -> DecodeError {
+    DecodeError { what, why: "the app has no handler for it".to_string() }
+}
+
 /// The message types and sweeps of a hive, by app and number.
 #[derive(Default)]
 pub(crate) struct LoggedTypes {
@@ -133,7 +138,25 @@ impl LoggedTypes {
 
     /// Checks whether an encoded message can be resent.
     pub(crate) fn check(&self, way: &Way, bytes: &[u8]) -> Result<(), DecodeError> {
-        self.resend_to(way.app, way.message_type)?.check(bytes)
+        self.check_message(way.app, way.message_type, bytes)
+    }
+
+    /// Checks whether an encoded message to `app` can be resent.
+    pub(crate) fn check_message(
+        &self,
+        app: u16,
+        message_type: MessageTypeId,
+        bytes: &[u8],
+    ) -> Result<(), DecodeError> {
+        self.resend_to(app, message_type)?.check(bytes)
+    }
+
+    /// Checks whether a sweep from a log can be resumed.
+    pub(crate) fn check_sweep(&self, emit: &Emit) -> Result<(), DecodeError> {
+        match self.resume.read().contains_key(&(emit.id.app.0, emit.message_type)) {
+            true => Ok(()),
+            false => Err(no_handler("a sweep")),
+        }
     }
 
     /// Returns the receiver of this type in `app`.
@@ -144,10 +167,7 @@ impl LoggedTypes {
     /// Returns the object that resends messages to the handler of `app` for this type.
     fn resend_to(&self, app: u16, message_type: MessageTypeId) -> Result<Arc<dyn Resend>, DecodeError> {
         let known = self.resend.read().get(&(app, message_type)).cloned();
-        known.ok_or_else(|| DecodeError {
-            what: "a message",
-            why: "the app has no handler for it".to_string(),
-        })
+        known.ok_or_else(|| no_handler("a message"))
     }
 
     /// Resumes a sweep that was recovered from the log at position `log`.
@@ -160,7 +180,7 @@ impl LoggedTypes {
         let emit = &sweep.waiting.emit;
         match self.resume.read().get(&(emit.id.app.0, emit.message_type)) {
             Some(resume) => resume(log, sweep, cx),
-            None => Err(DecodeError { what: "a sweep", why: "the app has no handler for it".to_string() }),
+            None => Err(no_handler("a sweep")),
         }
     }
 
