@@ -92,12 +92,13 @@ pub struct Seq(pub u64);
 #[serde(transparent)]
 pub struct Part(pub u64);
 
-/// Number of a log entry. Raft calls it the index.
+/// Number of a log entry: the term in the upper 24 bits, and a number within the term in the lower 40 bits.
 ///
 /// A hive uses each number once, in increasing order, and does not reuse the number of a refused entry. Therefore the
-/// numbers of entries that took effect are strictly increasing, but may have gaps.
+/// numbers of entries that took effect are strictly increasing, but may have gaps. Each hive that begins to use a log,
+/// also the same one after a restart, begins a new term (see [`Record::Blank`](crate::Record::Blank)).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "(u32, u64)", into = "(u32, u64)")]
 pub struct EntryNumber(pub u64);
 
 /// Identity of one delivery: the sender's lane, the number, the part, and the app that handles the message.
@@ -165,6 +166,35 @@ impl Incarnation {
 }
 
 impl EntryNumber {
+    /// Number of bits for the number within the term.
+    const BITS_IN_TERM: u32 = 40;
+
+    /// The highest term.
+    pub const TERM_MAX: u64 = u64::MAX >> EntryNumber::BITS_IN_TERM;
+
+    /// Returns the first number of a term, which is that of its blank entry.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the term is above [`EntryNumber::TERM_MAX`].
+    #[must_use]
+    pub const fn first_of(term: u64) -> EntryNumber {
+        assert!(term <= EntryNumber::TERM_MAX, "there is no such term");
+        EntryNumber(term << EntryNumber::BITS_IN_TERM)
+    }
+
+    /// Returns the term.
+    #[must_use]
+    pub const fn term(self) -> u64 {
+        self.0 >> EntryNumber::BITS_IN_TERM
+    }
+
+    /// Returns the number within the term.
+    #[must_use]
+    pub const fn in_term(self) -> u64 {
+        self.0 & (u64::MAX >> (u64::BITS - EntryNumber::BITS_IN_TERM))
+    }
+
     /// Returns the number of the next entry.
     #[inline]
     #[must_use]
@@ -176,6 +206,30 @@ impl EntryNumber {
 impl From<u64> for EntryNumber {
     fn from(number: u64) -> EntryNumber {
         EntryNumber(number)
+    }
+}
+
+// the two parts are small numbers, which take fewer bytes than one large number
+impl From<EntryNumber> for (u32, u64) {
+    fn from(number: EntryNumber) -> (u32, u64) {
+        (number.term() as u32, number.in_term())
+    }
+}
+
+impl TryFrom<(u32, u64)> for EntryNumber {
+    type Error = &'static str;
+
+    fn try_from((term, in_term): (u32, u64)) -> Result<EntryNumber, &'static str> {
+        match (u64::from(term), in_term >> EntryNumber::BITS_IN_TERM) {
+            (term @ ..=EntryNumber::TERM_MAX, 0) => Ok(EntryNumber(EntryNumber::first_of(term).0 | in_term)),
+            _ => Err("no entry has such a number"),
+        }
+    }
+}
+
+impl std::fmt::Display for EntryNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.term(), self.in_term())
     }
 }
 

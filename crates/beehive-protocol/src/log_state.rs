@@ -118,14 +118,18 @@ pub struct LogState {
     /// The marker of the hive that uses the log. `None` if that hive has stopped cleanly. If a starting hive finds a
     /// marker, the previous process crashed.
     pub marker: Option<CrashMarker>,
+    /// The latest time in the log.
+    pub now: Time,
 }
 
 impl LogState {
     /// Applies an entry. Returns whether it took effect.
     ///
-    /// An entry executed on a different state is ignored: its `entry.after` is not the last entry that took effect.
+    /// An entry executed on a different state is ignored: its `entry.after` is not the last entry that took effect. The
+    /// first entry of a later term is executed on any state.
     pub fn apply(&mut self, entry: &Entry) -> bool {
-        if entry.after != self.last {
+        let begins_term = matches!(entry.record, Record::Blank) && entry.number.term() > self.last.term();
+        if entry.after != self.last && !begins_term {
             return false;
         }
         debug_assert!(entry.number > self.last, "entry {:?} comes after {:?}", entry.number, self.last);
@@ -221,6 +225,8 @@ impl LogState {
             }
             Record::Told { what, .. } => self.untold.retain(|untold| untold != what),
             Record::Mark { marker } => self.marker.clone_from(marker),
+            Record::Blank => {}
+            Record::Time(now) => self.now = self.now.max(*now),
         }
     }
 
@@ -270,6 +276,7 @@ impl LogState {
         work.redo.iter().for_each(|op| bee.state.apply(op));
         bee.next_seq = bee.next_seq.max(work.next_seq);
         bee.now = bee.now.max(work.now);
+        self.now = self.now.max(work.now);
 
         self.consume(work.app, work.bee, &work.inputs, &work.visits);
         self.emit(&work.emits)
@@ -424,6 +431,23 @@ mod tests {
             }));
         }
         assert_eq!(state.settings[&APP], of(2, "a = 2").1);
+    }
+
+    /// A hive that was replaced while its last entries were on their way.
+    #[test]
+    fn after_the_first_entry_of_a_term_none_of_an_earlier_one_takes_effect() {
+        let mut state = LogState::default();
+        let first = EntryNumber::first_of(1);
+        let blank = |term, after| Entry { number: EntryNumber::first_of(term), after, record: Record::Blank };
+        let time = |number, after| Entry { number, after, record: Record::Time(Time::from_nanoseconds(9)) };
+        assert!(state.apply(&blank(1, EntryNumber(0))));
+        let late = time(first.next(), first);
+        assert!(state.apply(&blank(2, first.next())), "executed on an entry that never came");
+        assert_eq!(state.last, EntryNumber::first_of(2));
+        assert!(!state.apply(&late) && !state.apply(&blank(1, first)) && !state.apply(&blank(2, first)));
+        assert_eq!(state.now, Time::ZERO);
+        assert!(state.apply(&time(state.last.next(), state.last)));
+        assert_eq!((state.last.to_string(), state.now), ("2.1".to_string(), Time::from_nanoseconds(9)));
     }
 
     /// Each number is used once. An entry with an already used number comes from a buggy hive.

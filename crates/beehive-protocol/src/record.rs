@@ -319,6 +319,13 @@ pub enum Record {
         /// The registry's index on which the record is based. Zero if the log decides alone.
         view: u64,
     },
+    /// A term begins: a hive begins to use the log, because it has started or, in a cluster, because it was elected. The
+    /// entry has the term's first number, and takes effect whatever [`Entry::after`] says. From then on, no entry of an
+    /// earlier term takes effect. Nothing is executed before the entry is committed.
+    Blank,
+    /// The hive's time. It is logged at intervals, so that a process that goes on knows until when the last one ran,
+    /// although nothing may have happened for hours.
+    Time(Time),
 }
 
 impl Record {
@@ -345,7 +352,9 @@ impl Record {
             | Record::Consumed(_)
             | Record::Acked(_)
             | Record::Visited(_)
-            | Record::Mark { .. } => 0,
+            | Record::Mark { .. }
+            | Record::Blank
+            | Record::Time(_) => 0,
         }
     }
 }
@@ -377,7 +386,8 @@ pub fn sweep_order(cell: CellId) -> (u8, CellId) {
 
 /// A record with its position in the log.
 ///
-/// An entry takes effect only if `after` is the number of the last entry that took effect. An entry that does not take
+/// An entry takes effect only if `after` is the number of the last entry that took effect, or if it begins a later term
+/// ([`Record::Blank`]). An entry that does not take
 /// effect is dead, and so is every entry executed on top of it. In Raft's terms, `number` is the entry's index and
 /// `after` the previous entry's index. The hive checks `after` again when it applies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

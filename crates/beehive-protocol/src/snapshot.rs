@@ -133,6 +133,7 @@ impl LogState {
             known,
             untold,
             marker,
+            now,
         } = self;
         debug_assert!(outbox.iter().all(|(id, waiting)| *id == waiting.emit.id), "the outbox is by id");
         debug_assert!(sweeps.iter().all(|(id, sweep)| *id == sweep.waiting.emit.id), "the sweeps are by id");
@@ -146,6 +147,7 @@ impl LogState {
             known: *known,
             untold: untold.clone(),
             marker: marker.clone(),
+            now: *now,
             ..LogState::default()
         };
 

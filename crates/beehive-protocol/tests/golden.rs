@@ -123,7 +123,7 @@ fn moving() -> BeeImage {
     BeeImage { state: Default::default(), ..*state().bees[&(APP, BeeId(7))].clone() }
 }
 
-fn records() -> [(&'static str, Record); 21] {
+fn records() -> [(&'static str, Record); 23] {
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: Emits(vec![emit()]) };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
@@ -161,6 +161,8 @@ fn records() -> [(&'static str, Record); 21] {
         ("Record::Create", Record::Create { app: APP, bee: BeeId(9), view: 4 }),
         ("Record::Split", split),
         ("Record::Told", Record::Told { what: untold(), view: 5 }),
+        ("Record::Blank", Record::Blank),
+        ("Record::Time", Record::Time(Time::from_nanoseconds(0x0304))),
     ]
 }
 
@@ -208,6 +210,7 @@ fn state() -> LogState {
         known: 4,
         untold: vec![untold()],
         marker: Some(marker()),
+        now: Time::from_nanoseconds(10),
     }
 }
 

@@ -7,9 +7,9 @@ use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{
-    AppId, AppShapes, BeeImage, EntryNumber, Journal, LaneId, LogState, LoggedSettings, Record, Shapes,
-    unfinished_moves,
+    AppId, AppShapes, BeeImage, Journal, LaneId, LogState, LoggedSettings, Record, Shapes, unfinished_moves,
 };
+use crate::hive::consensus::logged_clock::LoggedClock;
 use crate::hive::consensus::logs::Logs;
 use crate::hive::consensus::quarantine::Waiting;
 use crate::hive::consensus::registry::{LocalRegistry, Registry, RegistryState, Restored, colony_of};
@@ -39,6 +39,7 @@ use crate::message::Error;
 use crate::mutant::{Mutant, Mutation};
 use crate::seams::{Platform, TokioPlatform};
 use crate::state::{ConfigError, ConfigSource, DecodeError};
+use crate::time::Time;
 use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -356,6 +357,17 @@ impl Builder {
             .membership
             .as_ref()
             .map(|membership| Links::new(membership, registry.clone(), platform.clone()));
+        // everything that happened before has logged at least one time
+        let latest = logs.iter().map(|(_, state)| state.now).max().filter(|now| *now > Time::ZERO);
+        let started = platform.now();
+        let clock = LoggedClock::new(started, latest);
+        if !clock.gap().is_zero() {
+            tracing::warn!(
+                gap = ?clock.gap(),
+                "the clock of the machine is far from the latest time in the log: the hive's time goes on from there, and \
+                 approaches the clock little by little"
+            )
+        }
 
         let hive = Arc::new(HiveInner {
             id: self.id,
@@ -371,7 +383,8 @@ impl Builder {
             logs: (!logs.is_empty()).then(|| {
                 let of_cluster = self.membership.as_ref();
                 let of_cluster = of_cluster.map(|membership| (&membership.colonies[..], membership.lane));
-                Logs::new(&logs, of_apps.clone(), platform.random(), of_cluster, self.mutation)
+                let chance_and_now = (platform.random(), clock.at(started));
+                Logs::new(&logs, of_apps.clone(), chance_and_now, of_cluster, self.mutation)
             }),
             probe: self.probe,
             apps: RwLock::default(),
@@ -396,7 +409,8 @@ impl Builder {
             unhandled: Mutex::new(BTreeSet::new()),
             cycles: AtomicU64::new(0),
             last_now: Default::default(),
-            started: platform.now(),
+            clock,
+            started,
             platform,
         });
 
@@ -407,7 +421,8 @@ impl Builder {
 
         dead.retain(|lane| !foreign.contains(lane));
         dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs, &foreign)));
-        let goes_on = logs.iter().any(|(_, state)| state.last > EntryNumber(0));
+        let goes_on =
+            logs.iter().any(|(_, state)| state.last.in_term() > 0 || state.shapes != Shapes::default());
         let mut installing = Installing {
             hive: &hive,
             seed,

@@ -53,6 +53,7 @@ impl Hive {
         let _ends = Ends(inner);
         let end_of_life = inner.logs.as_ref().map(|logs| {
             logs.log_consumed();
+            logs.log_last_time(inner.now());
             logs.quarantine.end_life(logs.clients())
         });
         report.timers_dropped = inner.timers.clear();

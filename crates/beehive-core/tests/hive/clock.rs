@@ -1,7 +1,8 @@
-//! Tests the time that handlers see while one thread is busy for a long time.
+//! Tests the time that handlers see: while one thread is busy for a long time, and after a restart with a wrong clock.
 
-use crate::load::{alone, on_workers};
-use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers};
+use crate::load::{Ahead, alone, killed, on_workers};
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -91,4 +92,63 @@ fn time_goes_on_where_a_thread_never_runs_out_of_bees() {
     assert!(DUE.load(Ordering::Relaxed) > 0);
     assert_eq!(EARLY.load(Ordering::Relaxed), 0, "handled before they were sent, or due");
     assert!(behind < Duration::from_millis(250), "a handler's time was {behind:?} behind");
+}
+
+/// Answers with the time, and with the number of the timers of earlier questions that have fired.
+#[derive(Message)]
+#[message(reply = (Time, u64))]
+struct Ask;
+/// A timer of [`Ask`].
+#[derive(Message)]
+struct Rang;
+
+#[derive(App)]
+struct Asked {
+    rung: Dict<u64, u64>,
+}
+
+#[handlers]
+impl Asked {
+    #[rcv(centralized)]
+    fn ask(&mut self, _: &Ask, ctx: &mut Ctx) -> (Time, u64) {
+        ctx.after(Duration::from_millis(20), Rang);
+        (ctx.now(), self.rung.update(0, |rung| *rung))
+    }
+    #[rcv(centralized)]
+    fn rang(&mut self, _: &Rang) {
+        self.rung.update(0, |rung| *rung += 1)
+    }
+}
+
+/// The clock of the machine is set back by a year, and then forward by two, while the hive does not run.
+#[test]
+fn a_clock_that_is_off_by_a_year_neither_stops_time_nor_lets_it_leap() {
+    const YEAR: Duration = Duration::from_secs(365 * 86_400);
+    let (mut log, mut last): (Vec<Vec<u8>>, Option<Time>) = (Vec::new(), None);
+    for (life, years) in [2, 1, 3].into_iter().enumerate() {
+        let began = Instant::now();
+        log.extend(on_workers(2, async {
+            let colony = killed(&log);
+            let journal = TestJournal::start(life as u64 + 1, 0, colony.last);
+            let builder = Hive::builder().app::<Asked>().seed(5).platform(Ahead::by(years * YEAR));
+            let hive = builder.journal(journal.clone(), colony).start().unwrap();
+            let (first, _) = hive.request(Ask).await.unwrap();
+            if let Some(last) = last {
+                assert!(first >= last, "life {life}: time goes on");
+                let leap = first.since(last);
+                assert!(leap < limits::CLOCK_JUMP_MAX + began.elapsed() * 2, "life {life}: {leap:?}")
+            }
+
+            let rung = async {
+                while hive.request(Ask).await.unwrap().1 == 0 {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), rung).await.expect("timers fire");
+            last = Some(hive.request(Ask).await.unwrap().0);
+            hive.idle().await;
+            hive.stop(Duration::from_secs(5)).await;
+            journal.log()
+        }))
+    }
 }

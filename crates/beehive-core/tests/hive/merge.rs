@@ -329,8 +329,8 @@ fn a_sender_that_waits_for_a_merged_bee_is_notified() {
     })
 }
 
-/// The log contains transactions of a bee that ran on a machine whose clock was ahead. After the bee has
-/// merged into another bee, that bee must not see an earlier time.
+/// The log contains transactions of a bee that ran on a machine whose clock was ahead. Neither a bee that is new, nor one
+/// into which the first one merges, may see an earlier time.
 #[test]
 fn time_does_not_run_backwards_when_bees_merge() {
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -351,7 +351,7 @@ fn time_does_not_run_backwards_when_bees_merge() {
         let hive = begin(&journal, colony, Duration::ZERO);
         let early = hive.request(Keep { keys: vec![2, 3], milliseconds: 0 }).await.unwrap();
 
-        assert!(early < late, "the clock of this life is behind");
+        assert!(early >= late, "the clock of this life is behind, but its time goes on");
         // The older bee merges into the larger one.
         let merged = hive.request(Keep { keys: vec![1, 2], milliseconds: 0 }).await.unwrap();
         assert_eq!(hive.status().apps[0].bees_merged, 1);

@@ -33,7 +33,7 @@ impl Kept {
 fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
     let journal = Arc::new(Kept::default());
     let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
-    let logs = Logs::new(&journals, vec![vec![0]], 1, None, Mutation::default());
+    let logs = Logs::new(&journals, vec![vec![0]], (1, Time::ZERO), None, Mutation::default());
     (journal, logs.clients()[0].clone())
 }
 

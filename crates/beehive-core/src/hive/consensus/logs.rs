@@ -2,11 +2,16 @@
 
 use crate::cell::CellId;
 use crate::hive::admission::outside_lanes::{LaneNumbers, Lanes, OutsideLane};
-use crate::hive::consensus::journal::{Acked, AppId, Journal, LaneId, LogState, MessageId, Seq, Waiting};
+use crate::hive::consensus::journal::{
+    Acked, AppId, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
+};
 use crate::hive::consensus::log_client::{LogClient, Place};
+use crate::hive::consensus::logged_clock::TimeLogged;
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::registry::{ColonyId, colony_of};
 use crate::mutant::{Mutant, Mutation};
+use crate::time::Time;
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,16 +27,17 @@ pub(crate) struct Logs<W: ?Sized> {
     pub(crate) quarantine: Arc<Quarantine>,
     /// The lane of messages emitted through the [`Hive`](crate::Hive) itself.
     pub(crate) own_lane: Arc<OutsideLane>,
+    time: Mutex<TimeLogged>,
 }
 
 impl<W: ?Sized> Logs<W> {
     /// Continues each log after the last entry in its state. `of_apps` contains the positions of each app's
-    /// logs in `logs`. `chance` is the random id of the hive's own lane. `cluster` contains the colonies of the logs and the
-    /// lane that the registry has assigned to the hive, if the hive is in a cluster.
+    /// logs in `logs`. `chance` is the random id of the hive's own lane, and `now` the hive's time. `cluster` contains the
+    /// colonies of the logs and the lane that the registry has assigned to the hive, if the hive is in a cluster.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
         of_apps: Vec<Vec<usize>>,
-        chance: u64,
+        (chance, now): (u64, Time),
         cluster: Option<(&[ColonyId], LaneId)>,
         mutation: Mutation,
     ) -> Logs<W> {
@@ -59,6 +65,21 @@ impl<W: ?Sized> Logs<W> {
             of_apps,
             lanes,
             quarantine,
+            time: Mutex::new(TimeLogged::new(now)),
+        }
+    }
+
+    /// Logs the time at intervals of [`TIME_LOGGED_EVERY`](crate::limits::TIME_LOGGED_EVERY), in the first log.
+    pub(crate) fn log_time(&self, now: Time) {
+        if let Some(log) = self.clients.first() {
+            self.time.lock().log(now, log)
+        }
+    }
+
+    /// Logs the time at which the hive stops.
+    pub(crate) fn log_last_time(&self, now: Time) {
+        if let Some(log) = self.clients.first() {
+            drop(log.say(Record::Time(now)))
         }
     }
 

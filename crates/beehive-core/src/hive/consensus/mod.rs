@@ -15,6 +15,7 @@
 
 pub mod journal;
 pub(crate) mod log_client;
+pub(crate) mod logged_clock;
 pub(crate) mod logs;
 pub(crate) mod open_sweeps;
 pub(crate) mod quarantine;

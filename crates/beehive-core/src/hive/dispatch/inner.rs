@@ -8,6 +8,7 @@ use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::consensus::journal::{Acked, AppId, LaneId, LoggedSettings};
+use crate::hive::consensus::logged_clock::LoggedClock;
 use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
@@ -151,6 +152,8 @@ pub(crate) struct HiveInner {
     /// The latest time read by any thread, in nanoseconds. It has its own cache line, because every turn
     /// writes it.
     pub(in crate::hive) last_now: CachePadded<AtomicU64>,
+    /// Turns the platform's time into the hive's.
+    pub(in crate::hive) clock: LoggedClock,
     /// The time at which the hive started.
     pub(in crate::hive) started: Time,
 }
@@ -270,10 +273,10 @@ impl HiveInner {
         self.logs.as_ref()?.of_app(app)
     }
 
-    /// Returns the current time. It never runs backwards, even if the platform's clock does.
+    /// Returns the current time. It never runs backwards, even if the platform's clock does. See [`LoggedClock`].
     #[inline]
     pub(crate) fn now(&self) -> Time {
-        let now = self.platform.now().as_nanoseconds();
+        let now = self.clock.at(self.platform.now()).as_nanoseconds();
         let last = self.last_now.fetch_max(now, Ordering::Relaxed);
         Time::from_nanoseconds(now.max(last))
     }

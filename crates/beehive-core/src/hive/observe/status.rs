@@ -232,7 +232,7 @@ impl Hive {
             .collect();
         emits.sort_by_key(|e| (e.app, e.handler, e.message));
 
-        let uptime: Duration = inner.now().since(inner.started);
+        let uptime: Duration = inner.platform.now().since(inner.started);
         Status {
             hive: inner.id,
             uptime_seconds: uptime.as_secs(),

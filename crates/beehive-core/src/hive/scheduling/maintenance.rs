@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Every 100 ms until the hive stops: tries to retire idle bees, logs pending acknowledgments and messages
-/// consumed without effect, and retires ended lanes.
+/// consumed without effect, and retires ended lanes. Logs the time at longer intervals.
 pub(crate) async fn maintain(hive: Arc<HiveInner>) {
     const PERIOD: Duration = Duration::from_millis(100);
     while !hive.is_stopped() {
@@ -22,6 +22,7 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
         }
         if let Some(logs) = &hive.logs {
             logs.log_consumed();
+            logs.log_time(hive.now());
             if let Some(links) = &hive.links {
                 links.say_floors(|lane, app| logs.lanes.floor_of_sender(lane, app))
             }
