@@ -94,8 +94,9 @@ fn shown(Inspected { identity, contents, .. }: &Inspected) -> String {
         // writing to a string does not fail
         let _ = writeln!(
             text,
-            "log {log}: {} entries, {} messages and {} sweeps unfinished{}",
-            contents.last,
+            "log {log}: {} entries in term {}, {} messages and {} sweeps unfinished{}",
+            contents.last.in_term(),
+            contents.last.term(),
             contents.waiting,
             contents.sweeps,
             if contents.is_in_use_or_crashed { "; in use, or its last process crashed" } else { "" }

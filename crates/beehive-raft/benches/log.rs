@@ -62,6 +62,7 @@ impl Released {
 /// Entries a second through the log, with at most `in_flight` undecided, of which `batch` are appended at once.
 fn log(folder: &Path, time: Duration, batch: u64, in_flight: u64) -> (f64, f64) {
     let data = Data::open(folder).expect("opens");
+    data.begin().expect("begins");
     let (journal, state) = data.journals().remove(0);
     let released = Arc::new(Released::default());
     journal.attach(released.clone());

@@ -4,14 +4,15 @@ use crate::error::OpenError;
 use crate::files::{Files, RealFiles};
 use crate::identity::Identity;
 use crate::limits;
+use crate::log::begin::{Beginning, begin_term};
 use crate::log::recovery::{Found, Recovered, recover};
 use crate::log::shared::{Colony, Continued, Log, LogStatus, Sizes};
-use crate::log::witness::{End, Witness};
-use crate::log::writer::Writer;
-use crate::place::{self, Place};
+use crate::log::witness::End;
+use crate::place::{self, Listing, Place};
 use beehive_core::journal::{Journal, LogState};
 use beehive_core::{Builder, HiveId};
 use parking_lot::Mutex;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -145,46 +146,44 @@ impl Data {
 
     fn with(options: Options, folder: &Path) -> Result<Data, OpenError> {
         let place = Place { files: options.files, folder: folder.to_path_buf() };
+        // a folder that is another one's gets not even a lock
+        let wanted = (options.hive, options.logs);
+        identity_of(&place, wanted)?;
         let failed = |doing| move |error| OpenError::io(folder, doing, error);
         place.files.create_folder(folder).map_err(failed("create the folder"))?;
-        let lock = place.files.lock(&place::lock(folder)).map_err(failed("lock the folder"))?;
-        let lock = lock.ok_or_else(|| OpenError::InUse { folder: folder.to_path_buf() })?;
+        let lock = place::lock(folder);
+        let locked = place.files.lock(&lock).map_err(|error| OpenError::io(&lock, "lock", error))?;
+        let lock = locked.ok_or_else(|| OpenError::InUse { folder: folder.to_path_buf() })?;
 
-        let mut identity = match Identity::read(&place)? {
-            Some(identity) => check(identity, options.hive, options.logs, folder)?,
-            None => begin(&place, options.hive, options.logs)?,
-        };
+        // it may have changed before it was locked
+        let (identity, is_new) = identity_of(&place, wanted)?;
         let key = (identity.folder_id, identity.logs);
-        let recovered = recover(&place, key, identity.incarnation == 0, true)?;
-        let Recovered { states, end, lengths, found } = recovered;
-        if let Some(cut) = &found.cut {
-            tracing::warn!(file = %cut.file.display(), offset = cut.offset, bytes = cut.bytes, what = cut.what,
-                "cut off the end of the log, which had not been acknowledged")
-        }
+        let Recovered { mut states, end, lengths, repairs, found } =
+            recover(&place, key, identity.incarnation == 0)?;
+        let (incarnation, blanks) = begin_term(&mut states, identity.incarnation)
+            .map_err(|why| OpenError::damaged(&place::identity(folder), 0, why))?;
+        let identity = Identity { incarnation, ..identity };
 
-        // From here on, an end that is lost is noticed. Only then a segment follows.
-        let witness =
-            Witness::create(&place, identity.folder_id, end).map_err(failed("write the witness"))?;
-        identity.incarnation += 1;
-        identity.write(&place)?;
-        let start = (identity.folder_id, identity.incarnation);
-        let writer = Writer::begin(&place, start, end, options.sizes.segment_bytes)
-            .map_err(failed("begin a segment"))?;
         let first = end.segment + 1 - lengths.len() as u64;
         let finished = (first..).zip(lengths).map(|(segment, length)| End { segment, length, ..end });
-        let log = Log::start(Continued {
-            place,
-            folder_id: identity.folder_id,
+        let log = Log::open(Continued {
             sizes: options.sizes,
             lock,
-            writer,
-            witness,
             last: states.iter().map(|state| state.last).collect(),
             finished: finished.collect(),
-            checkpoint_bytes: found.checkpoint_bytes,
+            found: found.clone(),
+            beginning: Beginning {
+                place,
+                identity,
+                is_new,
+                repairs,
+                end,
+                segment_bytes: options.sizes.segment_bytes,
+                blanks,
+            },
         });
         Ok(Data {
-            log: Arc::new(log.map_err(failed("start a thread for the log"))?),
+            log: Arc::new(log),
             identity,
             found: Arc::new(found),
             states: Arc::new(Mutex::new(Some(states))),
@@ -194,8 +193,8 @@ impl Data {
 
     /// Gives a hive the state in the folder, and makes it append to the log. Also sets the hive's number and seed.
     ///
-    /// The hive compares its apps with those in the log when it starts. A hive that refuses to start has changed no
-    /// state, but opening the folder has counted as a start, and has settled the end of the log.
+    /// The hive compares its apps with those in the log when it starts. If it refuses to start, the folder is as it was,
+    /// except that a new folder exists and is empty. (It has a file that locks it.)
     ///
     /// # Panics
     ///
@@ -215,6 +214,16 @@ impl Data {
         let states = states.expect("a folder is for one hive, and one has been attached to this");
         let colony = |number| Arc::new(Colony { log: self.log.clone(), number }) as Arc<dyn Journal>;
         states.into_iter().enumerate().map(|(number, state)| (colony(number), state)).collect()
+    }
+
+    /// Carries out the start: makes the folder ready for the first entry. The hive that is attached does this when
+    /// nothing refuses it. Call it only to use [`Data::journals`] without a hive.
+    ///
+    /// # Errors
+    ///
+    /// After an error, nothing can be appended, and the folder has to be opened again.
+    pub fn begin(&self) -> Result<(), OpenError> {
+        self.log.begin()
     }
 
     /// Writes what waits, and closes the folder, so that it can be opened again. Entries that the hive appends later
@@ -269,9 +278,19 @@ fn check(
     }
 }
 
-/// Makes the identity of a new folder.
-fn begin(place: &Place, hive: Option<HiveId>, logs: Option<u16>) -> Result<Identity, OpenError> {
-    let listing = place.list().map_err(|error| OpenError::io(&place.folder, "list the folder", error))?;
+/// Returns the identity of a folder, or a new one if it is empty or does not exist. Also returns whether it is new.
+/// Changes nothing.
+fn identity_of(
+    place: &Place,
+    (hive, logs): (Option<HiveId>, Option<u16>),
+) -> Result<(Identity, bool), OpenError> {
+    if let Some(identity) = Identity::read(place)? {
+        return Ok((check(identity, hive, logs, &place.folder)?, false));
+    }
+    let listing = match place.list() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Listing::default(),
+        listing => listing.map_err(|error| OpenError::io(&place.folder, "list the folder", error))?,
+    };
     let ours = listing.segments.first().map(|number| place::segment(&place.folder, *number));
     let ours = ours.or_else(|| listing.checkpoints.first().map(|at| place::checkpoint(&place.folder, *at)));
     let ours = ours.or_else(|| listing.has_witness.then(|| place::witness(&place.folder)));
@@ -286,9 +305,7 @@ fn begin(place: &Place, hive: Option<HiveId>, logs: Option<u16>) -> Result<Ident
 
     let hive = hive.unwrap_or_default().0;
     let [folder_id, seed] = [random(), random()];
-    let identity = Identity { folder_id, hive, seed, logs: logs.unwrap_or(1), incarnation: 0 };
-    identity.write(place)?;
-    Ok(identity)
+    Ok((Identity { folder_id, hive, seed, logs: logs.unwrap_or(1), incarnation: 0 }, true))
 }
 
 /// Returns a random number.

@@ -99,6 +99,24 @@ fn advice(file: &Path) -> &'static str {
 const BACKUP: &str = "keep a copy of the folder, and restore it from a backup; without one, everything up to the damage can be read with \
     `beehive data show`";
 
+/// The advice for an error of the system.
+fn remedy(error: io::ErrorKind) -> &'static str {
+    match error {
+        io::ErrorKind::IsADirectory => {
+            "; a folder is where a file of the hive belongs: move it elsewhere, and put the file back if there was one"
+        }
+        io::ErrorKind::NotADirectory => {
+            "; a file is where the folder belongs: name another folder, or move the file"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "; start as the user to whom the folder and its files belong, or give them to this user"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "; name a folder on a disk that can be written",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make space, and start again",
+        _ => "",
+    }
+}
+
 impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -139,7 +157,7 @@ impl std::fmt::Display for OpenError {
                 write!(f, "{}: damaged at byte {offset}: {what}; {}", file.display(), advice(file))
             }
             OpenError::Io { file, doing, error } => {
-                write!(f, "{}: cannot {doing}: {error}", file.display())
+                write!(f, "{}: cannot {doing}: {error}{}", file.display(), remedy(error.kind()))
             }
         }
     }

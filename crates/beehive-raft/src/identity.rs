@@ -26,7 +26,7 @@ pub struct Identity {
     pub seed: u64,
     /// Number of logs.
     pub logs: u16,
-    /// Number of starts so far.
+    /// Number of starts so far, which is also the term of the last one.
     pub incarnation: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::identity::Identity;
 use crate::log::reader::Segment;
 use crate::log::recovery::{Found, Replay, recover};
 use crate::place::{self, Place};
-use beehive_protocol::{AppId, LogState};
+use beehive_protocol::{AppId, EntryNumber, LogState};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Inspected {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Number of the last entry.
-    pub last: u64,
+    pub last: EntryNumber,
     /// For each app, in order: its name, the number of its bees, of their cells, and of their rows.
     pub apps: Vec<(String, usize, usize, usize)>,
     /// Number of messages that are not handled yet.
@@ -49,7 +49,7 @@ impl Contents {
             (name, bees().count(), cells, bees().map(|(_, bee)| bee.state.row_count()).sum())
         };
         Contents {
-            last: state.last.0,
+            last: state.last,
             apps: (0..count).map(app).collect(),
             waiting: state.outbox.len(),
             sweeps: state.sweeps.len(),
@@ -73,7 +73,7 @@ pub fn inspect(files: Arc<dyn Files>, folder: &Path) -> Result<Inspected, OpenEr
     })?;
 
     let key = (identity.folder_id, identity.logs);
-    let (found, states, damage) = match recover(&place, key, identity.incarnation == 0, false) {
+    let (found, states, damage) = match recover(&place, key, identity.incarnation == 0) {
         Ok(recovered) => (recovered.found, recovered.states, None),
         Err(damage) => {
             let (found, states) = up_to_damage(&place, key);

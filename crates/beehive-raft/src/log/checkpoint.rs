@@ -8,19 +8,21 @@
 //!
 //! ```text
 //! checkpoint-00000000000000000007         piece
-//!  0  8  magic, "BeehvChk"                  0  8  checksum
-//!  8  4  format version                     8  4  length of the chunk
-//! 12  4  zero                              12  2  log
-//! 16  8  id of the folder                  14  2  kind: 0 = chunk, 65535 = last piece
-//! 24  8  first segment not covered         16     a chunk of the log's snapshot
+//!  0  8  magic, "BeehvChk"                 0  4  length of what follows the header of the piece
+//!  8  4  format version                    4  2  log, or 65535: the last piece
+//! 12  4  zero                              6     a chunk of the log's snapshot, or the seal
+//! 16  8  id of the folder
+//! 24  8  first segment not covered
 //! 32  8  chain before that segment
 //! 40  8  group before that segment
 //! 48  8  checksum of the header
 //! 56     pieces
 //! ```
 //!
-//! The checksum of a piece is seeded with the checksum before it, and the last piece says that it is the last. The
-//! chunks are those of [`LogState::chunks`], in order.
+//! The chunks are those of [`LogState::chunks`], in order. Each has a checksum of its own, which covers its contents and
+//! the chunk before it. The seal, 8 bytes, is the XXH3 hash, seeded with the checksum of the header, of the headers of all
+//! pieces before it and the checksums of their chunks. So the contents are hashed once, and no piece can be lost, repeated
+//! or exchanged.
 
 use crate::error::OpenError;
 use crate::files::AppendFile;
@@ -30,16 +32,14 @@ use crate::place::{self, Place};
 use beehive_protocol::{DecodeError, LogState, SnapshotLoader};
 use std::io;
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const MAGIC: [u8; 8] = *b"BeehvChk";
 const HEADER: usize = 56;
-const PIECE_HEADER: usize = 16;
+const PIECE_HEADER: usize = 6;
+const SEAL: usize = 8;
 
-/// The kind of a piece with a chunk.
-const CHUNK: u16 = 0;
-
-/// The kind of the last piece.
+/// The log of the last piece.
 const LAST: u16 = u16::MAX;
 
 /// Maximum length of a chunk. A longer piece is not read.
@@ -85,18 +85,13 @@ pub(crate) fn write(place: &Place, folder_id: u64, states: &[LogState], end: End
 }
 
 fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: &[LogState]) -> io::Result<u64> {
-    let mut chain = integer::<8>(&head, 48);
+    let mut seal = Xxh3::with_seed(integer::<8>(&head, 48));
     let (mut buffer, mut written) = (head.to_vec(), 0);
-    let mut push = |log: u16, kind: u16, content: &[u8]| -> io::Result<()> {
-        let start = buffer.len();
-        buffer.extend_from_slice(&[0; 8]);
+    let mut push = |log: u16, content: &[u8]| -> io::Result<()> {
         buffer.extend_from_slice(&(content.len() as u32).to_le_bytes());
         buffer.extend_from_slice(&log.to_le_bytes());
-        buffer.extend_from_slice(&kind.to_le_bytes());
         buffer.extend_from_slice(content);
-        chain = xxh3_64_with_seed(&buffer[start + 8..], chain);
-        buffer[start..start + 8].copy_from_slice(&chain.to_le_bytes());
-        if buffer.len() < PART_BYTES && kind != LAST {
+        if buffer.len() < PART_BYTES && log != LAST {
             return Ok(());
         }
         file.append(&buffer)?;
@@ -106,10 +101,20 @@ fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: &[LogStat
     };
 
     for (log, state) in (0..).zip(states) {
-        state.chunks(CHUNK_BYTES).try_for_each(|chunk| push(log, CHUNK, &chunk))?
+        for chunk in state.chunks(CHUNK_BYTES) {
+            seal_piece(&mut seal, log, &chunk);
+            push(log, &chunk)?
+        }
     }
-    push(0, LAST, &[])?;
+    push(LAST, &seal.digest().to_le_bytes())?;
     Ok(written)
+}
+
+/// Adds a piece to the seal. The chunk ends with its checksum.
+fn seal_piece(seal: &mut Xxh3, log: u16, chunk: &[u8]) {
+    seal.update(&(chunk.len() as u32).to_le_bytes());
+    seal.update(&log.to_le_bytes());
+    seal.update(chunk.last_chunk::<8>().map_or(chunk, |checksum| checksum))
 }
 
 /// Reads a file piece by piece.
@@ -159,31 +164,26 @@ pub(crate) fn read(place: &Place, (folder_id, logs): (u64, u16), segment: u64) -
     }
 
     let mut loaders: Vec<SnapshotLoader> = (0..logs).map(|_| SnapshotLoader::default()).collect();
-    let mut chain = integer::<8>(&head, 48);
+    let mut seal = Xxh3::with_seed(integer::<8>(&head, 48));
     loop {
         let head: [u8; PIECE_HEADER] = reader.next(PIECE_HEADER)?.try_into().unwrap_or([0; PIECE_HEADER]);
-        let length = integer::<4>(&head, 8) as usize;
-        if length > CHUNK_BYTES {
+        let (length, log) = (integer::<4>(&head, 0) as usize, integer::<2>(&head, 4) as u16);
+        if length > CHUNK_BYTES || (log == LAST && length != SEAL) {
             return Err(reader.damaged("the length of a piece is impossible"));
         }
         let content = reader.next(length)?;
-        let mut hash = xxhash_rust::xxh3::Xxh3::with_seed(chain);
-        hash.update(&head[8..]);
-        hash.update(content);
-        chain = hash.digest();
-        if chain != integer::<8>(&head, 0) {
-            return Err(reader.damaged("the checksum of a piece is wrong"));
+        if log == LAST {
+            match integer::<8>(content, 0) == seal.digest() {
+                true => break,
+                false => return Err(reader.damaged("the seal is wrong")),
+            }
         }
 
-        let (log, kind) = (integer::<2>(&head, 12) as usize, integer::<2>(&head, 14) as u16);
-        if kind == LAST {
-            break;
-        }
-        let added = match loaders.get_mut(log) {
-            Some(loader) if kind == CHUNK => loader.add(content).map_err(|why| why.to_string()),
-            Some(_) => Err(format!("{kind} is no kind of piece; perhaps a newer program wrote it")),
+        let added = match loaders.get_mut(usize::from(log)) {
+            Some(loader) => loader.add(content).map_err(|why| why.to_string()),
             None => Err(format!("a piece of log {log}, although there are {logs} logs")),
         };
+        seal_piece(&mut seal, log, content);
         added.map_err(|why| reader.damaged(why))?
     }
 

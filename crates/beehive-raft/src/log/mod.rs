@@ -7,7 +7,7 @@
 //!                                                                 └─► checkpoint when a segment is full (thread)
 //! ```
 //!
-//! `format` has the bytes, `writer` the end of the log, `shared` the threads, `reader` and `recovery` the start, and
+//! `format` has the bytes, `writer` the end of the log, `shared` the threads, `reader`, `recovery` and `begin` the start, and
 //! `checkpoint` the state that replaces the segments before it.
 //!
 //! # Why plain files
@@ -33,12 +33,14 @@
 //!   entries whose sync failed stay undecided until the next start reads them, or does not.
 //! - While the disk is full, entries wait, as if the disk were slow. What is beyond
 //!   [`WAITING_BYTES_MAX`](crate::limits::WAITING_BYTES_MAX) is refused. When there is space again, the log goes on.
-//! - Each start begins a new segment, with the number of the start in its header, behind an end that is settled: what the last process
-//!   had not synced for sure is copied and synced, or cut off, before anything is appended. So no entry of an earlier start can take
-//!   effect later. (The entries themselves have no term yet.)
+//! - Opening a folder changes nothing. When the hive has found that the log fits its apps, the start is carried out
+//!   (`begin`): what the last process had not synced for sure is copied and synced, or cut off; a new segment follows, with
+//!   the number of the start in its header; and a new term begins in each log. Its first entry is synced before the hive
+//!   executes anything, and no entry of an earlier term takes effect behind it.
 //! - At the start, everything is checked; see `recovery`. The witness is behind by up to 0.1 s: if a power loss takes records
 //!   with it that were acknowledged in this time although the disk had confirmed the sync, nothing shows it.
 
+pub(crate) mod begin;
 pub(crate) mod checkpoint;
 pub(crate) mod format;
 pub(crate) mod reader;

@@ -113,8 +113,9 @@ impl Segment {
     }
 
     /// Returns the bytes of the valid records, with the header.
-    pub(crate) fn valid_bytes(&self, valid: &Valid) -> &[u8] {
-        self.bytes.get(..valid.end.length as usize).unwrap_or_default()
+    pub(crate) fn into_valid_bytes(mut self, valid: &Valid) -> Vec<u8> {
+        self.bytes.truncate(valid.end.length as usize);
+        self.bytes
     }
 
     /// Returns the number of bytes behind the valid records.

@@ -11,6 +11,7 @@ use crate::log::reader::Segment;
 use crate::log::witness::{self, End};
 use crate::place::{self, Listing, Place};
 use beehive_protocol::{Entry, LogState};
+use std::io;
 use std::path::PathBuf;
 
 /// What was cut off at the end of the log, because it had never been acknowledged.
@@ -52,7 +53,39 @@ pub(crate) struct Recovered {
     pub(crate) end: End,
     /// The lengths of the segments, in order.
     pub(crate) lengths: Vec<u64>,
+    pub(crate) repairs: Repairs,
     pub(crate) found: Found,
+}
+
+/// What makes a folder ready for a next segment.
+#[derive(Debug, Default)]
+pub(crate) struct Repairs {
+    /// The file that is replaced by a checked copy, and the copy.
+    copy: Option<(PathBuf, Vec<u8>)>,
+    /// What a crash left behind.
+    remove: Vec<PathBuf>,
+}
+
+impl Repairs {
+    /// Makes sure that everything that was read is on disk, and removes what a crash left behind.
+    pub(crate) fn carry_out(&self, place: &Place) -> Result<(), OpenError> {
+        if let Some((path, bytes)) = &self.copy {
+            let written = place.write_whole(path, &[bytes]);
+            written.map_err(|error| OpenError::io(path, "write a checked copy", error))?;
+        }
+        for path in &self.remove {
+            match place.files.remove(path) {
+                // the checked copy has taken its place
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(|error| OpenError::io(path, "remove", error))?,
+            }
+        }
+        if self.remove.is_empty() {
+            return Ok(());
+        }
+        let synced = place.files.sync_folder(&place.folder);
+        synced.map_err(|error| OpenError::io(&place.folder, "sync the folder", error))
+    }
 }
 
 /// The states, as the log is applied to them.
@@ -119,13 +152,11 @@ impl Replay {
     }
 }
 
-/// Reads the log of a folder. If `repairs`, makes the folder ready for a next segment: removes what a crash left behind,
-/// and makes sure that everything that was read is on disk.
+/// Reads the log of a folder. Changes nothing.
 pub(crate) fn recover(
     place: &Place,
     (folder_id, logs): (u64, u16),
     is_new: bool,
-    repairs: bool,
 ) -> Result<Recovered, OpenError> {
     let listing = place.list().map_err(|error| OpenError::io(&place.folder, "list the folder", error))?;
     let newest = listing.checkpoints.last().copied();
@@ -144,7 +175,7 @@ pub(crate) fn recover(
     check_names(place, first, &numbers, newest, witness)?;
 
     let mut found = Found { checkpoint_bytes, segments: numbers.len() as u64, cut: None, ..Found::default() };
-    let mut lengths = Vec::new();
+    let (mut lengths, mut repairs) = (Vec::new(), Repairs::default());
     for number in &numbers {
         let segment = Segment::read(place, folder_id, replay.end)?;
         let mut is_witnessed = witness.segment != *number
@@ -174,18 +205,14 @@ pub(crate) fn recover(
         }
         // What was not acknowledged may be in the page cache only: if a sync failed in the last process, the system
         // may have forgotten to write it. A copy that is synced settles it, and cuts off what is invalid.
-        if repairs && is_last && (valid.end != witness || valid.wrong.is_some()) {
-            place
-                .write_whole(segment.path(), &[segment.valid_bytes(&valid)])
-                .map_err(|error| OpenError::io(segment.path(), "write a checked copy", error))?;
+        if is_last && (valid.end != witness || valid.wrong.is_some()) {
+            repairs.copy = Some((segment.path().to_path_buf(), segment.into_valid_bytes(&valid)))
         }
     }
 
-    if repairs {
-        tidy(place, &listing, first).map_err(|error| OpenError::io(&place.folder, "tidy up", error))?
-    }
+    repairs.remove = left_behind(place, &listing, first);
     (found.entries, found.without_effect) = (replay.entries, replay.without_effect);
-    Ok(Recovered { states: replay.states, end: replay.end, lengths, found })
+    Ok(Recovered { states: replay.states, end: replay.end, lengths, repairs, found })
 }
 
 /// Checks that no segment is missing.
@@ -215,22 +242,11 @@ fn check_names(
     Ok(())
 }
 
-/// Removes what a crash left behind: unfinished files, and what the checkpoint covers.
-fn tidy(place: &Place, listing: &Listing, first: u64) -> std::io::Result<()> {
+/// Returns what a crash left behind: unfinished files, and what the checkpoint covers.
+fn left_behind(place: &Place, listing: &Listing, first: u64) -> Vec<PathBuf> {
     let segments = listing.segments.iter().filter(|number| **number < first);
     let checkpoints = listing.checkpoints.iter().filter(|segment| **segment < first);
     let paths = segments.map(|number| place::segment(&place.folder, *number));
     let paths = paths.chain(checkpoints.map(|segment| place::checkpoint(&place.folder, *segment)));
-    let paths: Vec<PathBuf> = paths.chain(listing.unfinished.iter().cloned()).collect();
-    for path in &paths {
-        match place.files.remove(path) {
-            // the checked copy has taken its place
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
-    match paths.is_empty() {
-        true => Ok(()),
-        false => place.files.sync_folder(&place.folder),
-    }
+    paths.chain(listing.unfinished.iter().cloned()).collect()
 }

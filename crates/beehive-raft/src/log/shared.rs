@@ -1,11 +1,13 @@
 //! The log while a hive runs: the buffer of waiting records, and the threads that write, witness and check point.
 
+use crate::error::OpenError;
 use crate::files::FileLock;
 use crate::limits;
+use crate::log::begin::Beginning;
 use crate::log::checkpoint;
 use crate::log::format::push_record;
 use crate::log::reader::Segment;
-use crate::log::recovery::Replay;
+use crate::log::recovery::{Cut, Found, Replay};
 use crate::log::witness::{End, Witness};
 use crate::log::writer::{WriteError, Writer};
 use crate::place::{self, Place};
@@ -106,18 +108,14 @@ impl std::fmt::Debug for Shared {
 
 /// What the log continues from.
 pub(crate) struct Continued {
-    pub(crate) place: Place,
-    pub(crate) folder_id: u64,
     pub(crate) sizes: Sizes,
     pub(crate) lock: Box<dyn FileLock>,
-    pub(crate) writer: Writer,
-    pub(crate) witness: Witness,
     /// The last entry of each log.
     pub(crate) last: Vec<EntryNumber>,
     /// The ends of the finished segments that no checkpoint covers.
     pub(crate) finished: Vec<End>,
-    /// Length of the last checkpoint.
-    pub(crate) checkpoint_bytes: u64,
+    pub(crate) found: Found,
+    pub(crate) beginning: Beginning,
 }
 
 /// The owner of the log. When it is dropped, the log closes: what waits is written, and the threads end.
@@ -125,6 +123,8 @@ pub(crate) struct Continued {
 pub(crate) struct Log {
     pub(crate) shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The start, until it is carried out, and the length of the last checkpoint.
+    beginning: Mutex<Option<(Beginning, u64)>>,
 }
 
 impl Drop for Log {
@@ -135,42 +135,53 @@ impl Drop for Log {
 }
 
 impl Log {
-    pub(crate) fn start(from: Continued) -> io::Result<Log> {
-        let Continued {
-            place,
-            folder_id,
-            sizes,
-            lock,
-            mut writer,
-            witness,
-            last,
-            finished,
-            checkpoint_bytes,
-        } = from;
+    /// Opens the log. Nothing can be appended before [`Log::begin`].
+    pub(crate) fn open(from: Continued) -> Log {
+        let Continued { sizes, lock, last, finished, found, beginning } = from;
         let tail = |accepted: EntryNumber| Tail { accepted, written: accepted, refused: false };
         let tails: Vec<Tail> = last.into_iter().map(tail).collect();
         let status = LogStatus { finished_segments: finished.len() as u64, ..LogStatus::default() };
-        let shared = Arc::new(Shared {
-            place,
-            folder_id,
+        let shared = Shared {
+            place: beginning.place.clone(),
+            folder_id: beginning.identity.folder_id,
             sizes,
             events: tails.iter().map(|_| Mutex::default()).collect(),
-            state: Mutex::new(State { tails, end: writer.end(), finished, status, ..State::default() }),
+            state: Mutex::new(State { tails, finished, status, ..State::default() }),
             appended: Condvar::new(),
             acknowledged: Condvar::new(),
             segment_finished: Condvar::new(),
             lock: Mutex::new(Some(lock)),
             #[cfg(feature = "testing")]
             mutation: crate::log::Mutation::default(),
-        });
+        };
+        if let Some(Cut { file, offset, bytes, what }) = &found.cut {
+            tracing::warn!(file = %file.display(), offset, bytes, what,
+                "the end of the log had not been acknowledged, and is cut off")
+        }
+        let beginning = Mutex::new(Some((beginning, found.checkpoint_bytes)));
+        Log { shared: Arc::new(shared), threads: Mutex::default(), beginning }
+    }
 
-        let log = Log { shared: shared.clone(), threads: Mutex::default() };
-        let of_writer = shared.clone();
-        log.spawn("beehive-log", move || of_writer.write(&mut writer))?;
-        let of_witness = shared.clone();
-        log.spawn("beehive-witness", move || of_witness.witness(witness))?;
-        log.spawn("beehive-checkpoint", move || shared.make_checkpoints(checkpoint_bytes))?;
-        Ok(log)
+    /// Carries out the start, and starts the threads that write. Does nothing the second time.
+    pub(crate) fn begin(&self) -> Result<(), OpenError> {
+        let mut beginning = self.beginning.lock();
+        let Some((start, checkpoint_bytes)) = beginning.take() else { return Ok(()) };
+        let begun = start.carry_out().and_then(|(writer, witness)| {
+            self.shared.state.lock().end = writer.end();
+            let failed = |error| OpenError::io(&start.place.folder, "start a thread for the log", error);
+            self.start_threads(writer, witness, checkpoint_bytes).map_err(failed)
+        });
+        if let Err(why) = &begun {
+            self.shared.state.lock().status.failed = Some(why.to_string())
+        }
+        begun
+    }
+
+    fn start_threads(&self, mut writer: Writer, witness: Witness, checkpoint_bytes: u64) -> io::Result<()> {
+        let [of_writer, of_witness, shared] = [(); 3].map(|()| self.shared.clone());
+        self.spawn("beehive-log", move || of_writer.write(&mut writer))?;
+        self.spawn("beehive-witness", move || of_witness.witness(witness))?;
+        self.spawn("beehive-checkpoint", move || shared.make_checkpoints(checkpoint_bytes))
     }
 
     #[expect(clippy::disallowed_methods, reason = "a disk blocks, and no thread of the hive may wait for it")]
@@ -469,9 +480,9 @@ impl Shared {
     }
 
     /// Makes a checkpoint that covers the segments up to `newest`, and removes what it covers.
-    fn make_checkpoint(&self, newest: u64, logs: u16) -> Result<u64, crate::error::OpenError> {
+    fn make_checkpoint(&self, newest: u64, logs: u16) -> Result<u64, OpenError> {
         let place = &self.place;
-        let failed = |doing| move |error| crate::error::OpenError::io(&place.folder, doing, error);
+        let failed = |doing| move |error| OpenError::io(&place.folder, doing, error);
         let listing = place.list().map_err(failed("list the folder"))?;
         let (mut replay, _) =
             Replay::begin(place, (self.folder_id, logs), listing.checkpoints.last().copied())?;
@@ -505,6 +516,10 @@ pub(crate) struct Colony {
 impl Journal for Colony {
     fn append(&self, entry: Arc<Entry>) {
         self.log.shared.append(self.number, &entry)
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        self.log.begin().map_err(io::Error::other)
     }
 
     fn attach(&self, events: Arc<dyn JournalEvents>) {

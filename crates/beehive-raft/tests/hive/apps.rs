@@ -1,6 +1,6 @@
 //! Two apps: the first one counts and passes on, the second one counts what arrives.
 
-use beehive::{App, Ctx, Dict, Hive, Message, handlers};
+use beehive::{App, Ctx, Dict, Hive, Message, StartError, handlers};
 use beehive_raft::Data;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -76,7 +76,11 @@ impl Tally {
 }
 
 pub(crate) fn start(data: &Data) -> Hive {
-    data.attach(Hive::builder().app::<Counter>().app::<Tally>()).start().expect("the hive starts")
+    try_start(data).expect("the hive starts")
+}
+
+pub(crate) fn try_start(data: &Data) -> Result<Hive, StartError> {
+    data.attach(Hive::builder().app::<Counter>().app::<Tally>()).start()
 }
 
 /// For each key: the number of requests, and the last count that was answered.

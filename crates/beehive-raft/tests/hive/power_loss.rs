@@ -1,6 +1,6 @@
 //! The power fails while a hive is at work.
 
-use crate::apps::{Add, Answered, check, start, stop};
+use crate::apps::{Add, Answered, check, start, stop, try_start};
 use beehive_raft::files::{Fault, SimulatedFiles};
 use beehive_raft::{Data, OpenError, Options};
 use std::sync::Arc;
@@ -24,7 +24,11 @@ async fn power_fails_at(seed: u64, at: u64, release_early: bool) -> Result<(), S
         if release_early {
             data.mutation().release_early()
         }
-        let hive = start(&data);
+        let hive = match try_start(&data) {
+            Ok(hive) => hive,
+            Err(_) if files.is_off() => break,
+            Err(why) => return Err(why.to_string()),
+        };
         let asked = (0..20).map(|step| {
             let (hive, key) = (hive.clone(), step % 5);
             answered.entry(key).or_default().0 += 1;

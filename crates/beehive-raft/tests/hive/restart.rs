@@ -2,7 +2,8 @@
 
 use crate::apps::{Add, Answered, Counter, check, start, stop};
 use beehive::Hive;
-use beehive_raft::files::SimulatedFiles;
+use beehive::journal::EntryNumber;
+use beehive_raft::files::{Files, SimulatedFiles};
 use beehive_raft::{Data, Options, inspect};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,17 +61,61 @@ async fn a_hive_goes_on_where_it_stopped_or_was_dropped() {
     }
 }
 
+/// Everything in the folder.
+fn everything(files: &SimulatedFiles) -> Vec<(String, Option<Vec<u8>>)> {
+    let names = files.list(Path::new("/data")).expect("it can be listed");
+    names.into_iter().map(|name| (name.clone(), files.content(&Path::new("/data").join(name)))).collect()
+}
+
 #[tokio::test]
-async fn other_apps_are_refused() {
+async fn other_apps_are_refused_and_the_folder_is_as_it_was() {
     let files = SimulatedFiles::new(6);
     let data = open(&files, 1);
     let hive = start(&data);
     hive.request(Add { key: 1 }).await.expect("an answer");
+    // the process ends while it writes
+    let crashed = files.copy();
     stop(hive, data).await;
+    let segment = Path::new("/data/log-00000000000000000001");
+    let mut torn = crashed.content(segment).expect("it is there");
+    torn.extend_from_slice(&[7; 40]);
+    crashed.set_content(segment, torn);
 
-    let data = open(&files, 1);
-    let why =
-        data.attach(Hive::builder().app::<Counter>()).start().expect_err("an app is missing").to_string();
-    assert!(why.contains("the app `tally`, which this program does not have"), "{why}");
-    data.close();
+    for files in [files, crashed] {
+        let before = everything(&files);
+        for _ in 0..2 {
+            let data = open(&files, 1);
+            let builder = data.attach(Hive::builder().app::<Counter>());
+            let why = builder.start().expect_err("an app is missing").to_string();
+            assert!(why.contains("the app `tally`, which this program does not have"), "{why}");
+            data.close();
+            assert_eq!(everything(&files), before, "neither counted nor cut");
+        }
+
+        let data = open(&files, 1);
+        let hive = start(&data);
+        assert_eq!((data.identity().incarnation, hive.request(Add { key: 1 }).await.ok()), (2, Some(2)));
+        stop(hive, data).await;
+        assert_ne!(everything(&files), before)
+    }
+}
+
+/// A term is never used twice, also if nothing was logged in it.
+#[tokio::test]
+async fn every_start_begins_a_term_before_anything_runs() {
+    let files = SimulatedFiles::new(3);
+    for term in 1..5 {
+        let data = open(&files, 2);
+        assert_eq!(data.identity().incarnation, term);
+        data.begin().expect("the start is carried out");
+        let on_disk = files.copy();
+        on_disk.power_off();
+        on_disk.power_on();
+        let inspected = inspect(Arc::new(on_disk), Path::new("/data")).expect("it can be read");
+        let last: Vec<EntryNumber> = inspected.contents.iter().map(|log| log.last).collect();
+        assert_eq!(last, [EntryNumber::first_of(term); 2], "synced before the hive knows of it");
+        let logs = data.journals();
+        assert!(logs.iter().all(|(_, state)| state.last == EntryNumber::first_of(term)));
+        data.close()
+    }
 }

@@ -22,12 +22,15 @@ pub(crate) fn open(files: &SimulatedFiles) -> Result<Data, OpenError> {
     open_with(files, 4_000)
 }
 
+/// Opens the folder, and carries out the start, as a hive does.
 pub(crate) fn open_with(files: &SimulatedFiles, checkpoint_after: u64) -> Result<Data, OpenError> {
-    Options::default()
+    let data = Options::default()
         .files(Arc::new(files.clone()))
         .logs(LOGS as u16)
         .sizes(2_000, checkpoint_after)
-        .open(FOLDER)
+        .open(FOLDER)?;
+    data.begin()?;
+    Ok(data)
 }
 
 /// The payload of the message that an entry emits.
@@ -41,8 +44,8 @@ fn id(log: usize, number: u64) -> MessageId {
     MessageId { lane, seq: Seq(number), part: Part::WHOLE, app: AppId(1) }
 }
 
-/// Returns entry `number` of a log, executed on entry `after`. It emits one message, which stays in the outbox.
-pub(crate) fn entry(log: usize, number: u64, after: u64) -> Entry {
+/// Returns the record of entry `number` of a log, counted over all terms. It emits one message, which stays in the outbox.
+fn record(log: usize, number: u64) -> Record {
     let emit = Emit {
         id: id(log, number),
         message_type: MessageTypeId(1),
@@ -67,17 +70,17 @@ pub(crate) fn entry(log: usize, number: u64, after: u64) -> Entry {
         next_seq: Seq(number + 1),
         now: Time::ZERO,
     };
-    let record = Record::Turn(vec![Arc::new(work)]);
-    Entry { number: EntryNumber(number), after: EntryNumber(after), record }
+    Record::Turn(vec![Arc::new(work)])
 }
 
-/// Checks that the state of a log is that of its first entries, whole and in order, up to at least `acknowledged`.
+/// Checks that the state of a log is that of its first entries, whole and in order, up to at least `acknowledged`. The
+/// entries that begin a term do not count.
 pub(crate) fn check(log: usize, state: &LogState, acknowledged: u64) -> Result<(), String> {
-    let last = state.last.0;
+    let last = state.emitted;
     if last < acknowledged {
         return Err(format!("log {log} ends with entry {last}, but {acknowledged} was acknowledged"));
     }
-    if (state.emitted, state.outbox.len() as u64) != (last, last) {
+    if state.outbox.len() as u64 != last {
         return Err(format!("log {log} has {} messages of {last} entries", state.outbox.len()));
     }
     for number in 1..=last {
@@ -93,6 +96,8 @@ pub(crate) fn check(log: usize, state: &LogState, acknowledged: u64) -> Result<(
 /// What the journal has reported.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
+    /// What is added to the number of an entry to count it over all terms.
+    offset: u64,
     state: Mutex<(u64, Vec<u64>)>,
     changed: Condvar,
 }
@@ -100,12 +105,13 @@ pub(crate) struct Reports {
 impl JournalEvents for Reports {
     fn released(&self, upto: EntryNumber) {
         let mut state = self.state.lock();
-        assert!(upto.0 >= state.0, "released {upto:?} after {}", state.0);
-        state.0 = upto.0;
+        let upto = upto.0.wrapping_add(self.offset);
+        assert!(upto >= state.0, "released {upto} after {}", state.0);
+        state.0 = upto;
         self.changed.notify_all();
     }
     fn aborted(&self, last: EntryNumber) {
-        self.state.lock().1.push(last.0);
+        self.state.lock().1.push(last.0.wrapping_add(self.offset));
         self.changed.notify_all();
     }
 }
@@ -131,15 +137,16 @@ pub(crate) struct Client {
     journal: Arc<dyn Journal>,
     pub(crate) reports: Arc<Reports>,
     log: usize,
-    /// The last entry that was appended.
+    /// The last entry that was appended, counted over all terms.
     pub(crate) last: u64,
 }
 
 impl Client {
+    fn number(&self, last: u64) -> EntryNumber {
+        EntryNumber(last.wrapping_sub(self.reports.offset))
+    }
     pub(crate) fn append(&mut self) {
-        let entry = entry(self.log, self.last + 1, self.last);
-        self.last += 1;
-        self.journal.append(Arc::new(entry))
+        self.append_after(self.last + 1, self.last)
     }
     /// Appends an entry and waits until it is on disk.
     pub(crate) fn commit(&mut self) {
@@ -148,7 +155,7 @@ impl Client {
     }
     /// Appends an entry of this many bytes, whose content does not matter.
     pub(crate) fn append_large(&mut self, bytes: usize) {
-        let (number, after) = (EntryNumber(self.last + 1), EntryNumber(self.last));
+        let (number, after) = (self.number(self.last + 1), self.number(self.last));
         let settings = LoggedSettings { version: self.last as u32 + 1, table: "x".repeat(bytes) };
         let record = Record::Settings { settings: vec![(AppId(0), settings)] };
         self.journal.append(Arc::new(Entry { number, after, record }));
@@ -156,7 +163,9 @@ impl Client {
     }
     /// Appends an entry that was executed on entry `after`.
     pub(crate) fn append_after(&mut self, number: u64, after: u64) {
-        self.journal.append(Arc::new(entry(self.log, number, after)));
+        let record = record(self.log, number);
+        let entry = Entry { number: self.number(number), after: self.number(after), record };
+        self.journal.append(Arc::new(entry));
         self.last = number
     }
 }
@@ -166,9 +175,10 @@ pub(crate) fn clients(data: &Data, acknowledged: &[u64]) -> Result<Vec<Client>, 
     let logs = data.journals().into_iter().enumerate();
     logs.map(|(log, (journal, state))| {
         check(log, &state, acknowledged.get(log).copied().unwrap_or_default())?;
-        let reports = Arc::new(Reports::default());
+        let offset = state.emitted.wrapping_sub(state.last.0);
+        let reports = Arc::new(Reports { offset, ..Reports::default() });
         journal.attach(reports.clone());
-        Ok(Client { journal, reports, log, last: state.last.0 })
+        Ok(Client { journal, reports, log, last: state.emitted })
     })
     .collect()
 }

@@ -1,7 +1,7 @@
 //! Files that fail: what the hive is told, and what is there at the next start.
 
 use crate::client::{FOLDER, clients, open};
-use beehive_raft::files::{Fault, SimulatedFiles};
+use beehive_raft::files::{Fault, Files, SimulatedFiles};
 use beehive_raft::{Data, OpenError, Options, limits};
 use std::path::Path;
 use std::sync::Arc;
@@ -131,7 +131,9 @@ fn what_waits_is_bounded() {
 
     drop(logs);
     data.close();
-    assert_eq!(open(&files).unwrap().journals()[0].1.last.0, 1_000);
+    let state = open(&files).unwrap().journals().remove(0).1;
+    let large = state.settings.values().next().unwrap().version;
+    assert_eq!((state.emitted, u64::from(large)), (1, last), "what was refused is not there");
 }
 
 /// No space for any operation of any file in turn.
@@ -192,11 +194,18 @@ fn refused(result: Result<Data, OpenError>) -> String {
     result.expect_err("it is refused").to_string()
 }
 
+/// Everything in a file system.
+fn everything(files: &SimulatedFiles, folder: &str) -> Vec<(String, Option<Vec<u8>>)> {
+    let names = files.list(Path::new(folder)).unwrap();
+    names.into_iter().map(|name| (name.clone(), files.content(&Path::new(folder).join(name)))).collect()
+}
+
 #[test]
 fn a_folder_that_is_not_this_hives_is_refused_with_the_remedy() {
     let files = SimulatedFiles::new(2);
     let options = || Options::default().files(Arc::new(files.clone()));
     let data = options().hive(beehive_core::HiveId(3)).open(FOLDER).unwrap();
+    data.begin().unwrap();
     let in_use = refused(options().open(FOLDER));
     assert_eq!(
         in_use,
@@ -204,15 +213,19 @@ fn a_folder_that_is_not_this_hives_is_refused_with_the_remedy() {
     );
     data.close();
 
+    let before = everything(&files, FOLDER);
     assert!(refused(options().hive(beehive_core::HiveId(4)).open(FOLDER)).contains("belongs to hive 3"));
     assert!(refused(options().logs(2).open(FOLDER)).contains("open it with 1"));
+    assert_eq!(everything(&files, FOLDER), before);
     let again = options().hive(beehive_core::HiveId(3)).open(FOLDER).unwrap();
     assert_eq!((again.identity().hive, again.identity().incarnation), (3, 2));
     assert_eq!(again.identity().seed, data.identity().seed);
     again.close();
+    assert_eq!(everything(&files, FOLDER), before, "the start was not carried out");
 
     files.set_content(Path::new("/other/notes.txt"), b"mine".to_vec());
     assert!(refused(options().open("/other")).contains("`notes.txt`, but no hive"));
+    assert_eq!(everything(&files, "/other").len(), 1, "not even a lock");
 
     let identity = Path::new("/data/identity");
     let text = String::from_utf8(files.content(identity).unwrap()).unwrap();
@@ -222,4 +235,27 @@ fn a_folder_that_is_not_this_hives_is_refused_with_the_remedy() {
     let checksum = xxhash_rust::xxh3::xxh3_64(content.as_bytes());
     files.set_content(identity, format!("{content}checksum {checksum:016x}\n").into_bytes());
     assert!(refused(options().open(FOLDER)).contains("start the program that wrote it"));
+}
+
+/// On real files, because simulated folders are only names.
+#[test]
+fn a_folder_where_a_file_belongs_is_named_with_the_remedy() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("folder-for-file");
+    let _ = std::fs::remove_dir_all(&folder);
+    let data = Data::open(&folder).unwrap();
+    data.begin().unwrap();
+    data.close();
+    for name in ["identity", "witness", "log-00000000000000000001", "lock"] {
+        let (file, kept) = (folder.join(name), folder.join("kept"));
+        std::fs::rename(&file, &kept).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        let why = refused(Data::open(&folder));
+        let begins = format!("{}: cannot ", file.display());
+        assert!(why.starts_with(&begins) && why.contains("a folder is where a file"), "{why}");
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::rename(&kept, &file).unwrap()
+    }
+    let why = refused(Data::open(folder.join("identity")));
+    assert!(why.contains("a file is where the folder belongs"), "{why}");
+    Data::open(&folder).unwrap().begin().unwrap();
 }
