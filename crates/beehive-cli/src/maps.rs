@@ -1,7 +1,7 @@
 //! `beehive maps`: prints the map derived for each handler of the controller's apps.
 
 use crate::program;
-use beehive_core::{HandlerReport, Handlers};
+use beehive_core::{Durability, HandlerReport, Handlers};
 use beehive_nom::apps::{
     Discovery, Firewall, Forwarding, Hosts, Hub, LearningSwitch, LoopGuard, NodeController, Topology,
 };
@@ -33,6 +33,9 @@ pub(crate) struct AppMaps {
     /// Number of copies of the app's state that the attribute `#[app(replication = n)]` requests.
     /// A hive that runs alone keeps one copy.
     replication_asked: u32,
+    /// Where the app's state should be, as declared by `#[app(durability = "..")]`. `null` if the app leaves it to the
+    /// hive.
+    durability_asked: Option<Durability>,
     handlers: &'static [HandlerReport],
     #[serde(skip)]
     table: fn() -> String,
@@ -43,6 +46,7 @@ pub(crate) fn maps_of<A: Handlers>() -> AppMaps {
     AppMaps {
         app: A::NAME,
         replication_asked: A::OPTIONS.replication,
+        durability_asked: A::OPTIONS.durability,
         handlers: A::REPORT,
         table: A::map_report,
     }

@@ -33,13 +33,33 @@ pub struct AppOptions {
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
-    /// Whether the app's state is in memory only, even in a hive with a journal.
-    pub in_memory: bool,
+    /// Where the app's state is. `None` means that the hive decides ([`Builder::durability`](crate::Builder::durability)).
+    pub durability: Option<Durability>,
+}
+
+/// Where the state of an app is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// In the log of the hive, if it has one: whatever was answered outlives the process.
+    #[default]
+    Disk,
+    /// In memory only: state, timers and unhandled messages end with the process. The app does not pay for the log.
+    Memory,
+}
+
+impl std::fmt::Display for Durability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Durability::Disk => "disk",
+            Durability::Memory => "memory",
+        })
+    }
 }
 
 impl AppOptions {
     /// Options of an app without `#[app(..)]`.
-    pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None, in_memory: false };
+    pub const DEFAULT: AppOptions = AppOptions { replication: 1, cells: None, durability: None };
 }
 
 /// Number of hives that keep a copy of an app's state: one, because there is no cluster yet.
@@ -79,7 +99,7 @@ pub trait Handlers: App {
     fn register(registrar: &mut crate::hive::Registrar<'_, Self>);
 
     /// Returns the result of the derivation as a table for people. It shows the replication if the app asks for
-    /// more than one copy, whether its state is in memory only, and for each handler the kind of its map, its cells, the
+    /// more than one copy, where its state is if the app says so, and for each handler the kind of its map, its cells, the
     /// cells that it joins, the line that centralizes it, and how to avoid that.
     fn map_report() -> String {
         report::table(Self::NAME, Self::OPTIONS, Self::REPORT)

@@ -38,7 +38,7 @@ mod time {
     pub(crate) use beehive_protocol::Time;
 }
 
-pub use app::{App, Handlers, Handles};
+pub use app::{App, Durability, Handlers, Handles};
 pub use beehive_macros::{App, Key, Message, every, handlers, rcv};
 pub use beehive_protocol::{Shape, Time};
 pub use cell::{AppId, BeeId, CellId, CellSet, HiveId, MapLimit, Outcome, PlaceId};
@@ -97,7 +97,7 @@ macro_rules! pure {
 /// Items used by generated code. Not part of the public API.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::app::{AppOptions, Handlers};
+    pub use crate::app::{AppOptions, Durability, Handlers};
     pub use crate::attempt::{Attempt, refused, yielded};
     pub use crate::diagnose::bindings::{StillBound, Watched, still_bound, watched};
     pub use crate::diagnose::fallbacks::{

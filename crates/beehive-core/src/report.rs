@@ -40,8 +40,8 @@ impl HandlerReport {
     }
 }
 
-/// Renders the report of one app: a line if the app asks for more copies than there are, a line if its state is in
-/// memory only, and one row for each handler, with its notes below.
+/// Renders the report of one app: a line if the app asks for more copies than there are, a line if it says where its
+/// state is, and one row for each handler, with its notes below.
 pub(crate) fn table(app: &str, options: AppOptions, handlers: &[HandlerReport]) -> String {
     let row = |r: &HandlerReport| {
         [r.name.into(), r.message.into(), r.kind.into(), r.cells.into(), r.line.to_string()]
@@ -55,8 +55,8 @@ pub(crate) fn table(app: &str, options: AppOptions, handlers: &[HandlerReport]) 
     if options.replication > COPIES {
         out += &format!("  replication: {COPIES} (asked for {})\n", options.replication)
     }
-    if options.in_memory {
-        out += "  state: in memory only\n"
+    if let Some(durability) = options.durability {
+        out += &format!("  durability: {durability}\n")
     }
     for (at, row) in rows.iter().enumerate() {
         let cells: Vec<String> =
@@ -86,6 +86,7 @@ pub(crate) fn table(app: &str, options: AppOptions, handlers: &[HandlerReport]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Durability;
 
     #[test]
     fn the_table_shows_notes_under_each_handler() {
@@ -136,7 +137,8 @@ words
         );
         let replicated = "nothing\n  replication: 1 (asked for 3)\n  handler  handles  map  cells  line\n";
         assert_eq!(table("nothing", AppOptions { replication: 3, ..AppOptions::DEFAULT }, &[]), replicated);
-        let in_memory = "nothing\n  state: in memory only\n  handler  handles  map  cells  line\n";
-        assert_eq!(table("nothing", AppOptions { in_memory: true, ..AppOptions::DEFAULT }, &[]), in_memory);
+        let durable = "nothing\n  durability: memory\n  handler  handles  map  cells  line\n";
+        let options = AppOptions { durability: Some(Durability::Memory), ..AppOptions::DEFAULT };
+        assert_eq!(table("nothing", options, &[]), durable);
     }
 }

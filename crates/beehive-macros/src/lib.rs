@@ -14,8 +14,9 @@ use proc_macro::TokenStream;
 /// - `#[app(cells = 100_000)]`: maximum number of cells on a hive. A message that needs another cell is answered with an
 ///   error of kind `Limit`. Messages that race for the last cells may exceed the limit by a few cells. An empty cell
 ///   stops counting once its bee has retired, within a fraction of a second. Default: no limit.
-/// - `#[app(in_memory)]`: the state of the app is in memory only, even in a hive with a journal (see
-///   `Builder::in_memory`). Default: the app is in the log, if the hive has one.
+/// - `#[app(durability = "memory")]`: the state of the app is in memory only, even in a hive with a journal. With
+///   `durability = "disk"`, the app is in the log if the hive has one. Default: that of the hive (see
+///   `Builder::durability`), which is `"disk"`.
 /// - `#[rows(max = 4096)]` on a `Table`: maximum number of rows in a cell at the end of a transaction. A transaction that
 ///   leaves more fails with an error of kind `Limit`. With `evict = first` (or `last`), the rows with the lowest (or
 ///   highest) keys are removed instead. The removal is part of the transaction, so it is logged and rolled back with it.

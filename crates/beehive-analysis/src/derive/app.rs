@@ -1,7 +1,7 @@
 //! `#[derive(App)]`: generates the constants used by maps, and the code that opens and visits all dictionaries of an
 //! app.
 
-use super::app_options::{kebab_case, options};
+use super::app_options::{Durability, kebab_case, options};
 use super::fields::{DICTIONARIES_MAX, Field, Kind, RowLimit, Share, container, fields};
 use crate::emit::field_constant;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -33,7 +33,11 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
 
     let constants = fields.iter().map(|f| constant(f, &name));
     let (replication, cells) = (options.replication.iter(), options.cells.iter());
-    let in_memory = options.in_memory.is_some();
+    let durability = options.durability.map(|durability| match durability {
+        Durability::Disk => quote!(Disk),
+        Durability::Memory => quote!(Memory),
+    });
+    let durability = durability.iter();
     let ident = &input.ident;
     let bounded = with_bounds(input, &fields);
     let (_, _, checked) = bounded.split_for_impl();
@@ -55,7 +59,7 @@ pub(super) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             const OPTIONS: ::beehive::__private::AppOptions = ::beehive::__private::AppOptions {
                 #(replication: #replication,)*
                 #(cells: ::core::option::Option::Some(#cells),)*
-                in_memory: #in_memory,
+                #(durability: ::core::option::Option::Some(::beehive::__private::Durability::#durability),)*
                 ..::beehive::__private::AppOptions::DEFAULT
             };
         }

@@ -1,4 +1,4 @@
-//! The options of an app: `#[app(name = "..", replication = .., cells = .., in_memory)]`.
+//! The options of an app: `#[app(name = "..", replication = .., cells = .., durability = "..")]`.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -10,11 +10,18 @@ pub(super) struct Options {
     pub(super) name: Option<LitStr>,
     pub(super) replication: Option<LitInt>,
     pub(super) cells: Option<LitInt>,
-    pub(super) in_memory: Option<Span>,
+    pub(super) durability: Option<Durability>,
+}
+
+/// Where the state of an app is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    Disk,
+    Memory,
 }
 
 pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
-    let mut options = Options::default();
+    let (mut options, mut in_memory): (_, Option<Span>) = (Options::default(), None);
     for a in input.attrs.iter().filter(|a| a.path().is_ident("app")) {
         a.parse_nested_meta(|m| {
             if m.path.is_ident("name") {
@@ -55,23 +62,28 @@ pub(super) fn options(input: &DeriveInput) -> syn::Result<Options> {
                 return Ok(());
             }
 
-            if m.path.is_ident("in_memory") {
-                if !m.input.is_empty() && !m.input.peek(syn::Token![,]) {
-                    return Err(m.error("`in_memory` takes no value"));
-                }
-
-                options.in_memory = Some(m.path.span());
+            if m.path.is_ident("durability") {
+                const EXPECTED: &str = "`durability` must be \"disk\" or \"memory\"";
+                let durability = m.value().and_then(|value| value.parse::<LitStr>());
+                let durability = durability.map_err(|error| Error::new(error.span(), EXPECTED))?;
+                options.durability = match &*durability.value() {
+                    "disk" => Some(Durability::Disk),
+                    "memory" => Some(Durability::Memory),
+                    _ => return Err(Error::new(durability.span(), EXPECTED)),
+                };
+                in_memory = (options.durability == Some(Durability::Memory)).then(|| m.path.span());
                 return Ok(());
             }
 
-            Err(m.error("expected `name = \"..\"`, `replication = ..`, `cells = ..` or `in_memory`"))
+            Err(m
+                .error("expected `name = \"..\"`, `replication = ..`, `cells = ..` or `durability = \"..\"`"))
         })?;
     }
 
-    match (options.in_memory, &options.replication) {
+    match (in_memory, &options.replication) {
         (Some(span), Some(_)) => Err(Error::new(
             span,
-            "the state of an `in_memory` app is not replicated\nhelp: leave out either `in_memory` or `replication`",
+            "the state of an app in memory is not replicated\nhelp: leave out either `durability` or `replication`",
         )),
         _ => Ok(options),
     }

@@ -1,8 +1,9 @@
 //! The logs to which each app's records go. The builder collects them.
 
+use crate::app::Durability;
 use crate::hive::consensus::journal::{Journal, LogState};
 use crate::hive::start_error::StartError;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A log: the journal, and the state from which it continues.
@@ -17,8 +18,10 @@ pub(in crate::hive) struct AppLogs {
     default: Vec<usize>,
     /// The positions in `logs` of an app's own logs; empty for an app whose state is in memory only.
     of_apps: BTreeMap<String, Vec<usize>>,
-    /// The apps that are declared with `#[app(in_memory)]`.
-    declared: BTreeSet<&'static str>,
+    /// Where the apps' state is, according to their declarations.
+    declared: BTreeMap<&'static str, Durability>,
+    /// Where the state is of apps that do not say it.
+    pub(in crate::hive) durability: Durability,
     /// An app that was named more than once.
     twice: Option<String>,
 }
@@ -51,9 +54,9 @@ impl AppLogs {
         self.set(apps, Vec::new())
     }
 
-    /// Keeps the state of an app in memory only, because the app is declared with `#[app(in_memory)]`.
-    pub(in crate::hive) fn declare_in_memory(&mut self, app: &'static str) {
-        self.declared.insert(app);
+    /// Notes what an app's `#[app(durability = "..")]` says.
+    pub(in crate::hive) fn declare(&mut self, app: &'static str, durability: Durability) {
+        self.declared.insert(app, durability);
     }
 
     fn set(&mut self, apps: impl IntoIterator<Item = impl Into<String>>, logs: Vec<usize>) {
@@ -71,7 +74,7 @@ impl AppLogs {
     /// # Errors
     ///
     /// Returns an error if an app was named more than once, if a name is not that of an app in `apps`, or if an app
-    /// with a log of its own is declared with `#[app(in_memory)]`.
+    /// with a log of its own is declared with `#[app(durability = "memory")]`.
     pub(in crate::hive) fn of(&self, apps: &[&'static str]) -> Result<Vec<Vec<usize>>, StartError> {
         if let Some(app) = self.twice.clone() {
             return Err(StartError::TwoLogs { app });
@@ -79,11 +82,15 @@ impl AppLogs {
         if let Some(app) = self.of_apps.keys().find(|name| !apps.contains(&name.as_str())) {
             return Err(StartError::NoSuchApp { app: app.clone(), known: apps.to_vec() });
         }
-        let logs = |app: &&'static str| match (self.of_apps.get(*app), self.declared.contains(app)) {
-            (Some(logs), true) if !logs.is_empty() => Err(StartError::LogInMemory { app }),
-            (_, true) => Ok(Vec::new()),
-            (Some(logs), false) => Ok(logs.clone()),
-            (None, false) => Ok(self.default.clone()),
+        let logs = |app: &&'static str| match (self.of_apps.get(*app), self.declared.get(app)) {
+            (Some(logs), Some(Durability::Memory)) if !logs.is_empty() => {
+                Err(StartError::LogInMemory { app })
+            }
+            (Some(logs), _) => Ok(logs.clone()),
+            (None, declared) => Ok(match declared.unwrap_or(&self.durability) {
+                Durability::Disk => self.default.clone(),
+                Durability::Memory => Vec::new(),
+            }),
         };
         apps.iter().map(logs).collect()
     }

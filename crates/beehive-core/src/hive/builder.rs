@@ -1,6 +1,6 @@
 //! Configures and starts a hive.
 
-use crate::app::{COPIES, Handlers};
+use crate::app::{COPIES, Durability, Handlers};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
@@ -120,8 +120,8 @@ impl Builder {
     /// Adds an app. If several apps can answer a message, they get it in the order in which they were
     /// added.
     pub fn app<A: Handlers>(mut self) -> Self {
-        if A::OPTIONS.in_memory {
-            self.logs.declare_in_memory(A::NAME)
+        if let Some(durability) = A::OPTIONS.durability {
+            self.logs.declare(A::NAME, durability)
         }
         self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
         self
@@ -249,9 +249,18 @@ impl Builder {
 
     /// Keeps the state of these apps in memory only, although the hive has a journal. These apps do not pay
     /// for the journal, and lose their state, their timers and their unhandled messages when the process
-    /// ends. `apps` contains the names of the apps. An app may also declare this itself, with `#[app(in_memory)]`.
+    /// ends. `apps` contains the names of the apps. An app may also declare this itself, with
+    /// `#[app(durability = "memory")]`.
     pub fn in_memory(mut self, apps: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.logs.keep_in_memory(apps);
+        self
+    }
+
+    /// Sets where the state is of apps that do not declare it with `#[app(durability = "..")]`, and are named neither in
+    /// [`Builder::journal_of`] nor in [`Builder::in_memory`]. The default is [`Durability::Disk`]: they are in the hive's
+    /// journal, if it has one.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.logs.durability = durability;
         self
     }
 

@@ -59,7 +59,8 @@ pub enum StartError {
         /// The app.
         app: String,
     },
-    /// [`Builder::journal_of`](crate::Builder::journal_of) names an app that is declared with `#[app(in_memory)]`.
+    /// [`Builder::journal_of`](crate::Builder::journal_of) names an app that is declared with
+    /// `#[app(durability = "memory")]`.
     LogInMemory {
         /// The app.
         app: &'static str,
@@ -145,7 +146,7 @@ impl std::fmt::Display for StartError {
             }
             StartError::LogInMemory { app } => write!(
                 f,
-                "`journal_of` names the app `{app}`, which is declared with `#[app(in_memory)]`: remove one of the two"
+                "`journal_of` names the app `{app}`, which is declared with `#[app(durability = \"memory\")]`: remove one of the two"
             ),
             StartError::Settings(error) => write!(f, "{error}"),
             StartError::NoRuntime => {

@@ -3,7 +3,7 @@
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{AppId, LogState};
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Builder, Ctx, Dict, Handlers, Hive, Message, StartError, handlers};
+use beehive_core::{App, Builder, Ctx, Dict, Durability, Handlers, Hive, Message, StartError, handlers};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -289,7 +289,7 @@ fn an_app_that_declares_itself_in_memory_is_in_no_log() {
     #[derive(Message)]
     struct Note(u64);
     #[derive(App)]
-    #[app(in_memory)]
+    #[app(durability = "memory")]
     struct Cache {
         notes: Dict<u64, u64>,
     }
@@ -320,6 +320,47 @@ fn an_app_that_declares_itself_in_memory_is_in_no_log() {
         other.stop();
         let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
         assert_eq!(state.bees.keys().map(|(app, _)| *app).collect::<Vec<_>>(), [AppId(0)]);
-        assert!(Cache::map_report().contains("state: in memory only"), "{}", Cache::map_report());
+        assert!(Cache::map_report().contains("durability: memory"), "{}", Cache::map_report());
+    })
+}
+
+/// The default of the hive concerns the apps that declare nothing, and the status says where each app's state is.
+#[test]
+fn the_hive_decides_for_apps_that_declare_no_durability() {
+    #[derive(Message)]
+    struct Keep(u64);
+    #[derive(App)]
+    #[app(durability = "disk")]
+    struct Vault {
+        kept: Dict<u64, u64>,
+    }
+    #[handlers]
+    impl Vault {
+        #[rcv(sharded)]
+        fn keep(&mut self, msg: &Keep) {
+            *self.kept.entry(msg.0).or_default() += 1
+        }
+    }
+
+    on_workers(2, async {
+        let journal = TestJournal::start(1, 0, 0);
+        let builder = Hive::builder().app::<Ledger>().app::<Vault>();
+        let builder = builder.journal(journal.clone(), LogState::default());
+        let hive = builder.durability(Durability::Memory).start().unwrap();
+        hive.request(Put(1)).await.unwrap();
+        hive.try_emit(Keep(1)).unwrap();
+        hive.stop(Duration::from_secs(5)).await;
+        let of = |hive: &Hive| -> Vec<_> {
+            hive.status().apps.iter().map(|app| (app.durability, app.durability_asked)).collect()
+        };
+        let (disk, memory) = (Durability::Disk, Durability::Memory);
+        assert_eq!(of(&hive), [(memory, None), (disk, Some(disk))]);
+        journal.stop();
+        let state = LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(state.bees.keys().map(|(app, _)| *app).collect::<Vec<_>>(), [AppId(1)]);
+
+        let hive = Hive::builder().app::<Vault>().start().unwrap();
+        assert_eq!(of(&hive), [(memory, Some(disk))], "there is no log");
+        hive.stop(Duration::from_secs(5)).await;
     })
 }

@@ -1,5 +1,6 @@
 //! The data reported by a hive about itself.
 
+use crate::app::Durability;
 use crate::cell::{BeeId, HiveId};
 use crate::view::ViewStatus;
 use serde::Serialize;
@@ -55,6 +56,10 @@ pub struct AppStatus {
     pub replication: u32,
     /// Number of hives that should keep a copy of the state, as requested by `#[app(replication = n)]`.
     pub replication_asked: u32,
+    /// Where the state is: on disk if it is in a log of the hive.
+    pub durability: Durability,
+    /// Where the state should be, as declared by `#[app(durability = "..")]`. `None` if the app does not say it.
+    pub durability_asked: Option<Durability>,
     /// Number of the app's bees on this hive.
     pub bees: usize,
     /// Number of bees created so far.

@@ -1,6 +1,6 @@
 //! Collects the status of a hive.
 
-use crate::app::COPIES;
+use crate::app::{COPIES, Durability};
 use crate::hive::bee::app::AppRuntime;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
@@ -115,6 +115,8 @@ impl AnyApp for AppRuntime {
             settings_version: self.settings.version(),
             replication: COPIES,
             replication_asked: self.options.replication,
+            durability: if self.link.is_some() { Durability::Disk } else { Durability::Memory },
+            durability_asked: self.options.durability,
             bees: self.bees(),
             bees_created: self.created.load(Ordering::Relaxed),
             bees_merged: self.merged.load(Ordering::Relaxed),
