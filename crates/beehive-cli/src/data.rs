@@ -1,20 +1,23 @@
-//! `beehive data`: checks and shows the folder in which a controller keeps its state.
+//! `beehive data`: checks, shows, backs up and restores the folder in which a controller keeps its state.
 
 use crate::program;
 use crate::table::Table;
+use beehive_core::Time;
 use beehive_raft::files::RealFiles;
-use beehive_raft::{Inspected, OpenError, inspect};
+use beehive_raft::{Backup, Inspected, OpenError, export, inspect, restore};
 use clap::{Args, Subcommand};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-/// Checks or shows the folder in which a controller keeps its state
+/// Checks, shows, backs up or restores the folder in which a controller keeps its state
 ///
-/// The commands change nothing, and work on a copy of the folder. While a controller uses the folder, the end of the log
-/// may look torn.
+/// `verify`, `show` and `export` change nothing, and work on a copy of the folder. While a controller uses the folder, the
+/// end of the log may look torn to `verify` and `show`; a backup made by `export` then contains all that was acknowledged
+/// before.
 #[derive(Args, Debug)]
 pub(crate) struct DataArgs {
     #[command(subcommand)]
@@ -29,6 +32,13 @@ enum Command {
     Verify(FolderArgs),
     /// Shows what the folder contains, as far as it can be read
     Show(FolderArgs),
+    /// Writes everything in the folder to a file, also while a controller uses the folder
+    Export(ExportArgs),
+    /// Makes a new folder from a backup
+    ///
+    /// Stop the controller first, and start it with the new folder. It continues with ids, numbers and terms that are
+    /// higher than those the old one may have handed out since the backup.
+    Restore(RestoreArgs),
 }
 
 #[derive(Args, Debug)]
@@ -38,13 +48,48 @@ struct FolderArgs {
     folder: PathBuf,
 }
 
+#[derive(Args, Debug)]
+struct ExportArgs {
+    /// The folder, as given to `--data`
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// The backup, which must not exist
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+struct RestoreArgs {
+    /// The backup, or a copy of a folder
+    #[arg(value_name = "FILE")]
+    source: PathBuf,
+
+    /// The new folder, which must be empty or not exist
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
 /// Runs `beehive data`.
 pub(crate) fn run(arguments: DataArgs) -> ExitCode {
-    let (Command::Verify(FolderArgs { folder }) | Command::Show(FolderArgs { folder })) = &arguments.command;
-    let text = inspect(Arc::new(RealFiles), folder).map(|inspected| match arguments.command {
-        Command::Verify(_) => (verified(folder, &inspected), inspected.damage),
-        Command::Show(_) => (shown(&inspected), inspected.damage),
-    });
+    let files = Arc::new(RealFiles);
+    let text = match &arguments.command {
+        Command::Verify(FolderArgs { folder }) => {
+            inspect(files, folder).map(|inspected| (verified(folder, &inspected), inspected.damage))
+        }
+        Command::Show(FolderArgs { folder }) => {
+            inspect(files, folder).map(|inspected| (shown(&inspected), inspected.damage))
+        }
+        Command::Export(ExportArgs { folder, file }) => export(files, folder, file).map(|backup| {
+            (format!("{}: {} bytes, hive {}\n", file.display(), backup.bytes, backup.identity.hive), None)
+        }),
+        Command::Restore(RestoreArgs { source, folder }) => {
+            restore(files, source, folder, now()).map(|Backup { identity, .. }| {
+                let (hive, term) = (identity.hive, identity.incarnation + 1);
+                (format!("{}: hive {hive}, which begins with term {term}\n", folder.display()), None)
+            })
+        }
+    };
     match text {
         Ok((text, damage)) => {
             // a closed pipe is no error
@@ -53,6 +98,12 @@ pub(crate) fn run(arguments: DataArgs) -> ExitCode {
         }
         Err(why) => failure(why),
     }
+}
+
+/// Returns the present time.
+fn now() -> Time {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time::ZERO + since_epoch
 }
 
 fn failure(why: OpenError) -> ExitCode {

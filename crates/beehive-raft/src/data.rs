@@ -314,7 +314,7 @@ fn identity_of(
     clippy::disallowed_types,
     reason = "ids of new folders, nothing that runs"
 )]
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }

@@ -19,6 +19,13 @@ pub enum OpenError {
         /// One of the files.
         found: String,
     },
+    /// A folder that should become a restored one is not empty.
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// One of the files.
+        found: String,
+    },
     /// The folder belongs to a hive with another number.
     OtherHive {
         /// The folder.
@@ -105,6 +112,7 @@ fn remedy(error: io::ErrorKind) -> &'static str {
         io::ErrorKind::IsADirectory => {
             "; a folder is where a file of the hive belongs: move it elsewhere, and put the file back if there was one"
         }
+        io::ErrorKind::AlreadyExists => "; name another file, or move this one",
         io::ErrorKind::NotADirectory => {
             "; a file is where the folder belongs: name another folder, or move the file"
         }
@@ -128,6 +136,11 @@ impl std::fmt::Display for OpenError {
             OpenError::NoHive { folder, found } => write!(
                 f,
                 "{}: the folder contains `{found}`, but no hive; name an empty folder, or one that does not exist",
+                folder.display()
+            ),
+            OpenError::NotEmpty { folder, found } => write!(
+                f,
+                "{}: the folder contains `{found}`; name an empty folder, or one that does not exist",
                 folder.display()
             ),
             OpenError::OtherHive { folder, found, wanted } => write!(

@@ -8,10 +8,8 @@ use crate::log::format::FORMAT;
 use crate::place::{self, Place};
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// A longer file is no identity.
-const LENGTH_MAX: usize = 4096;
 
 const FIRST_LINE: &str = "beehive data, format ";
 
@@ -31,17 +29,24 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// A longer file is no identity.
+    pub(crate) const LENGTH_MAX: usize = 4096;
+
     /// Reads the identity of a folder. Returns `None` if it has none.
     pub(crate) fn read(place: &Place) -> Result<Option<Identity>, OpenError> {
         let path = place::identity(&place.folder);
-        let bytes = match place.files.read(&path, 0, LENGTH_MAX) {
+        let bytes = match place.files.read(&path, 0, Identity::LENGTH_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(OpenError::io(&path, "read", error)),
         };
+        Identity::parse(&bytes, &path).map(Some)
+    }
 
-        let damaged = || OpenError::damaged(&path, 0, "it is not as it was written");
-        let text = std::str::from_utf8(&bytes).map_err(|_| damaged())?;
+    /// Reads the content of an identity file.
+    pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Identity, OpenError> {
+        let damaged = || OpenError::damaged(path, 0, "it is not as it was written");
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
         let (content, checksum) = text.rsplit_once("checksum ").ok_or_else(damaged)?;
         if checksum != format!("{:016x}\n", xxh3_64(content.as_bytes())) {
             return Err(damaged());
@@ -51,13 +56,13 @@ impl Identity {
         let first = lines.next().and_then(|line| line.strip_prefix(FIRST_LINE)).ok_or_else(damaged)?;
         let version = first.parse().map_err(|_| damaged())?;
         if version != FORMAT {
-            return Err(OpenError::Newer { file: path, version });
+            return Err(OpenError::Newer { file: path.to_path_buf(), version });
         }
         let mut value = |name: &str, radix| {
             let value = lines.next().and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
             value.and_then(|value| u64::from_str_radix(value, radix).ok()).ok_or_else(damaged)
         };
-        Ok(Some(Identity {
+        Ok(Identity {
             folder_id: value("folder", 16)?,
             hive: u32::try_from(value("hive", 10)?).map_err(|_| damaged())?,
             seed: value("seed", 16)?,
@@ -66,11 +71,11 @@ impl Identity {
                 .filter(|logs| (1..=limits::LOGS_MAX).contains(logs))
                 .ok_or_else(damaged)?,
             incarnation: value("incarnation", 10)?,
-        }))
+        })
     }
 
-    /// Writes the identity, in one step.
-    pub(crate) fn write(&self, place: &Place) -> Result<(), OpenError> {
+    /// Returns the content of the identity file.
+    pub(crate) fn text(&self) -> String {
         let Identity { folder_id, hive, seed, logs, incarnation } = self;
         let mut text = format!(
             "{FIRST_LINE}{FORMAT}\nfolder {folder_id:016x}\nhive {hive}\nseed {seed:016x}\nlogs {logs}\nincarnation {incarnation}\n"
@@ -78,8 +83,13 @@ impl Identity {
         let checksum = xxh3_64(text.as_bytes());
         // writing to a string does not fail
         let _ = writeln!(text, "checksum {checksum:016x}");
+        text
+    }
+
+    /// Writes the identity, in one step.
+    pub(crate) fn write(&self, place: &Place) -> Result<(), OpenError> {
         let path = place::identity(&place.folder);
-        let written = place.write_whole(&path, &[text.as_bytes()]);
+        let written = place.write_whole(&path, &[self.text().as_bytes()]);
         written.map(drop).map_err(|error| OpenError::io(&path, "write", error))
     }
 }

@@ -12,13 +12,15 @@
 //!   witness                      how far the log has been acknowledged
 //! ```
 //!
-//! The files are described byte by byte in `log/format.rs`, `log/witness.rs` and `log/checkpoint.rs`.
+//! The files are described byte by byte in `log/format.rs`, `log/witness.rs`, `log/checkpoint.rs` and
+//! `backup.rs`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 // Tests run this crate on simulated files, with chosen faults. See clippy.toml.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod backup;
 mod data;
 mod error;
 pub mod files;
@@ -28,6 +30,7 @@ pub mod limits;
 mod log;
 mod place;
 
+pub use backup::{Backup, export, restore};
 pub use data::{Data, Options};
 pub use error::OpenError;
 pub use identity::Identity;

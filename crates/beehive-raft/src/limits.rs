@@ -28,5 +28,12 @@ pub const FULL_DISK_PAUSE: Duration = Duration::from_millis(50);
 /// Pause between two refusals once the log has failed. Each refusal makes the hive run the refused messages again.
 pub const FAILED_LOG_PAUSE: Duration = Duration::from_millis(500);
 
+/// By how much a restore raises the term. The old hive may have been started this often since the backup.
+pub const RESTORE_RAISES_TERMS: u64 = 1 << 16;
+
+/// By how much a restore raises the ids of bees, and the numbers of messages on each lane. The old hive may have handed
+/// out this many of each since the backup.
+pub const RESTORE_RAISES_NUMBERS: u64 = 1 << 32;
+
 /// Maximum number of logs (colonies) of one hive.
 pub const LOGS_MAX: u16 = 1024;

@@ -128,3 +128,117 @@ fn a_folder_that_cannot_be_used_is_refused() {
     let words = start_refused(&["--listen", "127.0.0.1:0", "--data", other.0.to_str().expect("words")]);
     assert!(words.contains("`notes.txt`, but no hive"), "{words}");
 }
+
+#[test]
+fn a_backup_made_while_the_controller_runs_is_restored_into_a_new_folder() {
+    let folder = Folder::new("backup");
+    let path = |name: &str| folder.0.join(name).to_str().expect("words").to_string();
+    let (data, backup, new) = (path("state"), path("backup"), path("new"));
+    let mut controller = Daemon::start(&["--data", &data]);
+    let mut switch = connect_switch(&controller.switches, 7);
+    assert_eq!(sent_to(&mut switch, 1, 255, 1), FLOOD);
+    let (success, exported, errors) = run(&["data", "export", &data, &backup]);
+    assert!(success && exported.contains(" bytes, hive 0\n"), "{exported}{errors}");
+    controller.child.kill().expect("it runs");
+    controller.child.wait().expect("it ends");
+
+    let (success, _, errors) = run(&["data", "export", &data, &backup]);
+    assert!(!success && errors.contains("name another file"), "{errors}");
+    let (success, restored, errors) = run(&["data", "restore", &backup, &new]);
+    assert!(success && restored.contains("which begins with term 65538\n"), "{restored}{errors}");
+    let (success, verified, errors) = run(&["data", "verify", &new]);
+    assert!(success && verified.contains(": whole\n"), "{verified}{errors}");
+
+    let controller = Daemon::start(&["--data", &new]);
+    let mut switch = connect_switch(&controller.switches, 7);
+    assert_eq!(sent_to(&mut switch, 2, 1, 2), 1, "the station is known");
+    assert_eq!(state(&controller)["starts"], 65_538)
+}
+
+/// Unmounts a file system when it is dropped.
+struct Mounted<'a>(&'a std::path::Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+/// Needs root, for a small file system; without it, prints `SKIPPED`.
+#[test]
+fn a_full_disk_holds_changes_up_and_keeps_the_switches_connected() {
+    let folder = Folder::new("full");
+    let mount = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=4m", "none"])
+        .arg(&folder.0)
+        .status();
+    if !mount.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: mounting a file system needs root");
+        return;
+    }
+    let _mounted = Mounted(&folder.0);
+    let data = folder.0.join("state").to_str().expect("words").to_string();
+    let controller = Daemon::start(&["--data", &data]);
+    let mut switch = connect_switch(&controller.switches, 7);
+    assert_eq!(sent_to(&mut switch, 1, 255, 1), FLOOD);
+
+    let filler = folder.0.join("filler");
+    let mut file = std::fs::File::create(&filler).expect("a file");
+    let mut part = vec![7; 1 << 16];
+    while !part.is_empty() {
+        if file.write_all(&part).is_err() {
+            part.truncate(part.len() / 2)
+        }
+    }
+    // a file that is open keeps its space when it is removed
+    drop(file);
+    // new stations, until what they change no longer fits
+    let began = std::time::Instant::now();
+    let mut station = 0u16;
+    while state(&controller)["held_up"].is_null() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the disk is full");
+        for _ in 0..32 {
+            station += 1;
+            let [high, low] = station.to_be_bytes();
+            let data =
+                [&[2, 0, 0, 0, 0, 255][..], &[2, 0, 0, 1, high, low], &[0x12, 0x34], &[7; 50]].concat();
+            let head = [1, 10, 0, 82, 0, 0, 0, 9, 255, 255, 255, 255, 0, data.len() as u8, 0, 1, 0, 0];
+            switch.write_all(&[&head[..], &data].concat()).expect("stays connected")
+        }
+        std::thread::sleep(Duration::from_millis(50))
+    }
+
+    // the connection lives: an echo request is answered, and a second switch is set up
+    assert!(echoed(&mut switch), "the switch stays connected");
+    let before = state(&controller);
+    assert!(before["failed"].is_null(), "{before}");
+    std::fs::remove_file(&filler).expect("it is there");
+    let began = std::time::Instant::now();
+    while !state(&controller)["held_up"].is_null() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the log goes on");
+        std::thread::sleep(Duration::from_millis(50))
+    }
+    assert!(echoed(&mut switch));
+    // the answers to the packets that waited come first
+    let is_known = (0..4_000).any(|_| sent_to(&mut switch, 2, 1, 2) == 1);
+    assert!(is_known, "the first station is still known, and its answer comes")
+}
+
+/// Sends an echo request. Returns whether it is answered. Answers the controller's own requests meanwhile.
+fn echoed(switch: &mut TcpStream) -> bool {
+    switch.write_all(&[1, 2, 0, 8, 0, 0, 0x77, 0x77]).expect("stays connected");
+    switch.set_read_timeout(Some(Duration::from_secs(10))).expect("is a socket");
+    loop {
+        let mut head = [0; 8];
+        if switch.read_exact(&mut head).is_err() {
+            return false;
+        }
+        let mut body = vec![0; usize::from(u16::from_be_bytes([head[2], head[3]])) - 8];
+        switch.read_exact(&mut body).expect("a whole message");
+        match head[1] {
+            3 if head[4..] == [0, 0, 0x77, 0x77] => return true,
+            2 => switch.write_all(&[&[1, 3, 0, 8], &head[4..]].concat()).expect("answers"),
+            _ => {}
+        }
+    }
+}

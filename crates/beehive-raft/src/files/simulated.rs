@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ struct State {
     drops_syncs: bool,
     /// Whether syncs of folders only pretend to sync.
     drops_folder_syncs: bool,
+    /// How long a sync of a file takes.
+    sync_time: Duration,
     random: u64,
 }
 
@@ -195,6 +198,11 @@ impl SimulatedFiles {
     /// Makes all further syncs of files report success and do nothing.
     pub fn drop_syncs(&self, drops: bool) {
         self.0.lock().drops_syncs = drops
+    }
+
+    /// Makes each further sync of a file take this long.
+    pub fn set_sync_time(&self, time: Duration) {
+        self.0.lock().sync_time = time
     }
 
     /// Makes all further syncs of folders report success and do nothing.
@@ -411,6 +419,14 @@ impl AppendFile for SimulatedFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        let time = self.files.0.lock().sync_time;
+        if !time.is_zero() {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a slow disk holds up the thread that writes to it"
+            )]
+            std::thread::sleep(time)
+        }
         let mut state = self.files.0.lock();
         let (state, fault) = self.begin(&mut state)?;
         let is_done = match fault {

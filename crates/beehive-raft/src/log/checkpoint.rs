@@ -73,10 +73,23 @@ fn header(folder_id: u64, end: End) -> [u8; HEADER] {
 
 /// Writes the checkpoint that covers the log up to `end`, the end of a segment. Returns the length of the file.
 pub(crate) fn write(place: &Place, folder_id: u64, states: &[LogState], end: End) -> io::Result<u64> {
-    let path = place::checkpoint(&place.folder, end.segment + 1);
-    let (unfinished, mut file) = place.begin(&path)?;
-    let written = write_pieces(&mut *file, header(folder_id, end), states)
-        .and_then(|bytes| place.finish(&unfinished, &mut *file, &path).map(|()| bytes));
+    write_to(place, &place::checkpoint(&place.folder, end.segment + 1), &[], folder_id, states, end)
+}
+
+/// Same as [`write`], to another file in the folder, behind `head`.
+pub(crate) fn write_to(
+    place: &Place,
+    path: &Path,
+    head: &[u8],
+    folder_id: u64,
+    states: &[LogState],
+    end: End,
+) -> io::Result<u64> {
+    let (unfinished, mut file) = place.begin(path)?;
+    let written = file
+        .append(head)
+        .and_then(|()| write_pieces(&mut *file, header(folder_id, end), states))
+        .and_then(|bytes| place.finish(&unfinished, &mut *file, path).map(|()| head.len() as u64 + bytes));
     if written.is_err() {
         // if this fails as well, the next start removes the file
         let _ = place.files.remove(&unfinished);
@@ -154,13 +167,27 @@ impl Reader<'_> {
 }
 
 /// Reads the checkpoint that covers all segments before `segment`.
-pub(crate) fn read(place: &Place, (folder_id, logs): (u64, u16), segment: u64) -> Result<Loaded, OpenError> {
-    let path = place::checkpoint(&place.folder, segment);
-    let mut reader = Reader { place, path: path.clone(), offset: 0, buffer: Vec::new(), at: 0 };
+pub(crate) fn read(place: &Place, key: (u64, u16), segment: u64) -> Result<Loaded, OpenError> {
+    read_from(place, &place::checkpoint(&place.folder, segment), 0, key, segment)
+}
+
+/// Same as [`read`], from another file, in which the checkpoint begins at `offset`.
+pub(crate) fn read_from(
+    place: &Place,
+    path: &Path,
+    offset: u64,
+    (folder_id, logs): (u64, u16),
+    segment: u64,
+) -> Result<Loaded, OpenError> {
+    let mut reader = Reader { place, path: path.to_path_buf(), offset, buffer: Vec::new(), at: 0 };
     let head: [u8; HEADER] = reader.next(HEADER)?.try_into().unwrap_or([0; HEADER]);
-    let end = check_header(&head, &path, folder_id)?;
+    let end = check_header(&head, path, folder_id)?;
     if end.segment + 1 != segment {
-        return Err(OpenError::damaged(&path, 24, "it is another checkpoint, under the name of this one"));
+        return Err(OpenError::damaged(
+            path,
+            offset as usize + 24,
+            "it is another checkpoint, under the name of this one",
+        ));
     }
 
     let mut loaders: Vec<SnapshotLoader> = (0..logs).map(|_| SnapshotLoader::default()).collect();
@@ -191,7 +218,7 @@ pub(crate) fn read(place: &Place, (folder_id, logs): (u64, u16), segment: u64) -
         loaders.into_iter().map(SnapshotLoader::finish).collect();
     let states = states.map_err(|why| reader.damaged(why.to_string()))?;
     let bytes = reader.offset + reader.at as u64;
-    match place.files.length(&path).map_err(|error| OpenError::io(&path, "read", error))? {
+    match place.files.length(path).map_err(|error| OpenError::io(path, "read", error))? {
         length if length == bytes => Ok(Loaded { states, end, bytes }),
         _ => Err(reader.damaged("something follows the last piece")),
     }

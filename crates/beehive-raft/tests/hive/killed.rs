@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const FOLDER: &str = "BEEHIVE_KILLED_FOLDER";
+/// The variable that names the folder of the process that is killed.
+pub(crate) const FOLDER: &str = "BEEHIVE_KILLED_FOLDER";
 const KEYS: u64 = 8;
 
 fn open(folder: &Path) -> Data {

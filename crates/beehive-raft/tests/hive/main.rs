@@ -4,6 +4,9 @@
 extern crate beehive_core as beehive;
 
 mod apps;
+mod backup;
 mod killed;
 mod power_loss;
+mod real_disk;
 mod restart;
+mod slow_disk;
