@@ -1,0 +1,255 @@
+//! A hive with its state on disk: puts into a key-value store, beside a C program that appends as many bytes with one
+//! `fdatasync` a group; and what many bees cost in memory, on disk, and at the start.
+//!
+//! - `cargo bench -p beehive-raft --bench hive -- kv SECONDS FOLDER APPEND`: each row is the median of five rounds, in
+//!   turns with the C program `APPEND` (`make -C benches/peers`).
+//! - `cargo bench -p beehive-raft --bench hive -- bees COUNT FOLDER`: makes as many bees, and starts a second process on
+//!   their folder.
+//!
+//! The folder must be on a disk: a file system in memory syncs nothing.
+#![allow(missing_docs)]
+
+extern crate beehive_core as beehive;
+
+use beehive::{App, Dict, Hive, Io, Message, handlers};
+use beehive_raft::Data;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const KEYS: u64 = 65_536;
+
+/// Stores 64 bytes under a key of 8 bytes.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Put {
+    key: u64,
+    value: Vec<u8>,
+}
+
+#[derive(App)]
+struct Store {
+    values: Dict<u64, Vec<u8>>,
+}
+
+#[handlers]
+impl Store {
+    #[rcv(sharded)]
+    fn put(&mut self, msg: &Put) -> u64 {
+        self.values.put(msg.key, msg.value.clone());
+        msg.key
+    }
+}
+
+/// Returns put number `number`, whose value is different from all earlier ones.
+fn put(number: u64) -> Put {
+    Put { key: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % KEYS, value: number.to_le_bytes().repeat(8) }
+}
+
+fn start(folder: &Path) -> (Hive, Data) {
+    let data = Data::open(folder).expect("opens");
+    let hive = data.attach(Hive::builder().app::<Store>()).start().expect("starts");
+    (hive, data)
+}
+
+async fn stop(hive: Hive, data: Data) {
+    hive.stop(Duration::from_secs(30)).await;
+    drop(hive);
+    data.close()
+}
+
+async fn receive(io: &mut Io) -> u64 {
+    io.receive().await.into_answers::<Put>().map_or(0, |answers| answers.into_iter().count()) as u64
+}
+
+/// Puts a second, in batches, with at most `in_flight` unanswered. Also returns the bytes of an entry in the log, and the
+/// number of puts for each sync.
+async fn puts(folder: &Path, time: Duration, batch: u64, in_flight: u64) -> (f64, f64, f64) {
+    let (hive, data) = start(folder);
+    let mut io = hive.io();
+    io.run_here();
+    let (mut sent, mut answered) = (0, 0);
+    // every bee is made before the time counts
+    for _ in 0..KEYS / 256 {
+        (0..256).for_each(|_| {
+            sent += 1;
+            io.emit(Put { key: sent - 1, value: vec![0; 64] })
+        });
+        io.flush().await;
+        while answered < sent {
+            answered += receive(&mut io).await
+        }
+    }
+
+    let before = data.status();
+    let (first, began) = (sent, Instant::now());
+    while began.elapsed() < time {
+        while sent + batch <= answered + in_flight {
+            (0..batch).for_each(|at| io.emit(put(sent + at)));
+            sent += batch;
+            io.flush().await
+        }
+        answered += receive(&mut io).await
+    }
+    while answered < sent {
+        answered += receive(&mut io).await
+    }
+    let rate = (sent - first) as f64 / began.elapsed().as_secs_f64();
+    let after = data.status();
+    let bytes = (after.bytes - before.bytes) as f64 / (sent - first) as f64;
+    let per_sync = (sent - first) as f64 / (after.syncs - before.syncs) as f64;
+    drop(io);
+    stop(hive, data).await;
+    (rate, bytes, per_sync)
+}
+
+/// Puts a second, one request after the other.
+async fn requests(folder: &Path, time: Duration) -> (f64, f64, f64) {
+    let (hive, data) = start(folder);
+    hive.request(put(0)).await.expect("an answer");
+    let before = data.status();
+    let (mut sent, began) = (0, Instant::now());
+    while began.elapsed() < time {
+        sent += 1;
+        hive.request(put(sent)).await.expect("an answer");
+    }
+    let rate = sent as f64 / began.elapsed().as_secs_f64();
+    let after = data.status();
+    let bytes = (after.bytes - before.bytes) as f64 / sent as f64;
+    let per_sync = sent as f64 / (after.syncs - before.syncs) as f64;
+    stop(hive, data).await;
+    (rate, bytes, per_sync)
+}
+
+/// Entries a second of the C program.
+fn append(program: &str, folder: &Path, time: Duration, batch: u64, bytes: f64) -> f64 {
+    let output = Command::new(program)
+        .arg(folder.join("append"))
+        .arg(time.as_secs_f64().to_string())
+        .args([batch.to_string(), bytes.round().to_string()])
+        .output()
+        .expect("starts");
+    let text = String::from_utf8(output.stdout).expect("words");
+    text.trim().parse().unwrap_or_else(|_| panic!("{text} {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn median(rates: &[f64]) -> f64 {
+    let mut rates = rates.to_vec();
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+async fn kv(time: Duration, folder: &Path, program: &str) {
+    println!(
+        "{:<34} {:>12} {:>12} {:>7} {:>11} {:>14}",
+        "puts a second", "C program", "hive", "ratio", "puts a sync", "bytes an entry"
+    );
+    for (name, batch, in_flight) in [
+        ("request, one in flight", 1, 0),
+        ("batch 1, one in flight", 1, 1),
+        ("batch 1, 1 024 in flight", 1, 1_024),
+        ("batch 128, 1 024 in flight", 128, 1_024),
+        ("batch 1 024, 4 096 in flight", 1_024, 4_096),
+    ] {
+        let (mut peers, mut hives, mut per_sync, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 100.0);
+        for _ in 0..5 {
+            let _ = std::fs::remove_dir_all(folder);
+            let (rate, of_entry, of_sync) = match in_flight {
+                0 => requests(folder, time).await,
+                _ => puts(folder, time, batch, in_flight).await,
+            };
+            hives.push(rate);
+            per_sync.push(of_sync);
+            bytes = of_entry;
+            let _ = std::fs::remove_dir_all(folder);
+            std::fs::create_dir_all(folder).expect("creates");
+            peers.push(append(program, folder, time, in_flight.max(1), bytes))
+        }
+        let (peer, hive, per_sync) = (median(&peers), median(&hives), median(&per_sync));
+        let ratio = hive / peer;
+        println!("{name:<34} {peer:>12.0} {hive:>12.0} {ratio:>7.2} {per_sync:>11.1} {bytes:>14.1}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Resident memory of this process, in bytes.
+fn memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.trim().trim_end_matches(" kB").trim().parse::<f64>().expect("a number") * 1024.0
+}
+
+fn bytes_in(folder: &Path) -> f64 {
+    let files = std::fs::read_dir(folder).expect("a folder");
+    files.map(|file| file.and_then(|file| file.metadata()).expect("a file").len() as f64).sum()
+}
+
+/// Makes bees, each with one cell of 8 + 8 bytes.
+async fn make(count: u64, folder: &Path) {
+    let (hive, data) = start(folder);
+    let mut io = hive.io();
+    io.run_here();
+    let (empty, began, mut answered) = (memory(), Instant::now(), 0);
+    for first in (0..count).step_by(1_024) {
+        let end = (first + 1_024).min(count);
+        (first..end).for_each(|key| io.emit(Put { key, value: vec![1; 8] }));
+        io.flush().await;
+        while answered < end {
+            answered += receive(&mut io).await
+        }
+    }
+    let per_bee = (memory() - empty) / count as f64;
+    println!(
+        "{count} bees: {per_bee:.0} bytes each in memory, made in {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+    drop(io);
+    stop(hive, data).await;
+    println!("{:.0} bytes each on disk, log included", bytes_in(folder) / count as f64)
+}
+
+/// Starts on the bees, and asks one of them.
+async fn first_answer(count: u64, folder: &Path) {
+    let (empty, began) = (memory(), Instant::now());
+    let (hive, data) = start(folder);
+    let started = began.elapsed();
+    hive.request(put(count / 2)).await.expect("an answer");
+    let answered = began.elapsed();
+    let per_bee = (memory() - empty) / count as f64;
+    println!(
+        "start on {} bytes of log and {} of checkpoint: {:.2} s, first answer after {:.2} s, {per_bee:.0} bytes a bee in memory",
+        data.found().log_bytes,
+        data.found().checkpoint_bytes,
+        started.as_secs_f64(),
+        answered.as_secs_f64(),
+    );
+    stop(hive, data).await
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let argument = |at: usize| arguments.get(at).map(String::as_str);
+    let folder = argument(2).map_or_else(|| PathBuf::from("target"), PathBuf::from).join("bench-hive");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    match (argument(0), argument(1).and_then(|number| number.parse::<f64>().ok())) {
+        (Some("kv"), Some(seconds)) => {
+            let program = argument(3).unwrap_or("target/peers/append");
+            runtime.block_on(kv(Duration::from_secs_f64(seconds), &folder, program))
+        }
+        (Some("bees"), Some(count)) => {
+            let _ = std::fs::remove_dir_all(&folder);
+            runtime.block_on(make(count as u64, &folder));
+            let program = std::env::current_exe().expect("this program");
+            let parent = folder.parent().unwrap_or(Path::new("."));
+            for _ in 0..3 {
+                let arguments = ["start".to_string(), count.to_string()];
+                let child = Command::new(&program).args(arguments).arg(parent).status();
+                assert!(child.expect("starts").success())
+            }
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        (Some("start"), Some(count)) => runtime.block_on(first_answer(count as u64, &folder)),
+        _ => println!("usage: kv SECONDS FOLDER APPEND, or bees COUNT FOLDER"),
+    }
+}
