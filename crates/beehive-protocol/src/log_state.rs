@@ -138,6 +138,18 @@ impl LogState {
         true
     }
 
+    /// Begins a term: returns its first entry, which is already applied to this state. The entry must be in the log before
+    /// the hive's first one.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the term is not above the term of [`LogState::last`], or above [`EntryNumber::TERM_MAX`].
+    pub fn begin_term(&mut self, term: u64) -> Entry {
+        let entry = Entry { number: EntryNumber::first_of(term), after: self.last, record: Record::Blank };
+        assert!(self.apply(&entry), "the log is in term {} already", self.last.term());
+        entry
+    }
+
     /// Applies a record as if the next entry contained it. A starting hive uses this for the records that it appends
     /// before all others, so that they are in effect for everything it does.
     pub fn carry_out(&mut self, record: &Record) {
@@ -448,6 +460,17 @@ mod tests {
         assert_eq!(state.now, Time::ZERO);
         assert!(state.apply(&time(state.last.next(), state.last)));
         assert_eq!((state.last.to_string(), state.now), ("2.1".to_string(), Time::from_nanoseconds(9)));
+        let last = state.last;
+        assert_eq!(state.begin_term(7), blank(7, last));
+        assert_eq!(state.last, EntryNumber::first_of(7));
+    }
+
+    #[test]
+    #[should_panic = "in term 7 already"]
+    fn a_term_begins_once() {
+        let mut state = LogState::default();
+        state.begin_term(7);
+        state.begin_term(7);
     }
 
     /// Each number is used once. An entry with an already used number comes from a buggy hive.

@@ -13,6 +13,11 @@ use std::time::Duration;
 #[derive(Default)]
 struct State {
     arrived: VecDeque<Arc<Entry>>,
+    /// Whether the hive uses the journal.
+    is_begun: bool,
+    /// What is written to the log when the hive begins to use it: the first entry of a term, and entries that the previous
+    /// process appended and that arrive only now.
+    beginning: Vec<Arc<Entry>>,
     log: Vec<Vec<u8>>,
     last: EntryNumber,
     events: Option<Arc<dyn JournalEvents>>,
@@ -117,6 +122,17 @@ impl TestJournal {
             }
         }));
         journal
+    }
+
+    /// When the hive begins to use the journal, the log gets `blank`, the first entry of a term, and then `late`, what an
+    /// earlier process has appended.
+    pub(crate) fn begin_with(&self, blank: Entry, late: impl IntoIterator<Item = Arc<Entry>>) {
+        self.state.lock().beginning = std::iter::once(Arc::new(blank)).chain(late).collect()
+    }
+
+    /// Removes the entries that wait to be committed.
+    pub(crate) fn take_waiting(&self) -> Vec<Arc<Entry>> {
+        self.state.lock().arrived.drain(..).collect()
     }
 
     fn new(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
@@ -242,7 +258,22 @@ impl TestJournal {
 
 impl Journal for TestJournal {
     fn append(&self, entry: Arc<Entry>) {
-        self.state.lock().arrived.push_back(entry)
+        let mut state = self.state.lock();
+        assert!(state.is_begun, "the hive appends {:?} before it has called `begin`", entry.number);
+        state.arrived.push_back(entry)
+    }
+
+    fn begin(&self) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        assert!(!std::mem::replace(&mut state.is_begun, true), "the hive calls `begin` a second time");
+        for (at, entry) in std::mem::take(&mut state.beginning).into_iter().enumerate() {
+            if at == 0 {
+                state.last = entry.number
+            }
+            let bytes = entry.encode();
+            state.log.push(bytes)
+        }
+        Ok(())
     }
 
     fn attach(&self, events: Arc<dyn JournalEvents>) {

@@ -117,6 +117,27 @@ fn a_message_that_is_sent_again_after_a_restart_is_handled_once() {
     notices(Mutant::ForeignForgotten, resent)
 }
 
+/// What a process had appended when it crashed arrives in the log when the next one has begun its term.
+#[test]
+fn late_entries_of_an_earlier_term_have_no_effect() {
+    let mut cluster = counters(None).start(21);
+    for term in 1..=4 {
+        let state = &cluster.log_states(0)[0];
+        assert_eq!((state.last.term(), state.bees.len()), (term, usize::from(term > 1)));
+        assert_eq!(count(&cluster, 0, 7), Ok(term), "one more than in the term before");
+
+        cluster.stall(0, true);
+        for _ in 0..5 {
+            cluster.hive(0).try_emit(Count(7)).unwrap();
+            cluster.advance(Duration::from_millis(5));
+        }
+        let late = cluster.late_entries();
+        cluster.crash(0);
+        cluster.restart(0);
+        assert!(cluster.late_entries() > late, "there are none in term {term}");
+    }
+}
+
 /// A floor above a message that is under way makes its receiver take it for a duplicate.
 fn answered(mutant: Option<Mutant>) -> Result<(), String> {
     let cluster = counters(mutant).start(3);

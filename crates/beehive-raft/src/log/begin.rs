@@ -10,7 +10,7 @@ use crate::log::recovery::Repairs;
 use crate::log::witness::{End, Witness};
 use crate::log::writer::{WriteError, Writer};
 use crate::place::Place;
-use beehive_protocol::{Entry, EntryNumber, LogState, Record};
+use beehive_protocol::{Entry, EntryNumber, LogState};
 use std::io;
 
 /// A start that has not changed anything yet.
@@ -71,10 +71,5 @@ pub(crate) fn begin_term(states: &mut [LogState], incarnation: u64) -> Result<(u
             EntryNumber::TERM_MAX
         ));
     }
-    let blank = |state: &mut LogState| {
-        let entry = Entry { number: EntryNumber::first_of(term), after: state.last, record: Record::Blank };
-        state.apply(&entry);
-        entry
-    };
-    Ok((term, states.iter_mut().map(blank).collect()))
+    Ok((term, states.iter_mut().map(|state| state.begin_term(term)).collect()))
 }

@@ -8,7 +8,7 @@ use crate::cell::HiveId;
 use crate::cluster::Incarnation;
 use crate::hive::Builder;
 use crate::hive::consensus::journal::LaneId;
-use crate::hive::consensus::journal::{EntryNumber, Journal, LogState};
+use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, LogState};
 use crate::hive::consensus::registry::{ColonyId, Decision, Proposal, RegistryState};
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::links::network::Membership;
@@ -131,8 +131,12 @@ impl ClusterSetup {
             ]);
         }
         let network = SimulatedNetwork::new(platform.clone(), self.faults);
-        let members =
-            hives.iter().map(|_| Member { running: None, logs: Vec::new(), incarnation: Incarnation(0) });
+        let members = hives.iter().map(|_| Member {
+            running: None,
+            logs: Vec::new(),
+            late: Vec::new(),
+            incarnation: Incarnation(0),
+        });
         let mut cluster = Cluster {
             setup: self,
             seed,
@@ -141,6 +145,7 @@ impl ClusterSetup {
             network,
             members: members.collect(),
             journals: 0,
+            late: 0,
         };
         (0..hives.len()).for_each(|hive| cluster.restart(hive));
         cluster
@@ -153,6 +158,9 @@ struct Member {
     running: Option<Running>,
     /// The entries in each of its logs, as the next process finds them.
     logs: Vec<Vec<Vec<u8>>>,
+    /// For each log, the entries that the last process appended and that were not committed. They arrive when the next
+    /// process has begun a term.
+    late: Vec<Vec<Arc<Entry>>>,
     incarnation: Incarnation,
 }
 
@@ -210,6 +218,8 @@ pub struct Cluster {
     members: Vec<Member>,
     /// Number of journals opened so far.
     journals: u64,
+    /// Number of entries that arrived in a log after the next process had begun its term.
+    late: usize,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -295,7 +305,8 @@ impl Cluster {
         }
     }
 
-    /// Ends a hive at once. What its logs have not committed is lost, and nobody is told.
+    /// Ends a hive at once. What its logs have not committed is lost, and nobody is told. It arrives in the logs when the
+    /// next process has begun its term, and then has no effect.
     pub fn crash(&mut self, hive: usize) {
         let Some(running) = self.members[hive].running.take() else { return };
         running.journals.iter().for_each(|journal| journal.stop());
@@ -309,10 +320,11 @@ impl Cluster {
             log
         };
         let logs = running.journals.iter().enumerate().map(|(at, journal)| log(at, journal)).collect();
-        self.members[hive].logs = logs
+        self.members[hive].logs = logs;
+        self.members[hive].late = running.journals.iter().map(|journal| journal.take_waiting()).collect()
     }
 
-    /// Starts a hive that is down, on the logs that it had.
+    /// Starts a hive that is down, on the logs that it had. Each log begins a term, with the number of the hive's incarnation.
     ///
     /// # Panics
     ///
@@ -348,7 +360,7 @@ impl Cluster {
         for at in 0..per_hive as usize {
             let empty = Vec::new();
             let log = self.members[hive].logs.get(at).unwrap_or(&empty);
-            let state = match LogState::replay(log.iter().map(Vec::as_slice)) {
+            let mut state = match LogState::replay(log.iter().map(Vec::as_slice)) {
                 // a quarantined message blocks its thread until its crash marker is committed, and here the journal
                 // commits on the same thread
                 Ok(state) => LogState { marker: None, ..state },
@@ -358,6 +370,9 @@ impl Cluster {
             let seed = self.seed.wrapping_mul(31).wrapping_add(self.journals);
             let EntryNumber(last) = state.last;
             let journal = TestJournal::on(&self.platform, seed, self.setup.refuse_one_in, last);
+            let late = self.members[hive].late.get_mut(at).map(std::mem::take).unwrap_or_default();
+            self.late += late.len();
+            journal.begin_with(state.begin_term(incarnation.0.into()), late);
             journals.push(journal.clone());
             logs.push((journal as Arc<dyn Journal>, state))
         }
@@ -412,6 +427,11 @@ impl Cluster {
     /// Calls `look` with the state of the registry.
     pub fn registry<R>(&self, look: impl FnOnce(&RegistryState) -> R) -> R {
         self.registry.look(look)
+    }
+
+    /// Returns how many entries of crashed processes have arrived in a log after the next process had begun its term.
+    pub fn late_entries(&self) -> usize {
+        self.late
     }
 
     /// Returns the size of the largest packet so far, in bytes.
