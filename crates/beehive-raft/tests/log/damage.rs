@@ -5,33 +5,42 @@ use beehive_raft::files::{Files, SimulatedFiles};
 use beehive_raft::{OpenError, inspect};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 fn paths(files: &SimulatedFiles) -> Vec<PathBuf> {
     let names = files.list(Path::new(FOLDER)).unwrap();
     names.iter().map(|name| Path::new(FOLDER).join(name)).collect()
 }
 
-/// Makes a folder with several starts, finished segments and, if `with_checkpoint`, a checkpoint.
+/// Makes a folder with several starts, finished segments and, if `with_checkpoint`, a checkpoint from which the last start
+/// has continued. The folder is the same each time, however late the thread is that makes checkpoints.
 fn folder(with_checkpoint: bool) -> (SimulatedFiles, Vec<u64>) {
+    const NEVER: u64 = 1 << 20;
     let files = SimulatedFiles::new(5);
     let mut last = vec![0; LOGS];
-    for round in 0..3 {
-        let data = open_with(&files, if with_checkpoint { 4_000 } else { 1 << 20 }).unwrap();
-        let mut logs = clients(&data, &last).unwrap();
-        for _ in 0..if with_checkpoint { 14 } else { 4 } {
-            logs.iter_mut().for_each(Client::commit)
+    let starts = if with_checkpoint { [(NEVER, 18), (4_000, 9), (NEVER, 9)] } else { [(NEVER, 4); 3] };
+    for (checkpoint_after, commits) in starts {
+        let data = open_with(&files, checkpoint_after).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while checkpoint_after < NEVER && data.status().checkpoints == 0 {
+            // it is due, because of the segments of the first start
+            assert!(Instant::now() < until, "no checkpoint is made: {:?}", data.status());
+            std::thread::sleep(Duration::from_millis(5))
         }
-        while with_checkpoint && round == 2 && data.status().checkpoints == 0 {
-            logs[0].commit();
-            // the thread that makes checkpoints may be late, and the folder must stay small
-            std::thread::sleep(std::time::Duration::from_millis(20))
+        let mut logs = clients(&data, &last).unwrap();
+        for _ in 0..commits {
+            logs.iter_mut().for_each(Client::commit)
         }
         last = logs.iter().map(|client| client.last).collect();
         drop(logs);
         data.close();
     }
-    let has_checkpoint = paths(&files).iter().any(|path| path.to_string_lossy().contains("checkpoint"));
-    assert_eq!(has_checkpoint, with_checkpoint);
+    let named = |what: &str| {
+        let paths = paths(&files);
+        paths.iter().filter(|path| path.to_string_lossy().contains(what)).count()
+    };
+    assert_eq!(named("checkpoint"), usize::from(with_checkpoint));
+    assert!(named("log-") > 2, "there are finished segments behind the checkpoint");
     (files, last)
 }
 
