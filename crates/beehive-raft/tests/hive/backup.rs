@@ -5,6 +5,7 @@ use beehive::Time;
 use beehive::journal::LogState;
 use beehive_raft::files::{Files, SimulatedFiles};
 use beehive_raft::{Data, OpenError, Options, export, inspect, limits, restore};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +27,17 @@ fn restored(files: &SimulatedFiles, source: &str, folder: &str) -> Result<u64, O
     restored.map(|backup| backup.identity.incarnation)
 }
 
-/// The highest number of each kind that a folder has handed out: of bees, and of messages on all lanes.
-fn handed_out(files: &SimulatedFiles, folder: &str) -> (u64, u64) {
+/// The highest numbers that a folder has handed out: of the bees of each app in each log, and of the messages of each bee
+/// and each lane of an app.
+fn handed_out(files: &SimulatedFiles, folder: &str) -> BTreeMap<String, u64> {
     let states: Vec<LogState> = open(files, folder).journals().into_iter().map(|(_, state)| state).collect();
-    let newest = states.iter().flat_map(|state| state.newest.values()).map(|bee| bee.0).max();
-    let bees = states.iter().flat_map(|state| state.bees.values().map(|bee| bee.next_seq));
-    let apps = states.iter().flat_map(|state| state.next_seqs.values().copied());
-    (newest.unwrap_or_default(), bees.chain(apps).map(|seq| seq.0).max().unwrap_or_default())
+    let mut numbers = BTreeMap::new();
+    for (log, state) in states.iter().enumerate() {
+        numbers.extend(state.newest.iter().map(|(app, bee)| (format!("log {log}, bees of {app:?}"), bee.0)));
+        numbers.extend(state.bees.iter().map(|(of, bee)| (format!("log {log}, {of:?}"), bee.next_seq.0)));
+        numbers.extend(state.next_seqs.iter().map(|(lane, seq)| (format!("log {log}, {lane:?}"), seq.0)));
+    }
+    numbers
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,12 +85,16 @@ async fn a_backup_of_a_working_hive_is_restored_above_all_that_was_handed_out() 
     add(50, &mut answered).await;
     stop(hive, data).await;
     let old = open(&files, "/data").identity();
-    let (old_bee, old_seq) = handed_out(&files, "/data");
+    let old_numbers = handed_out(&files, "/data");
 
     let raised = restored(&files, BACKUP, "/new").expect("restored");
     assert_eq!(raised, 1 + limits::RESTORE_RAISES_TERMS);
-    let (bee, seq) = handed_out(&files, "/new");
-    assert!(bee > old_bee + (1 << 30) && seq > old_seq + (1 << 30), "{bee} {seq}");
+    let numbers = handed_out(&files, "/new");
+    assert!(old_numbers.len() > 14, "there are bees: {old_numbers:?}");
+    for (what, number) in &old_numbers {
+        let raised = numbers.get(what).is_some_and(|raised| *raised > number + (1 << 30));
+        assert!(raised, "{what}: {number}, and then {:?}", numbers.get(what));
+    }
     let data = open(&files, "/new");
     let new = data.identity();
     assert_eq!((new.hive, new.seed, new.logs), (old.hive, old.seed, old.logs));

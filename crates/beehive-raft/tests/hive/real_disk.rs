@@ -69,6 +69,7 @@ async fn a_full_file_system_holds_changes_up_until_there_is_space() {
         };
         let mut asked = Vec::new();
         while data.status().held_up.is_none() {
+            assert!(data.status().failed.is_none(), "a full disk is no failure");
             // the last page of the segment may have space left
             asked.extend((1..64).map(ask));
             tokio::time::sleep(Duration::from_millis(20)).await
