@@ -79,7 +79,8 @@ pub fn export(files: Arc<dyn Files>, folder: &Path, file: &Path) -> Result<Backu
 ///
 /// The new folder belongs to the same hive. Everything that the old one may have handed out since the backup is skipped:
 /// terms, the ids of bees, and the numbers of messages. So nobody who has seen such a number takes what comes now for
-/// something old. The hive's time goes on from `now`, the present time, because the old hive has handed out times, too.
+/// something old. A second folder made from the same backup skips the same numbers, so only one of them may be used. The
+/// hive's time goes on from `now`, the present time, because the old hive has handed out times, too.
 ///
 /// # Errors
 ///

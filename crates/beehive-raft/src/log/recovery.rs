@@ -73,6 +73,17 @@ impl Repairs {
             let written = place.write_whole(path, &[bytes]);
             written.map_err(|error| OpenError::io(path, "write a checked copy", error))?;
         }
+        let sync = || {
+            let synced = place.files.sync_folder(&place.folder);
+            synced.map_err(|error| OpenError::io(&place.folder, "sync the folder", error))
+        };
+        if self.remove.is_empty() {
+            return Ok(());
+        }
+
+        // The last process may have ended between the renaming of a checkpoint and the sync of the folder. The name must
+        // be there for good before what the checkpoint covers is removed.
+        sync()?;
         for path in &self.remove {
             match place.files.remove(path) {
                 // the checked copy has taken its place
@@ -80,11 +91,7 @@ impl Repairs {
                 removed => removed.map_err(|error| OpenError::io(path, "remove", error))?,
             }
         }
-        if self.remove.is_empty() {
-            return Ok(());
-        }
-        let synced = place.files.sync_folder(&place.folder);
-        synced.map_err(|error| OpenError::io(&place.folder, "sync the folder", error))
+        sync()
     }
 }
 

@@ -162,9 +162,14 @@ impl Log {
         Log { shared: Arc::new(shared), threads: Mutex::default(), beginning }
     }
 
-    /// Carries out the start, and starts the threads that write. Does nothing the second time.
+    /// Carries out the start, and starts the threads that write. Does nothing the second time. Fails if the log is closed:
+    /// the folder is no longer locked, and another process may use it.
     pub(crate) fn begin(&self) -> Result<(), OpenError> {
         let mut beginning = self.beginning.lock();
+        if self.shared.state.lock().is_closing {
+            let closed = io::Error::other("it was closed before the hive started; open it again");
+            return Err(OpenError::io(&self.shared.place.folder, "use the folder", closed));
+        }
         let Some((start, checkpoint_bytes)) = beginning.take() else { return Ok(()) };
         let begun = start.carry_out().and_then(|(writer, witness)| {
             self.shared.state.lock().end = writer.end();
@@ -193,7 +198,10 @@ impl Log {
 
     /// Writes what waits, ends the threads, and unlocks the folder. Everything appended later is refused.
     pub(crate) fn close(&self) {
+        // a start that is being carried out writes to the folder, so it stays locked until then
+        let beginning = self.beginning.lock();
         self.shared.close();
+        drop(beginning);
         for thread in std::mem::take(&mut *self.threads.lock()) {
             // a thread that has panicked has nothing left to close
             let _ = thread.join();

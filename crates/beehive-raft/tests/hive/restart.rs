@@ -1,6 +1,6 @@
 //! A hive goes on where it stopped.
 
-use crate::apps::{Add, Answered, Counter, check, start, stop};
+use crate::apps::{Add, Answered, Counter, Tally, check, start, stop};
 use beehive::Hive;
 use beehive::journal::EntryNumber;
 use beehive_raft::files::{Files, SimulatedFiles};
@@ -65,6 +65,19 @@ async fn a_hive_goes_on_where_it_stopped_or_was_dropped() {
 fn everything(files: &SimulatedFiles) -> Vec<(String, Option<Vec<u8>>)> {
     let names = files.list(Path::new("/data")).expect("it can be listed");
     names.into_iter().map(|name| (name.clone(), files.content(&Path::new("/data").join(name)))).collect()
+}
+
+/// When the log is closed, the folder is no longer locked, so another process may have begun to use it.
+#[tokio::test]
+async fn a_hive_does_not_start_on_a_log_that_was_closed() {
+    let files = SimulatedFiles::new(7);
+    let data = open(&files, 1);
+    let builder = data.attach(Hive::builder().app::<Counter>().app::<Tally>());
+    data.close();
+    let before = everything(&files);
+    let why = builder.start().expect_err("the log is closed").to_string();
+    assert!(why.contains("open it again"), "{why}");
+    assert_eq!(everything(&files), before);
 }
 
 #[tokio::test]
