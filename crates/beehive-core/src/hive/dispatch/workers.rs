@@ -30,6 +30,9 @@ use std::time::Duration;
 const SLOTS: usize = 512;
 /// The time for which bees may run on a worker before the worker polls sockets and timers again.
 const ON_WORKER: Duration = Duration::from_millis(2);
+/// With at least this many bees in the queue, a runner starts another one, unless the maximum number is active. Starting
+/// one takes as long as running a few bees.
+const BEES_FOR_ANOTHER_RUNNER: usize = 16;
 /// Maximum number of wake-ups, each a system call, that a runner sends before it runs bees that were left to it.
 const WAKES_BEFORE_BEES: usize = 4;
 /// The slots of threads that have ended.
@@ -363,6 +366,9 @@ impl HiveInner {
     /// Counts one more runner. Returns `false` if the maximum number of runners is active.
     fn count_runner(&self) -> bool {
         let max = self.workers.runners_max;
+        if self.workers.runners.load(Ordering::Relaxed) >= max {
+            return false;
+        }
         let more = |n: usize| (n < max).then_some(n + 1);
         self.workers.runners.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
     }
@@ -370,14 +376,17 @@ impl HiveInner {
     /// Moves some bees from the shared queue to a slot. Returns whether there were any.
     ///
     /// This never holds the queue's lock and the slot's lock at the same time, so they need no order.
-    fn take_queued(&self, slot: usize) -> bool {
+    fn take_queued(self: &Arc<Self>, slot: usize) -> bool {
         // take only a few at a time, because the watchdog has to move them away if a handler holds this
         // thread
-        let some: Bees = {
+        let (some, left): (Bees, usize) = {
             let mut queue = self.workers.queue.lock();
             let count = queue.len().min(8);
-            queue.drain(..count).collect()
+            (queue.drain(..count).collect(), queue.len())
         };
+        if left >= BEES_FOR_ANOTHER_RUNNER {
+            self.start_runner()
+        }
 
         let any = !some.is_empty();
         self.workers.slots[slot].woken.lock().extend(some);
