@@ -234,10 +234,9 @@ impl PendingRuns {
         // again, and the next call notices it
         self.version = self.link.version();
 
-        let mut fates = self.link.fates(self.entries.iter().filter_map(Executed::number)).into_iter();
         while let Some(oldest) = self.entries.front() {
             let fate = match &oldest.entry {
-                Some(_) => fates.next().unwrap_or(Fate::Open),
+                Some((number, _)) => self.link.fate(*number),
                 // all entries before it are committed
                 None => Fate::Committed,
             };

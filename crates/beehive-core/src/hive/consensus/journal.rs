@@ -143,7 +143,8 @@ use std::sync::Arc;
 pub trait Journal: Send + Sync + 'static {
     /// Appends an entry. The hive calls this in order of entry number, from any of its threads but never from two at the
     /// same time, and holds a lock during the call. Therefore the function must not call its [`JournalEvents`], and must not
-    /// wait for anything that does. It should return quickly, because other bees wait for the lock.
+    /// wait for anything that does. Meanwhile other threads run bees for the next entry, and wait only when this entry is
+    /// complete, too.
     ///
     /// The hive keeps the entry until it is decided. If the journal drops its reference as soon as it has
     /// encoded the entry, the hive need not clone the changes.

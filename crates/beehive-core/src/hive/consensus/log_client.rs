@@ -17,10 +17,9 @@ use crate::hive::consensus::without_bee::WithoutBee;
 use crate::limits;
 use crate::mutant::Mutant;
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 
 /// A log's place among a hive's logs.
@@ -49,9 +48,20 @@ pub(crate) struct Appended {
 }
 
 /// The client through which a hive uses one of its journals. `W` is the type of a bee with entries in flight.
+///
+/// A run is added under the lock of `state` alone, so runs on other threads do not wait while an entry is encoded. A thread
+/// that holds both locks has taken that of `journal` first.
 pub(crate) struct LogClient<W: ?Sized> {
     place: Place,
+    /// The journal; `None` after the hive was dropped. The lock is held from the moment at which an entry is complete until
+    /// the journal has it, so the journal gets the entries in order, and no entry that an abort concerns after the abort.
+    journal: Mutex<Option<Arc<dyn Journal>>>,
     state: Mutex<State<W>>,
+    /// Number of the newest entry that is known to be decided. All entries up to this one are committed or dead. Changed
+    /// under the lock of `state`.
+    committed: AtomicU64,
+    /// Number of dead entries in `state`. Changed under its lock.
+    dead: AtomicUsize,
     /// The lanes, which all logs of the hive share.
     pub(crate) lanes: Arc<Lanes>,
     /// The dedup table for messages that no bee consumes.
@@ -76,13 +86,11 @@ impl<W: ?Sized> LogClient<W> {
     ) -> Arc<LogClient<W>> {
         let last = colony.last;
         let state = State {
-            journal: Some(journal),
             next: last,
             last,
             open: None,
             runs_before: 0,
             undecided: BTreeMap::new(),
-            committed: last,
             dead: HashMap::default(),
             consumed: BTreeMap::new(),
             consumed_bytes: 0,
@@ -94,7 +102,10 @@ impl<W: ?Sized> LogClient<W> {
         };
         Arc::new(LogClient {
             place,
+            journal: Mutex::new(Some(journal)),
             state: Mutex::new(state),
+            committed: AtomicU64::new(last.0),
+            dead: AtomicUsize::new(0),
             lanes,
             quarantine,
             without_bee: WithoutBee::new(colony.seen.clone()),
@@ -162,13 +173,13 @@ impl<W: ?Sized> LogClient<W> {
 
     /// Prepares the journal for the first entry.
     pub(crate) fn begin(&self) -> std::io::Result<()> {
-        let journal = self.state.lock().journal.clone();
+        let journal = self.journal.lock().clone();
         journal.map_or(Ok(()), |journal| journal.begin())
     }
 
     /// Sets the object to which the journal reports.
     pub(crate) fn attach(&self, events: Arc<dyn JournalEvents>) {
-        let journal = self.state.lock().journal.clone();
+        let journal = self.journal.lock().clone();
         if let Some(journal) = journal {
             journal.attach(events)
         }
@@ -177,13 +188,13 @@ impl<W: ?Sized> LogClient<W> {
     /// Records that all entries up to and including `upto` are committed. Returns the bees whose entries are thereby
     /// decided.
     pub(crate) fn released(&self, upto: EntryNumber) -> Vec<Arc<W>> {
-        self.decide(Fate::Committed, |state| {
+        self.decide(Fate::Committed, None, |state| {
             debug_assert!(
                 upto <= state.next,
                 "the journal released {upto:?}, but only {:?} is appended",
                 state.next
             );
-            state.committed = state.committed.max(upto);
+            self.committed.fetch_max(upto.0, Ordering::Release);
             let open = state.undecided.split_off(&upto.next());
             std::mem::replace(&mut state.undecided, open)
         })
@@ -192,7 +203,9 @@ impl<W: ?Sized> LogClient<W> {
     /// Records that all entries after `last`, up to the newest one, are dead. Returns the bees whose entries are thereby
     /// decided.
     pub(crate) fn aborted(&self, last: EntryNumber) -> Vec<Arc<W>> {
-        self.decide(Fate::Dead, |state| {
+        // wait for an entry that another thread is handing to the journal: a journal need not expect it after the abort
+        let journal = self.journal.lock();
+        self.decide(Fate::Dead, journal.as_deref(), |state| {
             if last < state.next {
                 state.last = last;
                 // the open entry was executed on top of a dead entry, so it is dropped without being appended
@@ -205,38 +218,34 @@ impl<W: ?Sized> LogClient<W> {
         })
     }
 
-    /// Applies a journal decision. `take` removes the entries that it concerns from `undecided`.
+    /// Applies a journal decision. `take` removes the entries that it concerns from `undecided`. `journal` gets the records
+    /// that must be appended again.
     fn decide(
         &self,
         fate: Fate,
+        journal: Option<&dyn Journal>,
         take: impl FnOnce(&mut State<W>) -> BTreeMap<EntryNumber, Undecided<W>>,
     ) -> Vec<Arc<W>> {
-        let mut bees = Vec::new();
+        let mut waking = Vec::new();
         let mut state = self.state.lock();
-        let decided = take(&mut state);
-        // change the version while the lock is held. A thread whose `append` fails because of this decision
-        // takes the lock later, so it sees the new version and reconciles its bee. If this thread changed the
-        // version only after the unlock, the other thread could still see the old version and find nothing to
-        // reconcile
-        self.version.fetch_add(1, Ordering::Release);
 
-        for (number, entry) in decided {
+        for (number, entry) in take(&mut state) {
             match (entry, fate) {
-                (Undecided::Turn { bees: of_entry, runs, visited }, fate) => {
+                (Undecided::Turn { bees, runs, visited }, fate) => {
                     if fate == Fate::Dead {
                         state.dead.insert(number, runs);
                         // under this lock, so that the next run of any bee records them
                         visited.iter().for_each(|visited| state.note_visits(visited.sweep, &visited.cells))
                     }
-                    bees.extend(of_entry)
+                    waking.push(bees)
                 }
                 (Undecided::Said(..), Fate::Dead) if self.lanes.breaks(Mutant::RefusedRecordDropped) => {}
                 (Undecided::Said(dead, committed), Fate::Dead) => {
                     let record =
                         Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
                     let again = state.say(record, committed);
-                    // the lock is still held, so no newer record can be appended before this one
-                    state.append(again)
+                    // both locks are still held, so no newer record can be appended before this one
+                    append_to(journal, again)
                 }
                 (Undecided::Said(entry, committed), _) => {
                     // the lock is still held, so the lanes change in the order of the log
@@ -246,6 +255,17 @@ impl<W: ?Sized> LogClient<W> {
             }
         }
 
+        self.dead.store(state.dead.len(), Ordering::Release);
+        // Change the version last, because who sees the new version reads `committed` and `dead` without the lock, and while
+        // the lock is held: a thread whose `append` fails because of this decision takes the lock later, so it sees the new
+        // version and reconciles its bee. If this thread changed the version only after the unlock, the other thread could
+        // still see the old version and find nothing to reconcile.
+        self.version.fetch_add(1, Ordering::Release);
+        drop(state);
+
+        let mut waking = waking.into_iter();
+        let mut bees = waking.next().unwrap_or_default();
+        waking.for_each(|more| bees.extend(more));
         bees
     }
 
@@ -287,46 +307,62 @@ impl<W: ?Sized> LogClient<W> {
         &self,
         bee: Arc<W>,
         newest: Option<EntryNumber>,
-        mut work: Work,
+        work: Work,
         bytes: usize,
-    ) -> Result<Appended, Box<Work>> {
+    ) -> Result<Appended, Arc<Work>> {
+        // the allocation is made without the lock
+        let mut work = Arc::new(work);
         let mut state = self.state.lock();
-        if newest.is_some_and(|newest| state.fate(newest) == Fate::Dead) {
-            return Err(Box::new(work));
+        while state.open.as_ref().is_some_and(|open| open.bytes + bytes > limits::TURN_BYTES_MAX) {
+            drop(state);
+            self.append_open();
+            state = self.state.lock()
+        }
+        if newest.is_some_and(|newest| state.dead.contains_key(&newest)) {
+            return Err(work);
         }
 
         let mut bytes = bytes;
         let is_one_mark = self.lanes.breaks(Mutant::OneMark);
         let consumed = state.take_consumed((work.app, work.bee)).filter(|_| !is_one_mark);
-        if let Some(consumed) = &consumed {
-            bytes += consumed.size();
-            work.inputs.extend_from_slice(&consumed.inputs);
-            work.visits.extend_from_slice(&consumed.visits)
-        }
         // the visits that bees handled without effect before this run, in case this is the next run of one of them
         let visited = match self.place.bees_move || is_one_mark {
             true => Vec::new(),
             false => state.take_visited(),
         };
-        bytes +=
-            visited.iter().map(|visited| size_of_val(visited) + size_of_val(&*visited.cells)).sum::<usize>();
-        work.visits.extend_from_slice(&visited);
-
-        if state.open.as_ref().is_some_and(|open| open.bytes + bytes > limits::TURN_BYTES_MAX) {
-            self.append_open_of(&mut state)
+        if consumed.is_some() || !visited.is_empty() {
+            // nobody else has the run yet, so this does not clone it. What is added is small: notes are logged
+            // before they are many
+            let work = Arc::make_mut(&mut work);
+            if let Some(consumed) = &consumed {
+                bytes += consumed.size();
+                work.inputs.extend_from_slice(&consumed.inputs);
+                work.visits.extend_from_slice(&consumed.visits)
+            }
+            let cells = visited.iter().map(|visited| size_of_val(&*visited.cells)).sum::<usize>();
+            bytes += size_of_val(&*visited) + cells;
+            work.visits.extend_from_slice(&visited)
         }
 
-        let work = Arc::new(work);
         let number = state.add(bee, work.clone(), visited, bytes);
         self.is_open.store(true, Ordering::Relaxed);
         Ok(Appended { number, work, consumed })
     }
 
-    /// Appends the open entry, if there is one. It may contain runs added by other threads.
+    /// Appends the open entry, if there is one. It may contain runs added by other threads. Returns at once if another thread
+    /// is handing it to the journal.
     #[inline]
     pub(crate) fn append_open(&self) {
-        if self.is_open.load(Ordering::Relaxed) {
-            self.append_open_of(&mut self.state.lock())
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
+        }
+
+        let journal = self.journal.lock();
+        let open = self.take_open(&mut self.state.lock());
+        // without the lock of `state`: the journal may take its time to encode the entry, and other threads begin the next
+        // one meanwhile
+        if let Some(entry) = open {
+            append_to(journal.as_deref(), entry)
         }
     }
 
@@ -337,20 +373,19 @@ impl<W: ?Sized> LogClient<W> {
             return;
         }
 
-        let mut state = self.state.lock();
-        match &mut state.open {
-            Some(open) if !open.is_old => open.is_old = true,
-            _ => self.append_open_of(&mut state),
+        match &mut self.state.lock().open {
+            Some(open) if !open.is_old => return open.is_old = true,
+            _ => {}
         }
+        self.append_open()
     }
 
-    fn append_open_of(&self, state: &mut State<W>) {
+    /// Takes the open entry. The caller holds the lock of `journal`.
+    fn take_open(&self, state: &mut State<W>) -> Option<Arc<Entry>> {
         self.is_open.store(false, Ordering::Relaxed);
-        if let Some(Open { number, after, works, .. }) = state.open.take() {
-            state.runs_before = works.len().min(RUNS_EXPECTED_MAX);
-            // the lock is still held, so the journal gets the entries in order of their numbers
-            state.append(Arc::new(Entry { number, after, record: Record::Turn(works) }))
-        }
+        let Open { number, after, works, .. } = state.open.take()?;
+        state.runs_before = works.len().min(RUNS_EXPECTED_MAX);
+        Some(Arc::new(Entry { number, after, record: Record::Turn(works) }))
     }
 
     /// Notes messages that a bee has handled without effect on top of committed state. They are recorded as consumed by
@@ -369,7 +404,8 @@ impl<W: ?Sized> LogClient<W> {
         state.consumed.insert(of, consumed);
 
         if state.consumed_bytes > limits::CONSUMED_BYTES_MAX {
-            self.say_consumed(&mut state)
+            drop(state);
+            self.say_next(State::take_all_consumed)
         }
     }
 
@@ -380,8 +416,10 @@ impl<W: ?Sized> LogClient<W> {
         if !state.acked.last_mut().is_some_and(|last| last.extend(&new)) {
             state.acked.push(new)
         }
+
         if state.acked.len() >= limits::ACKED_RUNS_MAX {
-            self.say_acked(&mut state)
+            drop(state);
+            self.say_next(State::take_acked)
         }
     }
 
@@ -392,48 +430,23 @@ impl<W: ?Sized> LogClient<W> {
         let mut state = self.state.lock();
         state.note_visits(sweep, cells);
         if state.cells_visited > limits::VISITS_NOTED_MAX {
-            self.say_visited(&mut state)
+            drop(state);
+            self.say_next(State::take_visits)
         }
     }
 
     /// Appends entries for everything collected so far: acknowledgments, visits, and messages handled without effect.
     /// Appends nothing if nothing was collected. Nobody waits for these entries to commit.
     pub(crate) fn log_consumed(&self) {
-        let mut state = self.state.lock();
-        self.say_consumed(&mut state);
-        self.say_acked(&mut state);
-        self.say_visited(&mut state)
+        self.say_next(State::take_all_consumed);
+        self.say_next(State::take_acked);
+        self.say_next(State::take_visits)
     }
 
-    fn say_visited(&self, state: &mut State<W>) {
-        if state.visited.is_empty() {
-            return;
-        }
-        self.append_open_of(state);
-        let visited = state.take_visited();
-        let entry = state.say(Record::Visited(visited), oneshot::channel().0);
-        state.append(entry)
-    }
-
-    fn say_acked(&self, state: &mut State<W>) {
-        if state.acked.is_empty() {
-            return;
-        }
-        self.append_open_of(state);
-        let acked = std::mem::take(&mut state.acked);
-        let entry = state.say(Record::Acked(acked), oneshot::channel().0);
-        state.append(entry)
-    }
-
-    fn say_consumed(&self, state: &mut State<W>) {
-        if state.consumed.is_empty() {
-            return;
-        }
-        self.append_open_of(state);
-        let consumed = std::mem::take(&mut state.consumed).into_values().collect();
-        state.consumed_bytes = 0;
-        let entry = state.say(Record::Consumed(consumed), oneshot::channel().0);
-        state.append(entry)
+    /// Appends a record like [`LogClient::say`]. `take` takes its contents from the state, if there are any. Nobody waits
+    /// for the entry to commit.
+    fn say_next(&self, take: impl FnOnce(&mut State<W>) -> Option<Record>) {
+        self.say_of(|state| Some((take(state)?, oneshot::channel().0)))
     }
 
     /// Appends a record that does not depend on any earlier entry. A refused record is appended again before anything
@@ -443,11 +456,18 @@ impl<W: ?Sized> LogClient<W> {
     /// first.
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
-        let mut state = self.state.lock();
-        self.append_open_of(&mut state);
-        let entry = state.say(record, committed);
-        state.append(entry);
+        self.say_of(|_| Some((record, committed)));
         told
+    }
+
+    fn say_of(&self, take: impl FnOnce(&mut State<W>) -> Option<(Record, oneshot::Sender<()>)>) {
+        let journal = self.journal.lock();
+        let mut state = self.state.lock();
+        let Some((record, committed)) = take(&mut state) else { return };
+        let open = self.take_open(&mut state);
+        let entry = state.say(record, committed);
+        drop(state);
+        open.into_iter().chain([entry]).for_each(|entry| append_to(journal.as_deref(), entry))
     }
 
     /// Releases everything that waits for an entry, now and from now on, because the hive is over: the bees, and the
@@ -463,7 +483,7 @@ impl<W: ?Sized> LogClient<W> {
     /// thread keeps its buffers for the next turn, and these lead to the apps of the last hive for which it ran a turn.
     pub(crate) fn close(&self) {
         self.end();
-        let journal = self.state.lock().journal.take();
+        let journal = self.journal.lock().take();
         // dropped without the lock, because the journal may wait for a thread that reports to this client
         drop(journal)
     }
@@ -473,11 +493,18 @@ impl<W: ?Sized> LogClient<W> {
         let _ = self.say(record).await;
     }
 
-    /// Returns the fates of entries. The caller must not have released or taken back its runs in these
-    /// entries.
-    pub(crate) fn fates(&self, numbers: impl Iterator<Item = EntryNumber>) -> SmallVec<[Fate; 16]> {
-        let state = self.state.lock();
-        numbers.map(|number| state.fate(number)).collect()
+    /// Returns the fate of an entry. The caller must not have released or [taken back](LogClient::taken_back) its run in this
+    /// entry: once all runs of a dead entry are taken back, the client no longer knows that it is dead.
+    pub(crate) fn fate(&self, number: EntryNumber) -> Fate {
+        // Read `committed` first. If it has passed a dead entry, the abort came before, so `dead` counts this entry.
+        let is_decided = number.0 <= self.committed.load(Ordering::Acquire);
+        if self.dead.load(Ordering::Acquire) > 0 && self.state.lock().dead.contains_key(&number) {
+            Fate::Dead
+        } else if is_decided {
+            Fate::Committed
+        } else {
+            Fate::Open
+        }
     }
 
     /// Notes that runs of dead entries have been taken back. `numbers` contains the number of the entry once
@@ -494,6 +521,14 @@ impl<W: ?Sized> LogClient<W> {
                 state.dead.remove(&number);
             }
         }
+        self.dead.store(state.dead.len(), Ordering::Release)
+    }
+}
+
+/// Hands an entry to the journal, unless the hive was dropped.
+fn append_to(journal: Option<&dyn Journal>, entry: Arc<Entry>) {
+    if let Some(journal) = journal {
+        journal.append(entry)
     }
 }
 

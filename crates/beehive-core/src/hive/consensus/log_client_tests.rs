@@ -32,9 +32,13 @@ impl Kept {
 
 fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
     let journal = Arc::new(Kept::default());
-    let journals: [(Arc<dyn Journal>, _); 1] = [(journal.clone(), LogState::default())];
+    (journal.clone(), client_of(journal))
+}
+
+fn client_of(journal: Arc<dyn Journal>) -> Arc<LogClient<u64>> {
+    let journals = [(journal, LogState::default())];
     let logs = Logs::new(&journals, vec![vec![0]], (1, Time::ZERO), None, Mutation::default());
-    (journal, logs.clients()[0].clone())
+    logs.clients()[0].clone()
 }
 
 fn run(client: &LogClient<u64>, bee: u64, newest: Option<EntryNumber>) -> Option<EntryNumber> {
@@ -73,7 +77,7 @@ fn run_of(
 }
 
 fn fates(client: &LogClient<u64>, numbers: &[u64]) -> Vec<Fate> {
-    client.fates(numbers.iter().copied().map(EntryNumber)).to_vec()
+    numbers.iter().map(|number| client.fate(EntryNumber(*number))).collect()
 }
 
 fn retire(client: &LogClient<u64>) {
@@ -204,4 +208,72 @@ fn an_open_entry_dies_with_the_entries_before_it() {
     assert_eq!(fates(&client, &[1, 2, 3]), [Fate::Dead, Fate::Dead, Fate::Committed]);
     client.taken_back([EntryNumber(1), EntryNumber(2)].into_iter());
     assert!(client.state.lock().dead.is_empty(), "nobody asks any more");
+}
+
+/// A journal that takes its time: each call waits for a permit.
+struct Slow {
+    kept: Kept,
+    entered: std::sync::mpsc::Sender<()>,
+    permits: Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+impl Journal for Slow {
+    fn append(&self, entry: Arc<Entry>) {
+        self.entered.send(()).unwrap();
+        self.permits.lock().recv().unwrap();
+        self.kept.append(entry)
+    }
+    fn attach(&self, _: Arc<dyn JournalEvents>) {}
+}
+
+/// A thread has taken the open entry and is handing it to the journal. An abort that did not wait for it would be followed by
+/// an entry that it concerns, and a journal that answers with another abort would kill entries that it accepts.
+#[test]
+fn while_the_journal_takes_an_entry_runs_are_added_and_an_abort_waits() {
+    let ((entered, has_entered), (permit, permits)) =
+        (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let journal = Arc::new(Slow { kept: Kept::default(), entered, permits: Mutex::new(permits) });
+    let client = client_of(journal.clone());
+    assert_eq!(run(&client, 1, None), Some(EntryNumber(1)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| client.append_open());
+        has_entered.recv().unwrap();
+
+        // does not wait, although the journal has not got the first entry yet
+        assert_eq!(run(&client, 2, None), Some(EntryNumber(2)));
+        assert_eq!(fates(&client, &[1, 2]), [Fate::Open, Fate::Open]);
+
+        let (aborted, is_aborted) = std::sync::mpsc::channel();
+        scope.spawn(|| {
+            let bees = client.aborted(EntryNumber(0));
+            // moved into this thread, so that the channel closes when it ends
+            let aborted = aborted;
+            aborted.send((bees, journal.kept.entries().len())).unwrap()
+        });
+        let early = is_aborted.recv_timeout(std::time::Duration::from_millis(50));
+        assert!(early.is_err(), "{early:?} before the journal has the entry");
+
+        permit.send(()).unwrap();
+        let (bees, entries) = is_aborted.recv().unwrap();
+        assert_eq!((bees.iter().map(|bee| **bee).collect::<Vec<_>>(), entries), (vec![1, 2], 1));
+    });
+    assert_eq!(fates(&client, &[1, 2]), [Fate::Dead, Fate::Dead]);
+    client.append_open();
+    assert_eq!(journal.kept.entries(), [(1, 0, vec![1])], "the second entry was open, so it is dropped");
+}
+
+/// A dead entry stays dead until its runs are taken back, also when later entries have been committed.
+#[test]
+fn a_dead_entry_is_not_taken_for_committed() {
+    let (_, client) = client();
+    run(&client, 1, None);
+    client.append_open();
+    client.aborted(EntryNumber(0));
+    let later = run(&client, 2, None).unwrap();
+    client.append_open();
+    client.released(later);
+
+    assert_eq!(fates(&client, &[1, later.0]), [Fate::Dead, Fate::Committed]);
+    client.taken_back([EntryNumber(1)].into_iter());
+    assert_eq!(client.dead.load(Ordering::Relaxed), 0);
 }

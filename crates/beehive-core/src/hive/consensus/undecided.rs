@@ -4,7 +4,7 @@
 use crate::cell::{BeeId, CellId};
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{
-    Acked, AppId, Consumed, Entry, EntryNumber, Journal, MessageId, Record, Visited, Work,
+    Acked, AppId, Consumed, Entry, EntryNumber, MessageId, Record, Visited, Work,
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
 use std::collections::BTreeMap;
@@ -46,8 +46,6 @@ pub(super) struct Open {
 }
 
 pub(super) struct State<W: ?Sized> {
-    /// The journal; `None` after the hive was dropped.
-    pub(super) journal: Option<Arc<dyn Journal>>,
     /// The number of the newest entry, dead ones included.
     pub(super) next: EntryNumber,
     /// The number of the newest entry that is not dead. The next entry is executed on top of it.
@@ -58,8 +56,6 @@ pub(super) struct State<W: ?Sized> {
     pub(super) runs_before: usize,
     /// The entries in flight, including the open entry.
     pub(super) undecided: BTreeMap<EntryNumber, Undecided<W>>,
-    /// All entries up to this one are decided; those that are not dead are committed.
-    pub(super) committed: EntryNumber,
     /// For each dead entry, the number of its runs that bees have not yet taken back. An entry without such runs is
     /// removed.
     pub(super) dead: HashMap<EntryNumber, u32>,
@@ -96,18 +92,6 @@ pub(crate) enum Fate {
 }
 
 impl<W: ?Sized> State<W> {
-    /// Returns the fate of an entry. The caller must not have
-    /// [taken back](super::log_client::LogClient::taken_back) its run in this entry: once all runs of a dead entry are taken back, the state no longer contains the entry.
-    pub(super) fn fate(&self, number: EntryNumber) -> Fate {
-        if self.dead.contains_key(&number) {
-            Fate::Dead
-        } else if number <= self.committed {
-            Fate::Committed
-        } else {
-            Fate::Open
-        }
-    }
-
     /// Assigns the next entry's number. Also returns the number of the entry on which the next one is executed.
     pub(super) fn number(&mut self) -> (EntryNumber, EntryNumber) {
         debug_assert!(self.open.is_none(), "the open entry is the newest one until it is appended");
@@ -160,17 +144,29 @@ impl<W: ?Sized> State<W> {
         }
     }
 
+    /// Takes a record of everything noted in `consumed`, if there is anything.
+    pub(super) fn take_all_consumed(&mut self) -> Option<Record> {
+        self.consumed_bytes = 0;
+        let consumed = std::mem::take(&mut self.consumed);
+        (!consumed.is_empty()).then(|| Record::Consumed(consumed.into_values().collect()))
+    }
+
+    /// Takes a record of everything noted in `acked`, if there is anything.
+    pub(super) fn take_acked(&mut self) -> Option<Record> {
+        let acked = std::mem::take(&mut self.acked);
+        (!acked.is_empty()).then_some(Record::Acked(acked))
+    }
+
+    /// Takes a record of the noted visits, if there are any.
+    pub(super) fn take_visits(&mut self) -> Option<Record> {
+        let visited = self.take_visited();
+        (!visited.is_empty()).then_some(Record::Visited(visited))
+    }
+
     /// Takes the noted visits.
     pub(super) fn take_visited(&mut self) -> Vec<Visited> {
         self.cells_visited = 0;
         std::mem::take(&mut self.visited)
-    }
-
-    /// Hands an entry to the journal.
-    pub(super) fn append(&self, entry: Arc<Entry>) {
-        if let Some(journal) = &self.journal {
-            journal.append(entry)
-        }
     }
 
     /// Notes that the hive is over. From now on, the state holds no bees.
