@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Checks, shows, backs up or restores the folder in which a controller keeps its state
+/// Checks and shows the folder in which a controller keeps its state, and makes and restores backups of it
 ///
 /// `verify`, `show` and `export` change nothing, and work on a copy of the folder. While a controller uses the folder, the
 /// end of the log may look torn to `verify` and `show`; a backup made by `export` then contains all that was acknowledged
