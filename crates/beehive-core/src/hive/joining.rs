@@ -1,9 +1,9 @@
 //! The start of a hive in a cluster: it checks its place in the cluster, and brings its logs in line with the registry.
 
-use crate::cell::HiveId;
+use crate::cell::{BeeId, HiveId};
 use crate::hive::admission::outside_lanes::LaneNumbers;
 use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record};
-use crate::hive::consensus::registry::{Proposal, Registry, RegistryState};
+use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::links::network::Membership;
 use crate::hive::ownership::queen::RETRY;
@@ -111,11 +111,29 @@ pub(in crate::hive) fn is_foreign(
 }
 
 /// Tells the registry what it was not told before the previous process ended. The next start records that it knows.
+///
+/// Until the replica knows it, the registry names bees that have ended. A sender that is told such a name must not take it
+/// for a bee that the hive has yet to create.
 pub(in crate::hive) fn tell(hive: &Arc<HiveInner>, registry: Arc<dyn Registry>, proposals: Vec<Proposal>) {
+    let ended: Vec<BeeId> = proposals.iter().filter_map(ended_by).collect();
+    hive.apps.read().iter().for_each(|app| app.note_ended(&ended));
     let waiting = hive.clone();
     hive.platform.spawn(Box::pin(async move {
-        while !waiting.is_over() && registry.propose(proposals.clone()).await.is_err() {
-            waiting.platform.sleep(RETRY).await
+        while !waiting.is_over() {
+            let Ok(decisions) = registry.propose(proposals.clone()).await else {
+                waiting.platform.sleep(RETRY).await;
+                continue;
+            };
+            registry.wait(decisions.last().map_or(0, Decision::index)).await;
+            return waiting.apps.read().iter().for_each(|app| app.forget_ended(&ended));
         }
     }))
+}
+
+/// Returns the bee whose end a proposal states.
+fn ended_by(proposal: &Proposal) -> Option<BeeId> {
+    match proposal {
+        Proposal::Release { bee } | Proposal::Fused { from: bee, .. } => Some(*bee),
+        _ => None,
+    }
 }

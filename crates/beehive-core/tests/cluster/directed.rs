@@ -9,6 +9,10 @@ use std::time::Duration;
 #[message(reply = u64)]
 struct Count(u64);
 
+/// Forgets the count of a key.
+#[derive(Message)]
+struct Forget(u64);
+
 /// Counts a key later, by way of a handler without state.
 #[derive(Message)]
 struct CountLater {
@@ -32,6 +36,11 @@ impl Counters {
         let counter = self.counters.entry(msg.0).or_default();
         *counter += 1;
         *counter
+    }
+
+    #[rcv]
+    fn forget(&mut self, msg: &Forget) {
+        self.counters.remove(&msg.0);
     }
 
     #[rcv]
@@ -117,7 +126,7 @@ fn a_message_that_is_sent_again_after_a_restart_is_handled_once() {
     notices(Mutant::ForeignForgotten, resent)
 }
 
-/// What a process had appended when it crashed arrives in the log when the next one has begun its term.
+/// A process crashes. The next one begins its term, and only then the log receives what the first one had appended.
 #[test]
 fn late_entries_of_an_earlier_term_have_no_effect() {
     let mut cluster = counters(None).start(21);
@@ -216,6 +225,28 @@ fn missing(mutant: Option<Mutant>) -> Result<(), String> {
 #[test]
 fn a_restart_creates_the_bees_that_the_registry_has_assigned() {
     notices(Mutant::MissingNotCreated, missing)
+}
+
+/// A bee ends, and its hive crashes before the registry knows. The next process is asked for the bee's cell at once.
+#[test]
+fn a_bee_that_ended_before_a_crash_is_not_created_again() {
+    let mut asked_in_time = 0;
+    for seed in 0..40 {
+        let mut cluster = counters(None).replicas_late(Duration::from_millis(20)).start(seed);
+        assert_eq!(count(&cluster, 0, 7), Ok(1));
+        cluster.hive(0).try_emit(Forget(7)).unwrap();
+        while cluster.log_states(0)[0].untold.is_empty() {
+            cluster.advance(Duration::from_millis(1))
+        }
+        cluster.crash(0);
+        asked_in_time += cluster.registry(|state| state.bees());
+        cluster.restart(0);
+        assert_eq!(count(&cluster, 0, 7), Ok(1), "seed {seed}: a new bee");
+        cluster.advance(Duration::from_secs(1));
+        assert_eq!(count(&cluster, 1, 7), Ok(2), "seed {seed}: the cell has one owner");
+        assert_eq!(count(&cluster, 0, 7), Ok(3), "seed {seed}: for all hives");
+    }
+    assert!(asked_in_time > 10, "the registry knew of the end in all but {asked_in_time} of 40 runs")
 }
 
 /// A request to a hive that is cut off ends with a timeout, and the hive handles the message when it can.

@@ -1,6 +1,6 @@
 //! `HiveInner`, the state shared by all parts of a hive, and `Hive`, the public handle to it.
 
-use crate::cell::HiveId;
+use crate::cell::{BeeId, HiveId};
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits, InFlight};
 use crate::hive::admission::deferred_wakes;
@@ -58,6 +58,10 @@ pub(crate) trait AnyApp: Send + Sync {
     fn retire_idle(self: Arc<Self>, hive: &Arc<HiveInner>);
     /// Tells the registry that these lanes have ended. Ignores the lanes of other apps.
     fn lanes_ended(self: Arc<Self>, lanes: &[LaneId], hive: &Arc<HiveInner>);
+    /// Notes bees of any app that have ended, although the replica of the registry does not know it yet.
+    fn note_ended(&self, bees: &[BeeId]);
+    /// Forgets these bees, because the replica of the registry knows that they have ended.
+    fn forget_ended(&self, bees: &[BeeId]);
     /// Drops all bees together with the message runs queued for them. Returns the number of these runs.
     fn clear(&self) -> usize;
     /// Returns the views of the app's dictionaries, if anything reads them.

@@ -1,6 +1,7 @@
 //! Collects the status of a hive.
 
 use crate::app::{COPIES, Durability};
+use crate::cell::BeeId;
 use crate::hive::bee::app::AppRuntime;
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
@@ -142,6 +143,14 @@ impl AnyApp for AppRuntime {
 
     fn lanes_ended(self: Arc<Self>, lanes: &[LaneId], hive: &Arc<HiveInner>) {
         AppRuntime::lanes_ended(&self, lanes, hive)
+    }
+
+    fn note_ended(&self, bees: &[BeeId]) {
+        self.queen.lock().ended.extend(bees)
+    }
+
+    fn forget_ended(&self, bees: &[BeeId]) {
+        self.queen.lock().ended.retain(|bee| !bees.contains(bee))
     }
 
     fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
