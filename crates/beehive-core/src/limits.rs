@@ -36,15 +36,17 @@ pub const MERGES_PER_SENDER_MAX: usize = 64;
 pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
 /// How far the hive's time may leap at the start, from the latest time in its logs towards the clock of the machine. It is
-/// longer than [`TIME_LOGGED_EVERY`] and a restart together take, and shorter than what the apps' settings let expire.
+/// longer than a restart takes, and shorter than what the apps' settings let expire.
 pub const CLOCK_JUMP_MAX: Duration = Duration::from_secs(30);
 
 /// The hive's time differs from the clock of the machine if the difference was large at the start. It then runs faster or
 /// slower by one part in this many.
 pub const CLOCK_CORRECTION: u64 = 8;
 
-/// Interval at which a hive with a log logs its time.
-pub const TIME_LOGGED_EVERY: Duration = Duration::from_secs(10);
+/// Interval at which a hive with a log logs its time. Every record of a run contains the time, so this matters only for a
+/// hive that was idle when it crashed: its time, and its timers, may then be late by as much. It is long because an idle hive
+/// should hardly write.
+pub const TIME_LOGGED_EVERY: Duration = Duration::from_secs(600);
 
 /// Maximum number of messages that one transaction may emit, timers included.
 pub const EMITS_PER_TRANSACTION_MAX: usize = 65_536;

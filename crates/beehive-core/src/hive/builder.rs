@@ -39,7 +39,6 @@ use crate::message::Error;
 use crate::mutant::{Mutant, Mutation};
 use crate::seams::{Platform, TokioPlatform};
 use crate::state::{ConfigError, ConfigSource, DecodeError};
-use crate::time::Time;
 use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,8 +255,8 @@ impl Builder {
         self
     }
 
-    /// Sets where the state is of apps that do not declare it with `#[app(durability = "..")]`, and are named neither in
-    /// [`Builder::journal_of`] nor in [`Builder::in_memory`]. The default is [`Durability::Disk`]: they are in the hive's
+    /// Sets the durability of apps that declare none with `#[app(durability = "..")]`, and are named neither in
+    /// [`Builder::journal_of`] nor in [`Builder::in_memory`]. The default is [`Durability::Disk`]: these apps use the hive's
     /// journal, if it has one.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.logs.durability = durability;
@@ -366,17 +365,8 @@ impl Builder {
             .membership
             .as_ref()
             .map(|membership| Links::new(membership, registry.clone(), platform.clone()));
-        // everything that happened before has logged at least one time
-        let latest = logs.iter().map(|(_, state)| state.now).max().filter(|now| *now > Time::ZERO);
         let started = platform.now();
-        let clock = LoggedClock::new(started, latest);
-        if !clock.gap().is_zero() {
-            tracing::warn!(
-                gap = ?clock.gap(),
-                "the clock of the machine is far from the latest time in the log: the hive's time goes on from there, and \
-                 approaches the clock little by little"
-            )
-        }
+        let clock = LoggedClock::start(started, logs.iter().map(|(_, state)| state.now));
 
         let hive = Arc::new(HiveInner {
             id: self.id,

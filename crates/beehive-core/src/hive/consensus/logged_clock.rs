@@ -28,8 +28,23 @@ pub(crate) struct LoggedClock {
 }
 
 impl LoggedClock {
+    /// Starts the clock of a hive when the platform's time is `start`. `latest` contains the latest time in each log. Warns if
+    /// the two are far from each other.
+    pub(crate) fn start(start: Time, latest: impl Iterator<Item = Time>) -> LoggedClock {
+        // a log in which anything has happened contains a time
+        let clock = LoggedClock::new(start, latest.max().filter(|latest| *latest > Time::ZERO));
+        if !clock.gap().is_zero() {
+            tracing::warn!(
+                gap = ?clock.gap(),
+                "the clock of the machine is far from the latest time in the log: the hive's time goes on from there, and \
+                 approaches the clock little by little"
+            )
+        }
+        clock
+    }
+
     /// Starts a clock when the platform's time is `start`. `latest` is the latest time in the logs, if any.
-    pub(crate) fn new(start: Time, latest: Option<Time>) -> LoggedClock {
+    fn new(start: Time, latest: Option<Time>) -> LoggedClock {
         let latest = latest.unwrap_or(start);
         let ahead = latest.as_nanoseconds().saturating_sub(start.as_nanoseconds());
         let reached = (latest + CLOCK_JUMP_MAX).as_nanoseconds();
@@ -49,7 +64,7 @@ impl LoggedClock {
     }
 
     /// Returns how far the hive's time is from the platform's, at the start.
-    pub(crate) fn gap(&self) -> Duration {
+    fn gap(&self) -> Duration {
         Duration::from_nanos(self.ahead.max(self.behind))
     }
 }
