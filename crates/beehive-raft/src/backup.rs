@@ -28,6 +28,7 @@ use beehive_protocol::{AppId, BeeId, EntryNumber, LaneId, LogState, Seq, Time};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: [u8; 8] = *b"BeehvBak";
@@ -35,6 +36,9 @@ const HEADER: usize = 24;
 
 /// Number of attempts to read a folder. The hive that uses it may remove files while they are being read.
 const ATTEMPTS_MAX: usize = 10;
+
+/// Pause between two attempts.
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a backup contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +104,7 @@ pub fn restore(files: Arc<dyn Files>, source: &Path, folder: &Path, now: Time) -
     let term = states.iter().map(|state| state.last.term()).fold(found.incarnation, u64::max);
     let incarnation = term + RESTORE_RAISES_TERMS;
     if incarnation >= EntryNumber::TERM_MAX {
-        return Err(OpenError::damaged(source, 0, "it was restored too often"));
+        return Err(OpenError::NoMoreTerms { file: source.to_path_buf() });
     }
     let identity = Identity { folder_id: random(), incarnation, ..found };
 
@@ -132,6 +136,7 @@ fn latest(states: &[LogState]) -> Time {
 }
 
 /// Reads a folder that a hive may be using.
+#[expect(clippy::disallowed_methods, reason = "a tool reads the folder, on a thread of its own")]
 fn read_folder(place: &Place) -> Result<(Identity, Vec<LogState>), OpenError> {
     let read = || {
         let identity = Identity::read(place)?.ok_or_else(|| {
@@ -150,6 +155,8 @@ fn read_folder(place: &Place) -> Result<(Identity, Vec<LogState>), OpenError> {
                 if attempts < ATTEMPTS_MAX && error.kind() == io::ErrorKind::NotFound => {}
             result => return result,
         }
+        // the hive removes files after a checkpoint, and is then busy for a while
+        std::thread::sleep(ATTEMPT_PAUSE);
         attempts += 1
     }
 }

@@ -161,7 +161,7 @@ impl Data {
         let Recovered { mut states, end, lengths, repairs, found } =
             recover(&place, key, identity.incarnation == 0)?;
         let (incarnation, blanks) = begin_term(&mut states, identity.incarnation)
-            .map_err(|why| OpenError::damaged(&place::identity(folder), 0, why))?;
+            .ok_or_else(|| OpenError::NoMoreTerms { file: folder.to_path_buf() })?;
         let identity = Identity { incarnation, ..identity };
 
         let first = end.segment + 1 - lengths.len() as u64;

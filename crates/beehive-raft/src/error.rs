@@ -51,6 +51,11 @@ pub enum OpenError {
         /// The version of its format.
         version: u32,
     },
+    /// No higher term is left: the hive was started, and restored, too often.
+    NoMoreTerms {
+        /// The folder, or the backup.
+        file: PathBuf,
+    },
     /// The file was copied from the folder of another hive.
     OtherFolder {
         /// The file.
@@ -156,6 +161,11 @@ impl std::fmt::Display for OpenError {
             OpenError::Newer { file, version } => write!(
                 f,
                 "{}: format version {version} is newer than this program; start the program that wrote it",
+                file.display()
+            ),
+            OpenError::NoMoreTerms { file } => write!(
+                f,
+                "{}: the hive was started, and restored, too often: it has no higher term left; begin with an empty folder",
                 file.display()
             ),
             OpenError::OtherFolder { file } => write!(

@@ -61,15 +61,10 @@ impl Beginning {
 }
 
 /// Begins a term above all that are in these logs. Returns the number of the start, and each log's first entry, which is
-/// applied to the log's state.
-pub(crate) fn begin_term(states: &mut [LogState], incarnation: u64) -> Result<(u64, Vec<Entry>), String> {
+/// applied to the log's state. Returns `None` if no higher term is left.
+pub(crate) fn begin_term(states: &mut [LogState], incarnation: u64) -> Option<(u64, Vec<Entry>)> {
     let newest = states.iter().map(|state| state.last.term()).max().unwrap_or_default();
     let term = newest.max(incarnation) + 1;
-    if term > EntryNumber::TERM_MAX {
-        return Err(format!(
-            "the folder has been started {} times, which is the maximum",
-            EntryNumber::TERM_MAX
-        ));
-    }
-    Ok((term, states.iter_mut().map(|state| state.begin_term(term)).collect()))
+    let is_left = term <= EntryNumber::TERM_MAX;
+    is_left.then(|| (term, states.iter_mut().map(|state| state.begin_term(term)).collect()))
 }

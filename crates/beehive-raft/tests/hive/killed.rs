@@ -37,6 +37,20 @@ async fn killed_process() {
     }
 }
 
+/// Notes what a line of the process says about a request. Returns whether it is an answer.
+pub(crate) fn note(line: &str, answered: &mut Answered) -> bool {
+    let words: Vec<&str> = line.split(' ').collect();
+    match (words.as_slice(), words.get(1).and_then(|key| key.parse().ok())) {
+        (["asked", _], Some(key)) => answered.entry(key).or_default().0 += 1,
+        (["answered", _, count], Some(key)) => {
+            answered.entry(key).or_default().1 = count.parse().expect("a number");
+            return true;
+        }
+        _ => {}
+    }
+    false
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_answered_outlives_kill_9() {
     let rounds = std::env::var("BEEHIVE_KILL_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
@@ -78,15 +92,7 @@ async fn what_was_answered_outlives_kill_9() {
 
         let mut answers = 0;
         for line in reader.join().expect("reads") {
-            let words: Vec<&str> = line.split(' ').collect();
-            match (words.as_slice(), words.get(1).and_then(|key| key.parse().ok())) {
-                (["asked", _], Some(key)) => answered.entry(key).or_default().0 += 1,
-                (["answered", _, count], Some(key)) => {
-                    answered.entry(key).or_default().1 = count.parse().expect("a number");
-                    answers += 1
-                }
-                _ => {}
-            }
+            answers += u64::from(note(&line, &mut answered))
         }
 
         let data = open(&folder);

@@ -4,7 +4,7 @@
 //! reason to standard error.
 
 use crate::apps::{Add, Answered, check, start, stop};
-use crate::killed::FOLDER;
+use crate::killed::{FOLDER, note};
 use beehive_raft::Data;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -139,14 +139,7 @@ async fn a_sync_that_the_system_refuses_ends_all_answers_and_loses_none() {
     let mut answered = Answered::new();
     // after the refused sync, nothing is answered any more
     while let Ok(line) = heard.recv_timeout(Duration::from_secs(if answered.is_empty() { 60 } else { 3 })) {
-        let words: Vec<&str> = line.split(' ').collect();
-        match (words.as_slice(), words.get(1).and_then(|key| key.parse().ok())) {
-            (["asked", _], Some(key)) => answered.entry(key).or_default().0 += 1,
-            (["answered", _, count], Some(key)) => {
-                answered.entry(key).or_default().1 = count.parse().expect("a number")
-            }
-            _ => {}
-        }
+        note(&line, &mut answered);
     }
     assert!(child.try_wait().expect("waits").is_none(), "the process goes on");
     child.kill().expect("it runs");

@@ -16,10 +16,16 @@ async fn what_waits_for_a_slow_disk_shares_its_syncs_and_is_not_lost() {
     let data = open();
     let hive = start(&data);
     hive.request(Add { key: 0 }).await.expect("an answer");
+
+    // so long that a busy machine alone does not explain it
+    files.set_sync_time(10 * SYNC);
+    let began = Instant::now();
+    hive.request(Add { key: 0 }).await.expect("an answer");
+    assert!(began.elapsed() >= 10 * SYNC, "an answer came before the sync: {:?}", began.elapsed());
+
     files.set_sync_time(SYNC);
     let syncs = data.status().syncs;
 
-    let began = Instant::now();
     let ask = |key| {
         let hive = hive.clone();
         tokio::spawn(async move { hive.request_within(Duration::from_secs(60), Add { key }).await })
@@ -31,8 +37,7 @@ async fn what_waits_for_a_slow_disk_shares_its_syncs_and_is_not_lost() {
         let (asked, last) = answered.entry(1 + at as u64 % (KEYS - 1)).or_default();
         (*asked, *last) = (*asked + 1, count.max(*last))
     }
-    let (time, syncs) = (began.elapsed(), data.status().syncs - syncs);
-    assert!(time >= SYNC, "an answer came before the sync: {time:?}");
+    let syncs = data.status().syncs - syncs;
     assert!(syncs < 40, "{syncs} syncs for {} requests", 2 * (KEYS - 1));
     assert!(data.status().failed.is_none() && data.status().held_up.is_none());
     files.set_sync_time(Duration::ZERO);
