@@ -188,6 +188,8 @@ fn a_stop_reports_unfinished_work() {
 
         let waiting = || hive.status().apps[0].handlers.iter().any(|h| h.name == "wait" && h.messages > 0);
         eventually("at work", Duration::from_secs(10), waiting).await;
+        // an IO bee that has not begun when the hive stops does not begin, and is not dropped
+        eventually("begun", Duration::from_secs(10), || hive.find_io("never returns").is_some()).await;
         let again = hive.clone();
         let twice = tokio::spawn(async move { again.stop(Duration::from_secs(60)).await });
         let stopped = hive.stop(Duration::from_millis(50)).await;
