@@ -33,8 +33,7 @@ pub(crate) struct AppMaps {
     /// Number of copies of the app's state that the attribute `#[app(replication = n)]` requests.
     /// A hive that runs alone keeps one copy.
     replication_asked: u32,
-    /// Where the app's state should be, as declared by `#[app(durability = "..")]`. `null` if the app leaves it to the
-    /// hive.
+    /// The durability that the app declares with `#[app(durability = "..")]`. `null` if the hive decides.
     durability_asked: Option<Durability>,
     handlers: &'static [HandlerReport],
     #[serde(skip)]

@@ -33,11 +33,11 @@ pub struct AppOptions {
     pub replication: u32,
     /// Maximum number of cells on one hive; `None` means unlimited.
     pub cells: Option<u32>,
-    /// Where the app's state is. `None` means that the hive decides ([`Builder::durability`](crate::Builder::durability)).
+    /// Whether the app keeps its state on disk. `None` lets the hive decide ([`Builder::durability`](crate::Builder::durability)).
     pub durability: Option<Durability>,
 }
 
-/// Where the state of an app is.
+/// Whether the state of an app outlives the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {

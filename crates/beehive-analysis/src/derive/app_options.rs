@@ -13,7 +13,7 @@ pub(super) struct Options {
     pub(super) durability: Option<Durability>,
 }
 
-/// Where the state of an app is.
+/// Whether the state of an app outlives the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
     Disk,

@@ -18,9 +18,9 @@ pub(in crate::hive) struct AppLogs {
     default: Vec<usize>,
     /// The positions in `logs` of an app's own logs; empty for an app whose state is in memory only.
     of_apps: BTreeMap<String, Vec<usize>>,
-    /// Where the apps' state is, according to their declarations.
+    /// The durability that apps declare for themselves.
     declared: BTreeMap<&'static str, Durability>,
-    /// Where the state is of apps that do not say it.
+    /// The durability of apps that declare none.
     pub(in crate::hive) durability: Durability,
     /// An app that was named more than once.
     twice: Option<String>,

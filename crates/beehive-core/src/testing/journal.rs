@@ -15,8 +15,8 @@ struct State {
     arrived: VecDeque<Arc<Entry>>,
     /// Whether the hive uses the journal.
     is_begun: bool,
-    /// What is written to the log when the hive begins to use it: the first entry of a term, and entries that the previous
-    /// process appended and that arrive only now.
+    /// The entries that the log receives when the hive begins to use it: the first one of a term, and late ones of the
+    /// previous process.
     beginning: Vec<Arc<Entry>>,
     log: Vec<Vec<u8>>,
     last: EntryNumber,

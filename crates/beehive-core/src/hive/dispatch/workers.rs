@@ -366,6 +366,8 @@ impl HiveInner {
     /// Counts one more runner. Returns `false` if the maximum number of runners is active.
     fn count_runner(&self) -> bool {
         let max = self.workers.runners_max;
+        // Most calls come while all runners are active, so this looks before it writes. A runner that ends is uncounted before
+        // it takes the lock of the queue for the last time. Whoever has pushed after that sees the lower number.
         if self.workers.runners.load(Ordering::Relaxed) >= max {
             return false;
         }

@@ -56,9 +56,9 @@ pub struct AppStatus {
     pub replication: u32,
     /// Number of hives that should keep a copy of the state, as requested by `#[app(replication = n)]`.
     pub replication_asked: u32,
-    /// Where the state is: on disk if it is in a log of the hive.
+    /// The durability of the state: `disk` if the app has a log.
     pub durability: Durability,
-    /// Where the state should be, as declared by `#[app(durability = "..")]`. `None` if the app does not say it.
+    /// The durability that the app declares with `#[app(durability = "..")]`, if it declares one.
     pub durability_asked: Option<Durability>,
     /// Number of the app's bees on this hive.
     pub bees: usize,
