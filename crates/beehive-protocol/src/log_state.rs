@@ -145,8 +145,9 @@ impl LogState {
     ///
     /// Panics if the term is not above the term of [`LogState::last`], or above [`EntryNumber::TERM_MAX`].
     pub fn begin_term(&mut self, term: u64) -> Entry {
+        assert!(term > self.last.term(), "the log is in term {} already", self.last.term());
         let entry = Entry { number: EntryNumber::first_of(term), after: self.last, record: Record::Blank };
-        assert!(self.apply(&entry), "the log is in term {} already", self.last.term());
+        self.apply(&entry);
         entry
     }
 
