@@ -98,6 +98,16 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         Reason("it needs Open vSwitch"),
     ),
     ("docs/controller.md", "[controller]", Reason("the defaults, with comments")),
+    (
+        "docs/data.md",
+        "beehive data export /var/lib/beehive /backups/today      # also while the controller runs",
+        Test("a_backup_made_while_the_controller_runs_is_restored_into_a_new_folder"),
+    ),
+    ("docs/data.md", "folder", Reason("a list of files")),
+    ("docs/data.md", "segment header                     record", Reason("a table of bytes")),
+    ("docs/data.md", "checkpoint header                  piece", Reason("a table of bytes")),
+    ("docs/data.md", "witness header                     record", Reason("a table of bytes")),
+    ("docs/data.md", " 0  8  magic, \"BeehvBak\"", Reason("a table of bytes")),
 ];
 
 /// Lines that a block shows but comments out where it runs, and the reason.
