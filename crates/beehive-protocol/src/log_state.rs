@@ -2,9 +2,9 @@
 
 use crate::codec::DecodeError;
 use crate::{
-    AppId, BeeId, CellId, ColonyId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry, EntryNumber,
-    Epoch, FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Record, Seq, Shapes, Time, Untold,
-    Visited, Work,
+    Acked, AppId, BeeId, CellId, ColonyId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry,
+    EntryNumber, Epoch, FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Record, Seq, Shapes, Time,
+    Untold, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -208,15 +208,7 @@ impl LogState {
                     }
                 }
             }
-            Record::Acked(all) => {
-                let all = all.iter().filter(|acked| !self.frozen.contains(&acked.lane));
-                let ids: Vec<MessageId> = all.flat_map(|acked| acked.messages()).collect();
-                ids.iter().for_each(|id| {
-                    self.outbox.remove(id);
-                    // A sweep for an app in another log stays here until that log has committed it.
-                    self.sweeps.remove(id);
-                })
-            }
+            Record::Acked(all) => all.iter().for_each(|acked| self.acknowledged(acked)),
             Record::Consumed(all) => {
                 all.iter().for_each(|one| self.consume(one.app, one.bee, &one.inputs, &one.visits))
             }
@@ -278,6 +270,24 @@ impl LogState {
     /// until it is acknowledged, because that outbox may be in another log or about to move to one.
     fn take_from_outbox(&mut self, id: &MessageId, input: &Input) -> bool {
         input.floor.is_none() && self.outbox.remove(id).is_some()
+    }
+
+    /// Removes acknowledged messages from the outbox, unless they belong to a frozen bee.
+    fn acknowledged(&mut self, acked: &Acked) {
+        if self.frozen.contains(&acked.lane) {
+            return;
+        }
+        // A sweep for an app in another log stays here until that log has committed it.
+        if acked.count as usize <= self.outbox.len() + self.sweeps.len() {
+            acked.messages().for_each(|id| {
+                self.outbox.remove(&id);
+                self.sweeps.remove(&id);
+            })
+        } else {
+            // nothing bounds the length of a run in a record
+            self.outbox.retain(|id, _| !acked.contains(id));
+            self.sweeps.retain(|id, _| !acked.contains(id))
+        }
     }
 
     fn work(&mut self, work: &Work) {

@@ -5,7 +5,8 @@ use crate::{
     AppId, BeeId, BeeImage, CellId, CellImage, ColonyId, CrashMarker, DedupTable, Emits, EntryNumber, Epoch,
     HandlerId, LaneId, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time, Untold,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -36,6 +37,29 @@ impl Input {
 /// Inputs of a record. Nearly all records have one.
 pub type InputRuns = SmallVec<[Input; 1]>;
 
+/// Decodes inputs. Unlike `SmallVec`, reserves no memory for the number of inputs that damaged bytes claim.
+fn input_runs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<InputRuns, D::Error> {
+    struct Runs;
+
+    impl<'de> Visitor<'de> for Runs {
+        type Value = InputRuns;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of inputs")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<InputRuns, A::Error> {
+            let mut runs = InputRuns::new();
+            while let Some(input) = list.next_element()? {
+                runs.push(input)
+            }
+            Ok(runs)
+        }
+    }
+
+    deserializer.deserialize_seq(Runs)
+}
+
 /// Cells that a sweep has visited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visited {
@@ -57,6 +81,7 @@ pub struct Work {
     /// Cells that the bee owns but whose owner is not in the log yet.
     pub cells: Vec<CellId>,
     /// Messages that the bee consumed, except those that are never resent.
+    #[serde(deserialize_with = "input_runs")]
     pub inputs: InputRuns,
     /// Visits of sweeps that the bee handled.
     pub visits: Vec<Visited>,
@@ -79,6 +104,7 @@ pub struct Consumed {
     /// The bee.
     pub bee: BeeId,
     /// The messages.
+    #[serde(deserialize_with = "input_runs")]
     pub inputs: InputRuns,
     /// The visits of sweeps.
     pub visits: Vec<Visited>,
@@ -122,6 +148,12 @@ impl Acked {
     pub fn messages(self) -> impl Iterator<Item = MessageId> {
         let Acked { app, lane, seq, count, part } = self;
         (seq.0..seq.plus(u64::from(count)).0).map(move |seq| MessageId { lane, seq: Seq(seq), part, app })
+    }
+
+    /// Checks whether the message with this id is acknowledged.
+    pub fn contains(&self, id: &MessageId) -> bool {
+        let Acked { app, lane, seq, count, part } = *self;
+        (app, lane, part) == (id.app, id.lane, id.part) && (seq..seq.plus(u64::from(count))).contains(&id.seq)
     }
 
     /// Adds the messages in `later` if they follow immediately. Returns whether they were added.

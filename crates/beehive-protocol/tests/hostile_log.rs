@@ -1,0 +1,215 @@
+//! A log with damaged records, or with records that no hive writes: the state machine ends, and takes no more memory than
+//! the records and the state warrant.
+
+use beehive_protocol::codec::{append_integer, decode_many, encode_many};
+use beehive_protocol::{
+    Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Emits, Entry, HiveId, Input, LaneId, LogState,
+    MessageId, MessageTypeId, Part, Payload, Record, Seq, SnapshotLoader, Time, Work, limits,
+};
+use proptest::prelude::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+thread_local! {
+    /// The largest block that this thread has allocated since it was set to 0.
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Watching;
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Does nothing while the thread ends.
+        let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(layout.size())));
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
+
+/// Runs `work`. Also returns the size of the largest block that it has allocated.
+fn largest_block<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    LARGEST.set(0);
+    let done = work();
+    (done, LARGEST.get())
+}
+
+/// A decoder may reserve this many bytes for a list whose length it has not checked.
+const RESERVED_BYTES: usize = 1 << 20;
+
+fn apply(state: &mut LogState, record: Record) {
+    let (number, after) = (state.last.next(), state.last);
+    assert!(state.apply(&Entry { number, after, record }));
+}
+
+/// The encoded records of `golden.rs`.
+fn golden() -> Vec<Vec<u8>> {
+    let lines = include_str!("golden_bytes.txt").lines();
+    let hex = |hex: &str| -> Vec<u8> {
+        let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
+        bytes.collect()
+    };
+    lines
+        .filter_map(|line| line.strip_prefix("Record::")?.split_once(' '))
+        .map(|(_, bytes)| hex(bytes))
+        .collect()
+}
+
+/// A change of a record's bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Set(prop::sample::Index, u8),
+    Cut(prop::sample::Index),
+    Insert(prop::sample::Index, u8),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    // these bytes say how long an integer is
+    let byte = prop_oneof![any::<u8>(), 250..=255u8, 0..4u8];
+    prop_oneof![
+        4 => (any::<prop::sample::Index>(), byte.clone()).prop_map(|(at, byte)| Damage::Set(at, byte)),
+        1 => any::<prop::sample::Index>().prop_map(Damage::Cut),
+        2 => (any::<prop::sample::Index>(), byte).prop_map(|(at, byte)| Damage::Insert(at, byte)),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            _ if bytes.is_empty() => {}
+            Damage::Set(at, byte) => {
+                let at = at.index(bytes.len());
+                bytes[at] = *byte
+            }
+            Damage::Cut(at) => bytes.truncate(at.index(bytes.len())),
+            Damage::Insert(at, byte) => bytes.insert(at.index(bytes.len()), *byte),
+        }
+    }
+}
+
+/// Returns the length of the longest run of messages that a record consumes. A run costs time for each of its numbers.
+fn longest_run(record: &Record) -> u32 {
+    let inputs: Vec<Input> = match record {
+        Record::Turn(works) => works.iter().flat_map(|work| work.inputs.iter().copied()).collect(),
+        Record::Consumed(all) => all.iter().flat_map(|one| one.inputs.iter().copied()).collect(),
+        Record::Admit { input, .. } => vec![*input],
+        _ => Vec::new(),
+    };
+    inputs.iter().map(|input| input.count).max().unwrap_or(0)
+}
+
+/// What the state machine asserts about the hive that writes the log, in builds with debug assertions.
+const ASSERTIONS: [&str; 4] =
+    ["are staged in order", "about to move", "comes back before", "belong to another move"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_records(records in prop::collection::vec(
+        (any::<prop::sample::Index>(), prop::collection::vec(damage(), 0..4)), 1..60,
+    )) {
+        let golden = golden();
+        let mut state = LogState::default();
+        for (which, damages) in records {
+            let mut bytes = which.get(&golden).clone();
+            damages.iter().for_each(|damage| damage.apply(&mut bytes));
+            let (record, largest) = largest_block(|| decode_many::<Record>("a record", &bytes));
+            let bytes_max = limits::ENCODED_BYTES_MAX + RESERVED_BYTES;
+            prop_assert!(largest <= bytes_max, "{} bytes for {:02x?}", largest, bytes);
+            let Ok(record) = record else { continue };
+            if longest_run(&record) > 100_000 {
+                continue;
+            }
+            let applied = catch_unwind(AssertUnwindSafe(|| apply(&mut state, record)));
+            if let Err(panic) = applied {
+                let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                let is_known = ASSERTIONS.iter().any(|assertion| text.contains(assertion));
+                prop_assert!(cfg!(debug_assertions) && is_known, "{}", text);
+                break;
+            }
+        }
+
+        let mut loader = SnapshotLoader::default();
+        for chunk in state.chunks(4096) {
+            prop_assert_eq!(loader.add(&chunk), Ok(()));
+        }
+        prop_assert_eq!(loader.finish(), Ok(state))
+    }
+}
+
+fn id(seq: u64, app: u16) -> MessageId {
+    let lane = LaneId::of_bee(AppId(0), BeeId(1));
+    MessageId { lane, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) }
+}
+
+fn emit(id: MessageId) -> Emit {
+    Emit {
+        id,
+        message_type: MessageTypeId(1),
+        payload: Payload::from(&[][..]),
+        at: None,
+        is_sweep: id.app == AppId(3),
+        position: None,
+        origin: HiveId(0),
+        sender: Address::App(AppId(0)),
+        hops: 0,
+        chain: 0,
+        chance: 0,
+    }
+}
+
+/// The bytes end where the first input should be.
+#[test]
+fn a_list_of_inputs_that_claims_to_be_long() {
+    let one = Consumed { app: AppId(2), bee: BeeId(7), inputs: Default::default(), visits: Vec::new() };
+    let mut bytes = encode_many(&Record::Consumed(vec![one]));
+    // the lengths of both lists
+    bytes.truncate(bytes.len() - 2);
+    append_integer(1 << 24, &mut bytes);
+    let (decoded, largest) = largest_block(|| decode_many::<Record>("a record", &bytes));
+    assert!(decoded.is_err());
+    assert!(largest <= RESERVED_BYTES, "{largest} bytes for {} bytes", bytes.len());
+}
+
+/// An acknowledgment takes eleven bytes, however many messages it names.
+#[test]
+fn an_acknowledgment_of_more_messages_than_there_are() {
+    let mut state = LogState::default();
+    let emits = (0..9).flat_map(|seq| (1..=3).map(move |app| emit(id(seq, app)))).collect::<Vec<_>>();
+    apply(
+        &mut state,
+        Record::Turn(vec![Arc::new(Work {
+            app: AppId(0),
+            bee: BeeId(1),
+            cells: vec![CellId(1)],
+            inputs: Default::default(),
+            visits: Vec::new(),
+            redo: Default::default(),
+            emits: Emits(emits),
+            next_seq: Seq(9),
+            now: Time::ZERO,
+        })]),
+    );
+
+    for app in [1, 3] {
+        let MessageId { lane, part, .. } = id(0, 1);
+        let acked = Acked { app: AppId(app), lane, seq: Seq(2), count: u32::MAX, part };
+        let record = Record::Acked(vec![acked]);
+        assert!(encode_many(&record).len() <= 16);
+        let ((), largest) = largest_block(|| apply(&mut state, record));
+        assert!(largest < RESERVED_BYTES, "{largest} bytes");
+    }
+    let left = |app| (0..9).filter(|seq| state.outbox.contains_key(&id(*seq, app))).count();
+    assert_eq!((left(1), left(2), state.sweeps.len()), (2, 9, 2));
+}
