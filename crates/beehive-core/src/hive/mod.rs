@@ -97,7 +97,8 @@ impl Hive {
 
     /// Emits a message from outside if a credit is free. Otherwise returns [`Busy`].
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
-        let room = self.0.logs.as_ref().is_none_or(|logs| logs.own_lane.has_room_for_next());
+        let chance = || self.0.platform.random();
+        let room = self.0.logs.as_ref().is_none_or(|logs| logs.has_room_for_own(chance));
         if !room || !self.0.credits.take_all(1) {
             return Err(Busy);
         }

@@ -5,9 +5,9 @@ use crate::load::{eventually, on_workers};
 use crate::log_checks::{check_memory, replay};
 use crate::relay::{APPS, Begin, Clear, KEYS, Plant, apps};
 use crate::relay_load::{Divided, Load};
-use beehive_core::Hive;
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
+use beehive_core::{Hive, limits};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,6 +123,29 @@ fn a_log_that_cannot_commit_holds_up_only_its_own_apps() {
         assert_eq!(to_stalled.floor(), 0);
         journals[1].stall(false);
         eventually("all are done", Duration::from_secs(20), || to_stalled.floor() == 1).await;
+        hive.stop(Duration::from_secs(5)).await;
+        journals.iter().for_each(|journal| journal.stop())
+    })
+}
+
+/// Messages that enter through the hive share a lane. One of them must not hold up the others because its log commits
+/// nothing.
+#[test]
+fn a_message_of_the_hive_to_a_log_that_cannot_commit_holds_up_no_other() {
+    on_workers(2, async {
+        let (hive, journals) = start(2, 6);
+        // the log of `second` and `fourth`
+        journals[1].stall(true);
+        hive.emit(Plant(1)).await;
+        let sending = async {
+            for key in 0..3 * limits::LANE_WINDOW_MAX {
+                hive.emit(Clear(key % 100)).await
+            }
+        };
+        let sent = tokio::time::timeout(Duration::from_secs(20), sending).await;
+        assert!(sent.is_ok(), "the messages to the other log wait");
+        journals[1].stall(false);
+        hive.idle().await;
         hive.stop(Duration::from_secs(5)).await;
         journals.iter().for_each(|journal| journal.stop())
     })

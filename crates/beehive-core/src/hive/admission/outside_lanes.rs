@@ -29,11 +29,25 @@ pub(crate) struct OutsideLane {
     floor: AtomicU64,
     /// The batches in flight.
     state: Mutex<LaneState>,
-    /// Notified when the floor rises.
+    /// Notified when the floor rises, and when few batches are left open.
     room: Arc<Notify>,
     /// Lanes waiting to be retired: they admit no more batches and have none open. All lanes of a hive share
     /// this list.
     retiring: Arc<Mutex<Vec<LaneId>>>,
+}
+
+/// Maximum number of open batches in a lane that is held up.
+const HOLDING_UP_MAX: usize = limits::LANE_WINDOW_MAX as usize / 2;
+
+/// Whether a lane has room for another message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// There is room.
+    Free,
+    /// A few old batches use up the window, because their logs cannot commit. Most of the later ones are done.
+    HeldUp,
+    /// The window is full of open batches.
+    Full,
 }
 
 /// The batches in flight on a lane.
@@ -89,13 +103,14 @@ impl OutsideLane {
         debug_assert!(floor <= state.next, "the floor never exceeds the next unassigned number");
 
         let ended = state.ended && state.open.is_empty();
+        let few = state.open.len() + 1 == HOLDING_UP_MAX;
         let before = Seq(self.floor.fetch_max(floor.0, Ordering::AcqRel));
 
         drop(state);
         if ended {
             self.retiring.lock().push(self.id)
         }
-        if floor > before || ended {
+        if floor > before || ended || few {
             deferred_wakes::all(&self.room)
         }
     }
@@ -122,15 +137,28 @@ impl OutsideLane {
         }
     }
 
-    /// Waits until there may be room for the next free number.
-    pub(crate) async fn room(&self) {
-        self.room_for(|| self.state.lock().next, 1).await
+    /// Returns whether the next free number fits into the window, and if it does not, why.
+    pub(crate) fn room_for_next(&self) -> Room {
+        let state = self.state.lock();
+        let distance = state.next.next().0.saturating_sub(self.floor().0);
+        if distance <= limits::LANE_WINDOW_MAX || state.open.is_empty() {
+            Room::Free
+        } else if state.open.len() < HOLDING_UP_MAX {
+            Room::HeldUp
+        } else {
+            Room::Full
+        }
     }
 
-    /// Checks whether the next free number fits into the window.
-    pub(crate) fn has_room_for_next(&self) -> bool {
-        let next = self.state.lock().next;
-        self.has_room(next, 1)
+    /// Waits until the next free number may fit into the window, or the lane may be held up. Cancel-safe.
+    pub(crate) async fn room_or_held_up(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.room_for_next() != Room::Full {
+                return;
+            }
+            room.await
+        }
     }
 }
 
@@ -420,13 +448,29 @@ mod tests {
         let lane = lanes.open(9);
         let (_, first) = lane.admit_next(1);
         let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
-        assert!(!lane.has_room_for_next());
+        let has_room = || lane.room_for_next() == Room::Free;
+        assert!(!has_room());
         rest.close();
-        assert!(!lane.has_room_for_next(), "an unfinished batch holds the window back");
+        assert!(!has_room(), "an unfinished batch holds the window back");
         first.close();
-        assert!(lane.has_room_for_next());
+        assert!(has_room());
         // a batch larger than the window is admitted when no other batch is in flight
         assert!(lane.has_room(Seq(limits::LANE_WINDOW_MAX), limits::LANE_WINDOW_MAX * 2));
+    }
+
+    #[test]
+    fn a_lane_is_held_up_by_few_batches_and_full_with_many() {
+        let lanes = Lanes::new([], false, None, Mutation::default());
+        let lane = lanes.open(9);
+        let mut open: Vec<_> = (0..limits::LANE_WINDOW_MAX).map(|_| lane.admit_next(1).1).collect();
+        assert_eq!(lane.room_for_next(), Room::Full);
+        while open.len() >= HOLDING_UP_MAX {
+            assert_eq!(lane.room_for_next(), Room::Full);
+            open.pop().unwrap().close()
+        }
+        assert_eq!(lane.room_for_next(), Room::HeldUp);
+        open.iter().for_each(|batch| batch.close());
+        assert_eq!(lane.room_for_next(), Room::Free);
     }
 
     #[test]

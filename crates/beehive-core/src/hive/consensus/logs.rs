@@ -1,7 +1,7 @@
 //! A hive's logs: which app's records go to which log, and the state that the logs share.
 
 use crate::cell::CellId;
-use crate::hive::admission::outside_lanes::{LaneNumbers, Lanes, OutsideLane};
+use crate::hive::admission::outside_lanes::{Admitted, LaneNumbers, Lanes, Numbers, OutsideLane, Room};
 use crate::hive::consensus::journal::{
     Acked, AppId, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
 };
@@ -25,8 +25,9 @@ pub(crate) struct Logs<W: ?Sized> {
     pub(crate) lanes: Arc<Lanes>,
     /// Messages that may have crashed the previous process.
     pub(crate) quarantine: Arc<Quarantine>,
-    /// The lane of messages emitted through the [`Hive`](crate::Hive) itself.
-    pub(crate) own_lane: Arc<OutsideLane>,
+    /// The lane of messages emitted through the [`Hive`](crate::Hive) itself. If a few of them hold it up, because their
+    /// logs cannot commit, those that follow get another lane.
+    own_lane: Mutex<Arc<OutsideLane>>,
     time: Mutex<TimeLogged>,
 }
 
@@ -61,11 +62,42 @@ impl<W: ?Sized> Logs<W> {
         };
         Logs {
             clients: logs.iter().enumerate().map(client).collect(),
-            own_lane: lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance }),
+            own_lane: Mutex::new(lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance })),
             of_apps,
             lanes,
             quarantine,
             time: Mutex::new(TimeLogged::new(now)),
+        }
+    }
+
+    /// Admits a message on the hive's own lane.
+    pub(crate) fn admit_own(&self) -> (Numbers, Arc<Admitted>) {
+        self.own_lane.lock().admit_next(1)
+    }
+
+    /// Returns the hive's own lane, unless it is held up: then ends it, and opens another one with this random id.
+    fn own_lane(&self, chance: impl FnOnce() -> u64) -> Arc<OutsideLane> {
+        let mut own = self.own_lane.lock();
+        if own.room_for_next() == Room::HeldUp {
+            let held_up = std::mem::replace(&mut *own, self.lanes.open(chance()));
+            self.lanes.end(&held_up)
+        }
+        own.clone()
+    }
+
+    /// Checks whether the hive's own lane, or the one that replaces it, has room for a message.
+    pub(crate) fn has_room_for_own(&self, chance: impl FnOnce() -> u64) -> bool {
+        self.own_lane(chance).room_for_next() == Room::Free
+    }
+
+    /// Waits until the hive's own lane, or the one that replaces it, may have room for a message. Cancel-safe.
+    pub(crate) async fn room_for_own(&self, chance: impl Fn() -> u64) {
+        loop {
+            let own = self.own_lane(&chance);
+            own.room_or_held_up().await;
+            if own.room_for_next() == Room::Free {
+                return;
+            }
         }
     }
 

@@ -188,7 +188,7 @@ impl HiveInner {
     /// Waits for room on the hive's own lane, and then for one of the hive's own credits. Cancel-safe.
     pub(crate) async fn room_for_one(&self) {
         if let Some(logs) = &self.logs {
-            logs.own_lane.room().await
+            logs.room_for_own(|| self.platform.random()).await
         }
         self.credits.take_when_free(1).await
     }
@@ -230,7 +230,7 @@ impl HiveInner {
     ) -> R {
         let mut source = source;
         let admitted = self.logs.as_ref().map(|logs| {
-            let (numbers, admitted) = logs.own_lane.admit_next(1);
+            let (numbers, admitted) = logs.admit_own();
             source.numbers = numbers;
             admitted
         });
