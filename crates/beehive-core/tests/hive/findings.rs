@@ -19,6 +19,8 @@ pub(crate) enum Checker {
     Liveness,
     /// An assertion in the hive, which checks an invariant of ARCHITECTURE.md.
     Assertion,
+    /// Each message in the logs is handled once or in an outbox.
+    Emits,
     /// When the hive is idle, no outbox has a message, no sweep runs, and no bee moves.
     Rest,
     /// In no prefix of a log, and in the logs together, a cell has two owners.

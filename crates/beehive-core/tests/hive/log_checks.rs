@@ -2,7 +2,9 @@
 //! moves as it was frozen, and a lane does not fall behind what its receivers have handled.
 
 use crate::findings::{Checker, Finding};
-use beehive_core::journal::{BeeImage, Entry, LaneId, LogState, MessageId, Record, Seq, SnapshotLoader};
+use beehive_core::journal::{
+    BeeImage, Emits, Entry, HandlerId, Input, LaneId, LogState, MessageId, Part, Record, Seq, SnapshotLoader,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A log, as encoded entries.
@@ -116,6 +118,68 @@ pub(crate) fn check_ends(logs: &[Log]) -> Result<(), Finding> {
         }
     }
     Ok(())
+}
+
+/// Checks that each message in the logs is accounted for: each one that a record emits is handled or still in an outbox, none
+/// is handled twice, and none is handled that no record emits. This holds wherever the logs end.
+pub(crate) fn check_emits(logs: &[Log]) -> Result<(), Finding> {
+    let wrong = |what: String| Err(Finding::new(Checker::Emits, what));
+    let (mut emitted, mut sweeps, mut open) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    // several handlers of an app may consume a message without a bee
+    let mut handled: BTreeMap<(MessageId, Option<HandlerId>), u64> = BTreeMap::new();
+    for log in logs {
+        let mut state = LogState::default();
+        for entry in log.iter().map(|bytes| Entry::decode(bytes).unwrap()) {
+            if !state.apply(&entry) {
+                continue;
+            }
+            let mut emits = |emits: &Emits| {
+                for emit in emits.iter() {
+                    if emit.is_sweep {
+                        sweeps.insert(emit.id)
+                    } else {
+                        emitted.insert(emit.id)
+                    };
+                }
+            };
+            let mut handles = |app, inputs: &[Input], by| {
+                for input in inputs.iter().filter(|input| !input.lane.is_outside()) {
+                    for (seq, part) in input.messages() {
+                        let id = MessageId { lane: input.lane, seq, part, app };
+                        *handled.entry((id, by)).or_default() += 1
+                    }
+                }
+            };
+            match &entry.record {
+                Record::Turn(works) => works.iter().for_each(|work| {
+                    emits(&work.emits);
+                    handles(work.app, &work.inputs, None)
+                }),
+                Record::Consumed(all) => all.iter().for_each(|one| handles(one.app, &one.inputs, None)),
+                Record::Admit { app, handler, input, emits: sent } => {
+                    emits(sent);
+                    handles(*app, &[*input], Some(*handler))
+                }
+                _ => {}
+            }
+        }
+        open.extend(state.outbox.keys().copied());
+        open.extend(state.staged.values().flat_map(|staged| staged.outbox.iter().map(|emit| emit.id)));
+    }
+    if let Some(((id, _), times)) = handled.iter().find(|(_, times)| **times > 1) {
+        return wrong(format!("{id:?} is handled {times} times"));
+    }
+    // the visits of a sweep are parts of its number
+    let is_visit = |id: &MessageId| sweeps.contains(&MessageId { part: Part::WHOLE, ..*id });
+    let handled: BTreeSet<MessageId> = handled.into_keys().map(|(id, _)| id).collect();
+    let known = |id: &&MessageId| emitted.contains(id) || sweeps.contains(id) || is_visit(id);
+    if let Some(id) = handled.iter().find(|id| !known(id)) {
+        return wrong(format!("{id:?} is handled, but no record emits it"));
+    }
+    match emitted.iter().find(|id| !handled.contains(id) && !open.contains(id)) {
+        Some(id) => wrong(format!("{id:?} is neither handled nor in an outbox")),
+        None => Ok(()),
+    }
 }
 
 /// A bee and the ids of the messages in its outbox.

@@ -4,7 +4,7 @@
 use crate::findings::{Checker, Finding, Watched, panicked_here};
 use crate::load::Chance;
 use crate::log_checks::{
-    Log, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
+    Log, check_emits, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
 };
 use crate::log_mutants::{LogMutant, replay_as};
 use crate::relay::{APPS, Begin, KEYS, PLANTED, Plant, Unite, apps, check};
@@ -66,6 +66,9 @@ pub(crate) struct Load {
     pub(crate) is_long: bool,
     /// Whether the logs contain entries without effect, because they were executed on refused ones.
     pub(crate) logs_dead: bool,
+    /// Whether to check, whenever a hive is killed, that each emitted message is accounted for. Without a mutant, this is always
+    /// checked.
+    pub(crate) checks_emits: bool,
     pub(crate) mutant: Option<Mutant>,
     pub(crate) log_mutant: Option<LogMutant>,
     /// How long the last hive may take for everything that is left.
@@ -92,6 +95,7 @@ impl Load {
             uneven: false,
             is_long: false,
             logs_dead: false,
+            checks_emits: false,
             mutant: None,
             log_mutant: None,
             patience: Duration::from_secs(60),
@@ -105,7 +109,10 @@ impl Load {
         for life in 0..self.lives {
             let (load, before) = (self.clone(), std::mem::take(&mut logs));
             let lived = Watched::new(3).run(async move { load.live(before, seed, life, done).await })??;
-            (logs, done, moves) = (lived.logs, lived.floor, moves + lived.moves)
+            (logs, done, moves) = (lived.logs, lived.floor, moves + lived.moves);
+            if self.checks_emits || (self.mutant.is_none() && self.log_mutant.is_none()) {
+                check_emits(&logs)?
+            }
         }
         check_owners(&logs)?;
         check_ids(&logs)?;

@@ -171,6 +171,14 @@ fn every_mutant_of_the_state_machine_is_found() {
     }))
 }
 
+/// The logs themselves show that a message is lost.
+#[test]
+fn an_emitted_message_that_is_not_accounted_for_is_found() {
+    let load = |mutant, load| Load { mutant: Some(mutant), checks_emits: true, ..load };
+    let all = [load(Mutant::AckBeforeCommit, by_bee()), load(Mutant::OutboxNotMoved, by_bee())];
+    none_is_missed(all.into_iter().filter_map(|load| hunt(format!("{:?}", load.mutant), &load, &[Emits])))
+}
+
 /// The same loads on a hive that keeps all rules. `BEEHIVE_LONG=1` runs as many seeds as for a mutant.
 #[test]
 fn without_a_mutant_nothing_is_found() {
