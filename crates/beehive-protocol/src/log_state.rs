@@ -77,6 +77,9 @@ pub struct Sweep {
     pub next: Option<CellId>,
     /// Cells that the sweep has reached but whose visits have not yet been handled.
     pub open: BTreeSet<CellId>,
+    /// The message that began the sweep, if the sweep has a number on another lane. The sender's later messages to a cell
+    /// must not arrive before the visit.
+    pub began_by: Option<MessageId>,
 }
 
 /// The state that results from applying a log: the bees, the messages still to be handled, the unfinished sweeps, and
@@ -172,7 +175,8 @@ impl LogState {
                 if self.seen.contains_lane(input.lane) {
                     self.seen.raise(input.lane, input.floor.unwrap_or_default())
                 }
-                self.emit(emits)
+                let Input { lane, seq, part, .. } = *input;
+                self.emit(emits, Some(MessageId { lane, seq, part, app: *app }))
             }
             Record::Expand { sweep, cells, gone, next } => {
                 if let Some(open) = self.sweeps.get_mut(sweep) {
@@ -302,7 +306,7 @@ impl LogState {
         self.now = self.now.max(work.now);
 
         self.consume(work.app, work.bee, &work.inputs, &work.visits);
-        self.emit(&work.emits)
+        self.emit(&work.emits, None)
     }
 
     /// Records that a bee has handled messages and visits.
@@ -344,7 +348,8 @@ impl LogState {
         }
     }
 
-    pub(crate) fn emit(&mut self, emits: &[Emit]) {
+    /// Adds emitted messages to the outbox. `cause` is the message that was consumed without a bee, if one was.
+    pub(crate) fn emit(&mut self, emits: &[Emit], cause: Option<MessageId>) {
         for emit in emits {
             self.emitted += 1;
             if emit.id.lane.is_of_app() {
@@ -354,7 +359,8 @@ impl LogState {
             let waiting = Waiting { order: self.emitted, emit: emit.clone() };
 
             if emit.is_sweep {
-                let sweep = Sweep { waiting, next: Some(CellId(0)), open: BTreeSet::new() };
+                let began_by = cause.filter(|cause| *cause != emit.id);
+                let sweep = Sweep { waiting, next: Some(CellId(0)), open: BTreeSet::new(), began_by };
                 self.sweeps.insert(emit.id, sweep);
             } else {
                 self.outbox.insert(emit.id, waiting);

@@ -69,7 +69,7 @@ impl LogState {
         let newest = self.newest.entry(app).or_insert(bee);
         *newest = bee.max(*newest);
         self.bees.insert((app, bee), staged.bee);
-        self.emit(&staged.outbox)
+        self.emit(&staged.outbox, None)
     }
 
     /// Removes a frozen bee and its outbox.

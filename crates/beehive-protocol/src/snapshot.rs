@@ -167,8 +167,9 @@ impl LogState {
             Item::Outbox(waiting.iter().map(|waiting| waiting.order).collect(), emits)
         });
         let sweeps = sweeps.values().flat_map(move |sweep| {
-            let Sweep { waiting, next, open } = sweep;
-            let first = Sweep { waiting: waiting.clone(), next: *next, open: BTreeSet::new() };
+            let Sweep { waiting, next, open, began_by } = sweep;
+            let (waiting, next, began_by) = (waiting.clone(), *next, *began_by);
+            let first = Sweep { waiting, next, open: BTreeSet::new(), began_by };
             let open = divide(open.iter().copied(), |_| size_of::<CellId>(), bytes_max);
             std::iter::once(Item::Sweep(Box::new(first))).chain(open.map(Item::SweepCells))
         });

@@ -190,7 +190,9 @@ fn state() -> LogState {
     bee.epoch = Epoch(2);
 
     let waiting = Waiting { order: 1, emit: emit() };
-    let sweep = Sweep { waiting: waiting.clone(), next: Some(CellId(3)), open: BTreeSet::from([CellId(1)]) };
+    let began_by = Some(MessageId { lane: LaneId::of_bee(APP, BeeId(8)), ..waiting.emit.id });
+    let (next, open) = (Some(CellId(3)), BTreeSet::from([CellId(1)]));
+    let sweep = Sweep { waiting: waiting.clone(), next, open, began_by };
     LogState {
         last: EntryNumber(14),
         bees: BTreeMap::from([((APP, BeeId(7)), bee.clone())]),

@@ -143,7 +143,8 @@ impl Random {
             }
             let waiting = self.waiting();
             let open = (0..self.below(9)).map(|_| CellId(self.number())).collect();
-            state.sweeps.insert(waiting.emit.id, Sweep { waiting, next: None, open });
+            let began_by = (self.below(2) == 0).then(|| self.waiting().emit.id);
+            state.sweeps.insert(waiting.emit.id, Sweep { waiting, next: None, open, began_by });
         }
         state.known = self.number();
         state.untold = (0..self.below(3)).map(|_| Untold::Released { bee: BeeId(self.number()) }).collect();

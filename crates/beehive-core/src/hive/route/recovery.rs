@@ -2,14 +2,16 @@
 //! unfinished sweeps.
 
 use crate::hash::HashMap;
-use crate::hive::consensus::journal::{Acked, Emit, Journal, LaneId, LogState, MessageId, Record, Waiting};
+use crate::hive::consensus::journal::{
+    Acked, Emit, Journal, LaneId, LogState, MessageId, Record, Seq, Sweep, Waiting,
+};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The queues of the restored senders that have messages to resend, by lane. A sender's resent and later
@@ -23,8 +25,8 @@ pub(crate) struct SenderQueues {
 impl SenderQueues {
     /// Creates no queues yet, for the senders in these logs.
     pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> SenderQueues {
-        let ids = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
-        SenderQueues { queues: HashMap::default(), lanes: ids.map(|id| id.lane).collect() }
+        let lanes = in_order(logs).into_iter().map(|message| message.sent_as().lane).collect();
+        SenderQueues { queues: HashMap::default(), lanes }
     }
 
     /// Returns a lane's queue, creating it if necessary.
@@ -48,6 +50,73 @@ impl SenderQueues {
     }
 }
 
+/// An unhandled message, or an unfinished sweep.
+#[derive(Clone, Copy)]
+struct Unhandled<'a> {
+    /// The position of its log.
+    log: usize,
+    state: &'a LogState,
+    waiting: &'a Waiting,
+    sweep: Option<&'a Sweep>,
+}
+
+impl Unhandled<'_> {
+    /// Returns the id that the sender gave the message. A sweep may have another one.
+    fn sent_as(&self) -> MessageId {
+        self.sweep.and_then(|sweep| sweep.began_by).unwrap_or(self.waiting.emit.id)
+    }
+}
+
+/// Returns the unhandled messages and unfinished sweeps in a log, in no order.
+fn unhandled(log: usize, state: &LogState) -> impl Iterator<Item = Unhandled<'_>> {
+    let messages = state.outbox.values().map(|waiting| (waiting, None));
+    let sweeps = state.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep)));
+    messages.chain(sweeps).map(move |(waiting, sweep)| Unhandled { log, state, waiting, sweep })
+}
+
+/// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
+fn in_order(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<Unhandled<'_>> {
+    let (mut all, mut sweeps) = (Vec::new(), Vec::new());
+    for (log, (_, state)) in logs.iter().enumerate() {
+        let (began_elsewhere, mut rest): (Vec<_>, Vec<_>) =
+            unhandled(log, state).partition(|message| message.sent_as() != message.waiting.emit.id);
+        rest.sort_by_key(|message| message.waiting.order);
+        all.append(&mut rest);
+        sweeps.extend(began_elsewhere)
+    }
+    if sweeps.is_empty() {
+        return all;
+    }
+
+    // such a sweep is in the log of the app that it visits, and the later messages of its sender may be in another
+    // log: it goes before the first of them
+    let mut of_lanes: BTreeMap<LaneId, Vec<(Seq, usize)>> = BTreeMap::new();
+    for (at, message) in all.iter().enumerate() {
+        let MessageId { lane, seq, .. } = message.sent_as();
+        of_lanes.entry(lane).or_default().push((seq, at))
+    }
+    sweeps.sort_by_key(Unhandled::sent_as);
+    let position = |sweep: &Unhandled<'_>| {
+        let MessageId { lane, seq, .. } = sweep.sent_as();
+        let later = of_lanes.get(&lane).into_iter().flatten().filter(|(other, _)| *other >= seq);
+        later.map(|(_, at)| *at).min().unwrap_or(all.len())
+    };
+    // the sort is stable, so sweeps before the same message keep their order
+    sweeps.sort_by_cached_key(position);
+    let positions: Vec<usize> = sweeps.iter().map(position).collect();
+
+    let mut sweeps = positions.into_iter().zip(sweeps).peekable();
+    let mut ordered = Vec::with_capacity(all.len() + sweeps.len());
+    for (at, message) in all.iter().enumerate() {
+        while let Some((_, sweep)) = sweeps.next_if(|(before, _)| *before <= at) {
+            ordered.push(sweep)
+        }
+        ordered.push(*message)
+    }
+    ordered.extend(sweeps.map(|(_, sweep)| sweep));
+    ordered
+}
+
 /// Returns all lanes that the logs remember.
 pub(crate) fn lanes_of(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<LaneId> {
     let tables =
@@ -65,7 +134,7 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
     dead.into_iter().collect()
 }
 
-/// Resends emitted but unhandled messages in all logs, and resumes the unfinished sweeps. Takes each log's
+/// Resends emitted but unhandled messages in all logs, and resumes the unfinished sweeps. Takes each sender's
 /// messages and sweeps in order of emission.
 ///
 /// No bee runs before all of these messages have been routed. Otherwise bee A, handling one of the first messages,
@@ -81,28 +150,24 @@ pub(crate) fn send_again(
 ) -> Result<(), DecodeError> {
     Turn::with(hive, Place::Runners, |turn| {
         turn.keeps_woken();
-        for (log, (_, state)) in logs.iter().enumerate() {
-            let sweeps = state.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep)));
-            let mut all: Vec<(&Waiting, Option<_>)> =
-                state.outbox.values().map(|waiting| (waiting, None)).chain(sweeps).collect();
-            all.sort_by_key(|(waiting, _)| waiting.order);
-            if hive.breaks(Mutant::ResentInReverse) {
-                all.reverse()
+        let mut all = in_order(logs);
+        if hive.breaks(Mutant::ResentInReverse) {
+            all.reverse()
+        }
+
+        for message in all {
+            let Unhandled { log, state, waiting, sweep } = message;
+            let mut queue = queues.of(message.sent_as().lane);
+            let cx = &mut RouteContext::new(&mut queue, turn);
+            if hive.log_of(waiting.emit.id.app).is_none() {
+                give_to_app_in_memory(hive, log, waiting, name_of(&waiting.emit, state))
             }
 
-            for (waiting, sweep) in all {
-                let mut queue = queues.of(waiting.emit.id.lane);
-                let cx = &mut RouteContext::new(&mut queue, turn);
-                if hive.log_of(waiting.emit.id.app).is_none() {
-                    give_to_app_in_memory(hive, log, waiting, name_of(&waiting.emit, state))
-                }
-
-                let resumed = match sweep {
-                    Some(sweep) => hive.types.logged.resume_sweep(log, sweep, cx),
-                    None => hive.types.logged.resend(&waiting.emit, cx),
-                };
-                resumed.map_err(|error| named(&waiting.emit, state, error))?
-            }
+            let resumed = match sweep {
+                Some(sweep) => hive.types.logged.resume_sweep(log, sweep, cx),
+                None => hive.types.logged.resend(&waiting.emit, cx),
+            };
+            resumed.map_err(|error| named(&waiting.emit, state, error))?
         }
         Ok(())
     })
