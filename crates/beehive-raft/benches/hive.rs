@@ -5,6 +5,9 @@
 //!   turns with the C program `APPEND` (`make -C benches/peers`).
 //! - `cargo bench -p beehive-raft --bench hive -- bees COUNT FOLDER`: makes as many bees, and starts a second process on
 //!   their folder.
+//! - `cargo bench -p beehive-raft --bench hive -- compact KEYS RATE SECONDS FOLDER`: writes a log of 1 GB without a
+//!   checkpoint, and starts on it. While the hive makes the checkpoint, and afterwards, puts arrive at a fixed rate. The time
+//!   of an answer counts from the moment at which the put was due.
 //!
 //! The folder must be on a disk: a file system in memory syncs nothing.
 #![allow(missing_docs)]
@@ -12,7 +15,7 @@
 extern crate beehive_core as beehive;
 
 use beehive::{App, Dict, Hive, Io, Message, handlers};
-use beehive_raft::Data;
+use beehive_raft::{Data, Options};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -34,10 +37,11 @@ struct Store {
 
 #[handlers]
 impl Store {
+    /// Returns the number in the value.
     #[rcv(sharded)]
     fn put(&mut self, msg: &Put) -> u64 {
         self.values.put(msg.key, msg.value.clone());
-        msg.key
+        msg.value.first_chunk().map_or(0, |number| u64::from_le_bytes(*number))
     }
 }
 
@@ -226,6 +230,115 @@ async fn first_answer(count: u64, folder: &Path) {
     stop(hive, data).await
 }
 
+/// Waits until the answers to all puts up to `sent` have arrived.
+async fn settle(io: &mut Io, mut answered: u64, sent: u64) {
+    while answered < sent {
+        answered += receive(io).await
+    }
+}
+
+/// The log that is compacted.
+const YEAR_BYTES: u64 = 1_000_000_000;
+
+/// Writes a log of [`YEAR_BYTES`], without a checkpoint.
+async fn write_log(folder: &Path, keys: u64) {
+    let data = Options::default().sizes(u64::MAX, u64::MAX).open(folder).expect("opens");
+    let hive = data.attach(Hive::builder().app::<Store>()).start().expect("starts");
+    let mut io = hive.io();
+    io.run_here();
+    let (mut sent, mut answered) = (0, 0);
+    while data.status().bytes < YEAR_BYTES {
+        for _ in 0..1_024 {
+            let number = sent % keys;
+            io.emit(Put { key: number.wrapping_mul(0x9e37_79b9) % keys, ..put(sent) });
+            sent += 1
+        }
+        io.flush().await;
+        while sent > answered + 2_048 {
+            answered += receive(&mut io).await
+        }
+    }
+    settle(&mut io, answered, sent).await;
+    drop(io);
+    stop(hive, data).await
+}
+
+/// Prints the times of answers in microseconds.
+fn print_times(what: &str, times: &mut [u32]) {
+    times.sort_unstable();
+    let at =
+        |share: f64| times.get((times.len() as f64 * share) as usize).map_or(0.0, |time| f64::from(*time));
+    let [half, most, nearly_all] = [0.5, 0.99, 0.999].map(|share| at(share) / 1e3);
+    println!(
+        "{what:<28} {:>9} answers, median {half:>8.2} ms, 99 % {most:>8.2} ms, 99.9 % {nearly_all:>8.2} ms",
+        times.len()
+    );
+}
+
+/// Puts at a fixed rate, while a log of 1 GB becomes a checkpoint, and for as long again.
+async fn compact(folder: &Path, (keys, rate, time): (u64, f64, f64)) {
+    let _ = std::fs::remove_dir_all(folder);
+    write_log(folder, keys).await;
+    let (hive, data) = start(folder);
+    println!("start on {} bytes of log, {:.0} MB resident", data.found().log_bytes, memory() / 1e6);
+    let mut io = hive.io();
+    io.run_here();
+    let (began, mut sent, mut answered) = (Instant::now(), 0, 0);
+    // the times of answers while a checkpoint is made, and while none is
+    let (mut during, mut usual) = (Vec::new(), Vec::new());
+    let (mut made, mut most, mut making) = (None, 0.0f64, Duration::ZERO);
+    let (mut looked, mut is_making) = (Duration::ZERO, false);
+    loop {
+        let now = began.elapsed();
+        if now > looked + Duration::from_millis(5) {
+            let status = data.status();
+            making += if is_making { now - looked } else { Duration::ZERO };
+            (looked, is_making) = (now, status.is_making_checkpoint);
+            most = most.max(memory());
+            if status.checkpoints > 0 && made.is_none() {
+                made = Some(now)
+            }
+            if made.is_some_and(|made| now.as_secs_f64() > made.as_secs_f64() + time) {
+                break;
+            }
+        }
+        // what waits because the hive has no room is late as well
+        let due = ((now.as_secs_f64() * rate) as u64).min(sent + u64::from(io.credits()));
+        if due > sent {
+            (sent..due).for_each(|number| {
+                io.emit(Put { key: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % keys, ..put(number) })
+            });
+            sent = due;
+            io.flush().await
+        }
+        let Ok(mail) = tokio::time::timeout(Duration::from_millis(1), io.receive()).await else { continue };
+        let now = began.elapsed().as_secs_f64();
+        for answer in mail.into_answers::<Put>().into_iter().flatten() {
+            let number = answer.expect("an answer");
+            let late = ((now - number as f64 / rate).max(0.0) * 1e6) as u32;
+            if is_making { &mut during } else { &mut usual }.push(late);
+            answered += 1
+        }
+    }
+    let rate = answered as f64 / began.elapsed().as_secs_f64();
+    settle(&mut io, answered, sent).await;
+    let status = data.status();
+    println!(
+        "first checkpoint after {:.1} s, {} in all, {:.1} s of {:.1} s making them, {rate:.0} answers a second, at most {:.0} MB resident",
+        made.unwrap_or_default().as_secs_f64(),
+        status.checkpoints,
+        making.as_secs_f64(),
+        began.elapsed().as_secs_f64(),
+        most / 1e6
+    );
+    print_times("no checkpoint", &mut usual);
+    print_times("while one is made", &mut during);
+    drop(io);
+    stop(hive, data).await;
+    println!("{:.0} MB on disk", bytes_in(folder) / 1e6);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let argument = |at: usize| arguments.get(at).map(String::as_str);
@@ -250,6 +363,13 @@ fn main() {
             let _ = std::fs::remove_dir_all(&folder);
         }
         (Some("start"), Some(count)) => runtime.block_on(first_answer(count as u64, &folder)),
-        _ => println!("usage: kv SECONDS FOLDER APPEND, or bees COUNT FOLDER"),
+        (Some("compact"), Some(keys)) => {
+            let number = |at| argument(at).and_then(|number| number.parse::<f64>().ok()).expect("a number");
+            let folder = PathBuf::from(argument(4).expect("a folder")).join("bench-hive");
+            runtime.block_on(compact(&folder, (keys as u64, number(2), number(3))))
+        }
+        _ => println!(
+            "usage: kv SECONDS FOLDER APPEND, or bees COUNT FOLDER, or compact KEYS RATE SECONDS FOLDER"
+        ),
     }
 }

@@ -45,6 +45,8 @@ pub struct LogStatus {
     pub finished_segments: u64,
     /// Number of checkpoints made since the start.
     pub checkpoints: u64,
+    /// Whether a checkpoint is being made.
+    pub is_making_checkpoint: bool,
     /// Why nothing can be written at the moment, although the log goes on as soon as it can: the disk is full.
     pub held_up: Option<String>,
     /// Why nothing will be written until the next start.
@@ -470,10 +472,13 @@ impl Shared {
             }
             let Some(newest) = state.finished.last().copied() else { continue };
             let logs = state.tails.len() as u16;
+            state.status.is_making_checkpoint = true;
             drop(state);
 
             tried = newest.segment;
-            match self.make_checkpoint(newest.segment, logs) {
+            let made = self.make_checkpoint(newest.segment, logs);
+            self.state.lock().status.is_making_checkpoint = false;
+            match made {
                 Ok(bytes) => {
                     checkpoint_bytes = bytes;
                     let mut state = self.state.lock();
