@@ -285,6 +285,13 @@ pub fn decode_many<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Res
     decode_with(what, bytes, variable_integers())
 }
 
+/// Decodes a value at the front of `bytes`, as [`encode_many`] encodes it. Returns the value and the remaining bytes, or
+/// `None` if the bytes do not begin with a `T`.
+pub(crate) fn decode_front<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    let (value, used) = bincode::serde::decode_from_slice(bytes, variable_integers()).ok()?;
+    Some((value, bytes.get(used..)?))
+}
+
 fn decode_with<T: DeserializeOwned>(
     what: &'static str,
     bytes: &[u8],

@@ -104,5 +104,5 @@ pub use registry::{
 pub use settings::LoggedSettings;
 pub use shape::Shape;
 pub use shapes::{AppShapes, Shapes};
-pub use snapshot::{SnapshotChunks, SnapshotLoader};
+pub use snapshot::{MergedChunks, SnapshotChunks, SnapshotLoader};
 pub use time::Time;

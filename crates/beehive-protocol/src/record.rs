@@ -361,6 +361,37 @@ pub enum Record {
 }
 
 impl Record {
+    /// Returns the bees that the record may change, or on which its effect depends, except for the lanes that
+    /// [`Record::Retire`] makes every bee forget. A state that contains no other bees gets the same changes from the
+    /// record.
+    pub fn bees(&self) -> SmallVec<[(AppId, BeeId); 2]> {
+        match self {
+            Record::Turn(works) => works.iter().map(|work| (work.app, work.bee)).collect(),
+            Record::Consumed(all) => all.iter().map(|one| (one.app, one.bee)).collect(),
+            Record::Fuse { app, from, into, .. } => [(*app, *from), (*app, *into)].into(),
+            Record::Split { app, bee, new, .. } => [(*app, *bee), (*app, *new)].into(),
+            Record::Release { app, bee, .. }
+            | Record::Freeze { app, bee, .. }
+            | Record::Adopt { app, bee, .. }
+            | Record::Drop { app, bee, .. }
+            | Record::Thaw { app, bee, .. }
+            | Record::Create { app, bee, .. } => SmallVec::from_iter([(*app, *bee)]),
+            Record::Admit { .. }
+            | Record::Expand { .. }
+            | Record::Retire { .. }
+            | Record::Settings { .. }
+            | Record::Shapes(_)
+            | Record::Acked(_)
+            | Record::Visited(_)
+            | Record::Stage { .. }
+            | Record::Unstage { .. }
+            | Record::Told { .. }
+            | Record::Mark { .. }
+            | Record::Blank
+            | Record::Time(_) => SmallVec::new(),
+        }
+    }
+
     /// Returns the registry's index on which the record is based. Zero if it is not based on the registry.
     pub fn view(&self) -> u64 {
         match self {

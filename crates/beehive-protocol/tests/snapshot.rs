@@ -10,6 +10,7 @@ use beehive_protocol::{
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 thread_local! {
@@ -333,4 +334,80 @@ fn a_state_may_be_larger_than_a_value() {
     assert!(bytes > limits::ENCODED_BYTES_MAX, "{bytes} bytes");
     assert!(largest <= 3 * (row.len() + CHUNK), "a block of {largest} bytes");
     assert!(loader.finish().unwrap() == state);
+}
+
+/// Applies what some bees did to a state: they change, end, or begin. Returns the bees.
+fn change(random: &mut Random, state: &mut LogState) -> BTreeSet<(AppId, BeeId)> {
+    let mut changed = BTreeSet::new();
+    let old: Vec<_> = state.bees.keys().copied().collect();
+    for bee in old {
+        match random.below(4) {
+            0 => drop(state.bees.remove(&bee)),
+            1 => drop(state.bees.insert(bee, Box::new(random.bee(40)))),
+            _ => continue,
+        }
+        changed.insert(bee);
+    }
+    for _ in 0..random.below(4) {
+        let bee = (AppId(random.below(3) as u16), BeeId(random.number()));
+        state.bees.insert(bee, Box::new(random.bee(3)));
+        changed.insert(bee);
+    }
+    // listed, although nothing happened, and there may be no such bee
+    changed.extend(state.bees.keys().copied().filter(|_| random.below(5) == 0).collect::<Vec<_>>());
+    changed.insert((AppId(1), BeeId(random.number())));
+    changed
+}
+
+/// Returns the state with these bees only.
+fn only(state: &LogState, bees: &BTreeSet<(AppId, BeeId)>) -> LogState {
+    let mut part = state.clone();
+    part.bees.retain(|bee, _| bees.contains(bee));
+    part
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_snapshot_is_made_from_the_one_before_and_the_bees_that_changed(
+        seed in any::<u64>(),
+        size in 0..20u64,
+        bytes_max in prop_oneof![18..60usize, 18..5_000usize],
+    ) {
+        let mut random = Random(seed);
+        let before = random.state(size);
+        let old = chunks(&before, 400);
+        let mut after = LogState { bees: before.bees.clone(), ..random.state(size) };
+        let changed = change(&mut random, &mut after);
+        let retired: Vec<LaneId> = match random.below(2) {
+            0 => Vec::new(),
+            _ => before.bees.values().flat_map(|bee| bee.seen.floors().map(|(lane, _)| lane).collect::<Vec<_>>()).step_by(3).collect(),
+        };
+        let rest = after.bees.iter_mut().filter(|(bee, _)| !changed.contains(bee));
+        rest.for_each(|(_, bee)| retired.iter().for_each(|lane| bee.seen.forget(*lane)));
+
+        let part = only(&after, &changed);
+        let merged: Result<Vec<_>, _> =
+            part.merged_chunks(old.iter().cloned(), &changed, &retired, bytes_max).collect();
+        prop_assert!(merged.unwrap() == chunks(&after, bytes_max));
+
+        let mut loader = SnapshotLoader::only(changed.clone());
+        old.iter().for_each(|chunk| loader.add(chunk).unwrap());
+        prop_assert!(loader.finish().unwrap() == only(&before, &changed));
+
+        // a chunk of the old snapshot is damaged or missing
+        let at = random.below(old.len() as u64) as usize;
+        let mut damaged = old.clone();
+        match random.below(3) {
+            0 => drop(damaged.remove(at)),
+            1 => damaged.truncate(at),
+            _ => {
+                let byte = random.below(damaged[at].len() as u64) as usize;
+                damaged[at][byte] ^= 1
+            }
+        }
+        let merged: Result<Vec<_>, _> =
+            part.merged_chunks(damaged.into_iter(), &changed, &retired, bytes_max).collect();
+        prop_assert!(merged.is_err());
+    }
 }

@@ -15,6 +15,8 @@ mod fences;
 mod leader;
 mod messages;
 mod mutant;
+#[path = "../partial/mod.rs"]
+mod partial;
 mod steps;
 mod table;
 mod walk;

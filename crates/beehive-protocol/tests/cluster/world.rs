@@ -3,6 +3,7 @@
 
 use crate::checks::{Emission, History};
 use crate::mutant::{Kind, Mutant, kind};
+use crate::partial;
 use beehive_protocol::{
     AppId, BeeId, CellId, ColonyId, Decision, Entry, EntryNumber, HiveId, LaneId, LogState, MessageId, Part,
     Proposal, Record, RegistryState, Seq, StageFrame,
@@ -255,6 +256,10 @@ impl World {
             state.last = entry.after
         }
         let (known, before) = (state.known, self.mutant.map(|_| state.clone()));
+        if self.mutant.is_none() && entry.after == state.last {
+            partial::apply(state, entry);
+            return true;
+        }
         if !state.apply(entry) {
             return false;
         }

@@ -13,14 +13,18 @@
 //! checksum of a chunk is the XXH3 hash of everything before it in the chunk, seeded with the checksum of the chunk before
 //! (0 for the first chunk). So chunks of two snapshots cannot be mixed.
 
-use crate::codec::{append_integer, decode_many, encode_many_into, split_integer};
+mod merge;
+
+pub use merge::MergedChunks;
+
+use crate::codec::{append_integer, decode_front, decode_many, encode_many, split_integer};
 use crate::stage_parts::divide;
 use crate::{
-    AppId, BeeId, CellId, DecodeError, DedupTable, Emit, Emits, LaneId, LogState, StagePart, Staged, Sweep,
-    Waiting, limits,
+    AppId, BeeId, BeeImage, CellId, DecodeError, DedupTable, Emit, Emits, LaneId, LogState, StagePart,
+    Staged, Sweep, Waiting, limits,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The version of the format.
@@ -59,6 +63,12 @@ enum Item {
     /// Nothing follows.
     End,
 }
+
+/// The number of [`Item::Bee`] in its encoding. The app and the id follow it.
+const BEE: u32 = 3;
+
+/// The number of [`Item::End`] in its encoding.
+const END: u32 = 8;
 
 /// The position of an item in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,29 +111,21 @@ impl LogState {
     /// [`ENCODED_BYTES_MAX`](limits::ENCODED_BYTES_MAX) bytes: a row or a message (neither fits into a record then), or the
     /// settings and shapes of all apps together.
     pub fn chunks(&self, bytes_max: usize) -> SnapshotChunks<'_> {
-        let end = bytes_max.saturating_sub(CHECKSUM_BYTES).max(HEAD_BYTES + 1);
-        let mut chunks = SnapshotChunks {
-            items: Box::new(self.items(ITEM_BYTES)),
-            item: Vec::new(),
-            taken: 0,
-            end,
-            number: 0,
-            checksum: 0,
-            is_over: false,
-        };
-        chunks.next_item();
-        chunks
+        let bees = self.bees.iter().flat_map(|(bee, image)| bee_items(*bee, image));
+        let items = self.items_before_bees().chain(bees).chain(self.items_after_bees());
+        let writer = Writer::new(bytes_max);
+        SnapshotChunks { items: Box::new(items.map(|item| encode_many(&item))), writer, is_over: false }
     }
 
-    /// Divides the state into items of about `bytes_max` bytes at most.
-    fn items(&self, bytes_max: usize) -> impl Iterator<Item = Item> + Send + use<'_> {
+    /// Divides what is before the bees in a snapshot into items.
+    fn items_before_bees(&self) -> impl Iterator<Item = Item> + Send + use<'_> {
         let LogState {
             last,
-            bees,
-            staged,
+            bees: _,
+            staged: _,
             frozen,
-            outbox,
-            sweeps,
+            outbox: _,
+            sweeps: _,
             emitted,
             seen,
             newest,
@@ -135,8 +137,6 @@ impl LogState {
             marker,
             now,
         } = self;
-        debug_assert!(outbox.iter().all(|(id, waiting)| *id == waiting.emit.id), "the outbox is by id");
-        debug_assert!(sweeps.iter().all(|(id, sweep)| *id == sweep.waiting.emit.id), "the sweeps are by id");
         let start = LogState {
             last: *last,
             emitted: *emitted,
@@ -151,18 +151,24 @@ impl LogState {
             ..LogState::default()
         };
 
-        let frozen = divide(frozen.iter().copied(), |_| size_of::<LaneId>(), bytes_max);
-        let bees = bees.iter().flat_map(move |((app, bee), image)| {
-            let parts = StagePart::of_bee(image, &image.state, bytes_max);
-            parts.map(|part| Item::Bee(*app, *bee, part))
-        });
+        let frozen = divide(frozen.iter().copied(), |_| size_of::<LaneId>(), ITEM_BYTES);
+        std::iter::once(Item::Start(Box::new(start)))
+            .chain(frozen.map(Item::Frozen))
+            .chain(seen.parts(ITEM_BYTES).map(Item::Seen))
+    }
+
+    /// Divides what is behind the bees in a snapshot into items.
+    fn items_after_bees(&self) -> impl Iterator<Item = Item> + Send + use<'_> {
+        let LogState { staged, outbox, sweeps, .. } = self;
+        debug_assert!(outbox.iter().all(|(id, waiting)| *id == waiting.emit.id), "the outbox is by id");
+        debug_assert!(sweeps.iter().all(|(id, sweep)| *id == sweep.waiting.emit.id), "the sweeps are by id");
         let staged = staged.iter().flat_map(move |((app, bee), staged)| {
             let Staged { bee: image, outbox, parts, of } = staged;
-            let all = StagePart::of_bee(image, &image.state, bytes_max);
-            let all = all.chain(StagePart::of_outbox(outbox.iter().cloned(), bytes_max));
+            let all = StagePart::of_bee(image, &image.state, ITEM_BYTES);
+            let all = all.chain(StagePart::of_outbox(outbox.iter().cloned(), ITEM_BYTES));
             all.map(|part| Item::Staged(*app, *bee, (*parts, *of), part))
         });
-        let outbox = divide(outbox.values(), |waiting| waiting.emit.size(), bytes_max).map(|waiting| {
+        let outbox = divide(outbox.values(), |waiting| waiting.emit.size(), ITEM_BYTES).map(|waiting| {
             let emits = waiting.iter().map(|waiting| waiting.emit.clone()).collect();
             Item::Outbox(waiting.iter().map(|waiting| waiting.order).collect(), emits)
         });
@@ -170,85 +176,109 @@ impl LogState {
             let Sweep { waiting, next, open, began_by } = sweep;
             let (waiting, next, began_by) = (waiting.clone(), *next, *began_by);
             let first = Sweep { waiting, next, open: BTreeSet::new(), began_by };
-            let open = divide(open.iter().copied(), |_| size_of::<CellId>(), bytes_max);
+            let open = divide(open.iter().copied(), |_| size_of::<CellId>(), ITEM_BYTES);
             std::iter::once(Item::Sweep(Box::new(first))).chain(open.map(Item::SweepCells))
         });
-        std::iter::once(Item::Start(Box::new(start)))
-            .chain(frozen.map(Item::Frozen))
-            .chain(seen.parts(bytes_max).map(Item::Seen))
-            .chain(bees)
-            .chain(staged)
-            .chain(outbox)
-            .chain(sweeps)
-            .chain([Item::End])
+        staged.chain(outbox).chain(sweeps).chain([Item::End])
+    }
+}
+
+/// Divides a bee into items.
+fn bee_items((app, bee): (AppId, BeeId), image: &BeeImage) -> impl Iterator<Item = Item> + Send + use<'_> {
+    let parts = StagePart::of_bee(image, &image.state, ITEM_BYTES);
+    parts.map(move |part| Item::Bee(app, bee, part))
+}
+
+/// Returns the bee of an encoded item that is a part of one.
+fn bee_of(item: &[u8]) -> Option<(AppId, BeeId)> {
+    let ((number, app, bee), _) = decode_front::<(u32, AppId, BeeId)>(item)?;
+    (number == BEE).then_some((app, bee))
+}
+
+/// Divides encoded items into chunks.
+struct Writer {
+    /// Size of a chunk without its checksum.
+    end: usize,
+    /// The chunk that is not full.
+    chunk: Vec<u8>,
+    /// The full chunks.
+    full: VecDeque<Vec<u8>>,
+    /// Number of the next chunk.
+    number: u64,
+    /// The checksum of the previous chunk.
+    checksum: u64,
+}
+
+impl Writer {
+    fn new(bytes_max: usize) -> Writer {
+        let end = bytes_max.saturating_sub(CHECKSUM_BYTES).max(HEAD_BYTES + 1);
+        Writer { end, chunk: Vec::new(), full: VecDeque::new(), number: 0, checksum: 0 }
+    }
+
+    /// Adds an encoded item.
+    fn push(&mut self, item: &[u8]) {
+        let mut length = Vec::with_capacity(size_of::<u64>() + 1);
+        append_integer(item.len() as u64, &mut length);
+        self.push_bytes(&length);
+        self.push_bytes(item)
+    }
+
+    fn push_bytes(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.chunk.len() == self.end {
+                self.seal()
+            }
+            if self.chunk.is_empty() {
+                self.chunk.reserve((self.end + CHECKSUM_BYTES).min(ITEM_BYTES));
+                self.chunk.push(VERSION);
+                self.chunk.extend_from_slice(&self.number.to_le_bytes())
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(self.end - self.chunk.len()));
+            self.chunk.extend_from_slice(now);
+            bytes = later
+        }
+    }
+
+    /// Ends the current chunk, if it has begun.
+    fn seal(&mut self) {
+        let mut chunk = std::mem::take(&mut self.chunk);
+        if !chunk.is_empty() {
+            self.number += 1;
+            self.checksum = xxh3_64_with_seed(&chunk, self.checksum);
+            chunk.extend_from_slice(&self.checksum.to_le_bytes());
+            self.full.push_back(chunk)
+        }
     }
 }
 
 /// The chunks of a snapshot: see [`LogState::chunks`].
 pub struct SnapshotChunks<'a> {
-    items: Box<dyn Iterator<Item = Item> + Send + 'a>,
-    /// The current item, encoded, with its length.
-    item: Vec<u8>,
-    /// Number of bytes of the current item that are in earlier chunks.
-    taken: usize,
-    /// Size of a chunk without its checksum.
-    end: usize,
-    /// Number of the next chunk.
-    number: u64,
-    /// The checksum of the previous chunk.
-    checksum: u64,
-    /// Whether there is no further item.
+    /// The encoded items.
+    items: Box<dyn Iterator<Item = Vec<u8>> + Send + 'a>,
+    writer: Writer,
     is_over: bool,
-}
-
-impl SnapshotChunks<'_> {
-    /// Encodes the next item, if there is one.
-    fn next_item(&mut self) {
-        self.item.clear();
-        self.taken = 0;
-        let Some(item) = self.items.next() else {
-            self.is_over = true;
-            return;
-        };
-
-        encode_many_into(&item, &mut self.item);
-        let length = self.item.len();
-        append_integer(length as u64, &mut self.item);
-        self.item.rotate_left(length)
-    }
 }
 
 impl Iterator for SnapshotChunks<'_> {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
-        if self.is_over {
-            return None;
-        }
-
-        let mut chunk = Vec::with_capacity((self.end + CHECKSUM_BYTES).min(ITEM_BYTES));
-        chunk.push(VERSION);
-        chunk.extend_from_slice(&self.number.to_le_bytes());
-        while !self.is_over && chunk.len() < self.end {
-            let rest = self.item.get(self.taken..).unwrap_or_default();
-            let more = rest.get(..self.end - chunk.len()).unwrap_or(rest);
-            chunk.extend_from_slice(more);
-            self.taken += more.len();
-            if self.taken == self.item.len() {
-                self.next_item()
+        while self.writer.full.is_empty() && !self.is_over {
+            match self.items.next() {
+                Some(item) => self.writer.push(&item),
+                None => {
+                    self.is_over = true;
+                    self.writer.seal()
+                }
             }
         }
-
-        self.number += 1;
-        self.checksum = xxh3_64_with_seed(&chunk, self.checksum);
-        chunk.extend_from_slice(&self.checksum.to_le_bytes());
-        Some(chunk)
+        self.writer.full.pop_front()
     }
 }
 
 impl std::fmt::Debug for SnapshotChunks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SnapshotChunks").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("SnapshotChunks").field("number", &self.writer.number).finish_non_exhaustive()
     }
 }
 
@@ -276,6 +306,8 @@ pub struct SnapshotLoader {
     section: Option<Section>,
     /// The bee whose parts are arriving.
     bee: Option<((AppId, BeeId), Staged)>,
+    /// The bees that the state gets. `None` for all.
+    only: Option<BTreeSet<(AppId, BeeId)>>,
     /// Whether an intact chunk had wrong contents.
     is_wrong: bool,
 }
@@ -291,6 +323,11 @@ fn split_word(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 impl SnapshotLoader {
+    /// Builds a state without the bees that are not in `bees`.
+    pub fn only(bees: BTreeSet<(AppId, BeeId)>) -> SnapshotLoader {
+        SnapshotLoader { only: Some(bees), ..SnapshotLoader::default() }
+    }
+
     /// Adds the next chunk.
     ///
     /// Besides the state itself, this allocates only a few times the size of the chunk, and space for one incomplete row or
@@ -357,7 +394,11 @@ impl SnapshotLoader {
                 return Err(error(format!("an item of {length} bytes is too long")));
             }
             let Some((item, more)) = more.split_at_checked(length as usize) else { break };
-            self.add_item(decode_many("a snapshot", item)?)?;
+            let is_left_out = |only: &BTreeSet<_>| bee_of(item).is_some_and(|bee| !only.contains(&bee));
+            match self.only.as_ref().is_some_and(is_left_out) {
+                true => self.enter(Section::Bees)?,
+                false => self.add_item(decode_many("a snapshot", item)?)?,
+            }
             rest = more
         }
 
@@ -367,8 +408,9 @@ impl SnapshotLoader {
         Ok(bytes.len() - rest.len())
     }
 
-    fn add_item(&mut self, item: Item) -> Result<(), DecodeError> {
-        let (before, section) = (self.section, item.section());
+    /// Notes the section of the next item.
+    fn enter(&mut self, section: Section) -> Result<(), DecodeError> {
+        let before = self.section;
         let starts = section == Section::Start;
         if before.is_none() != starts || before.is_some_and(|before| section < before) {
             return Err(error(format!("its section {section:?} follows {before:?}")));
@@ -377,7 +419,11 @@ impl SnapshotLoader {
             self.end_bee()
         }
         self.section = Some(section);
+        Ok(())
+    }
 
+    fn add_item(&mut self, item: Item) -> Result<(), DecodeError> {
+        self.enter(item.section())?;
         match item {
             Item::Start(state) => {
                 let LogState { bees, staged, frozen, outbox, sweeps, seen, .. } = &*state;
