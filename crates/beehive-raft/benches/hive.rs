@@ -8,6 +8,8 @@
 //! - `cargo bench -p beehive-raft --bench hive -- compact KEYS RATE SECONDS FOLDER`: writes a log of 1 GB without a
 //!   checkpoint, and starts on it. While the hive makes the checkpoint, and afterwards, puts arrive at a fixed rate. The time
 //!   of an answer counts from the moment at which the put was due.
+//! - `cargo bench -p beehive-raft --bench hive -- rest KEYS ACTIVE RATE SECONDS FOLDER`: the same on as many bees, of which
+//!   only the first `ACTIVE` get puts, until a checkpoint is made of those.
 //!
 //! The folder must be on a disk: a file system in memory syncs nothing.
 #![allow(missing_docs)]
@@ -275,12 +277,15 @@ fn print_times(what: &str, times: &mut [u32]) {
     );
 }
 
-/// Puts at a fixed rate, while a log of 1 GB becomes a checkpoint, and for as long again.
-async fn compact(folder: &Path, (keys, rate, time): (u64, f64, f64)) {
-    let _ = std::fs::remove_dir_all(folder);
-    write_log(folder, keys).await;
+/// Puts at a fixed rate, until a checkpoint is made, and for `time` seconds more.
+async fn measure(folder: &Path, (keys, rate, time): (u64, f64, f64)) {
     let (hive, data) = start(folder);
-    println!("start on {} bytes of log, {:.0} MB resident", data.found().log_bytes, memory() / 1e6);
+    println!(
+        "start on {} bytes of log and {} of checkpoint, {:.0} MB resident",
+        data.found().log_bytes,
+        data.found().checkpoint_bytes,
+        memory() / 1e6
+    );
     let mut io = hive.io();
     io.run_here();
     let (began, mut sent, mut answered) = (Instant::now(), 0, 0);
@@ -366,10 +371,30 @@ fn main() {
         (Some("compact"), Some(keys)) => {
             let number = |at| argument(at).and_then(|number| number.parse::<f64>().ok()).expect("a number");
             let folder = PathBuf::from(argument(4).expect("a folder")).join("bench-hive");
-            runtime.block_on(compact(&folder, (keys as u64, number(2), number(3))))
+            let _ = std::fs::remove_dir_all(&folder);
+            runtime.block_on(async {
+                write_log(&folder, keys as u64).await;
+                measure(&folder, (keys as u64, number(2), number(3))).await
+            })
+        }
+        (Some("rest"), Some(keys)) => {
+            let parent = argument(5).expect("a folder");
+            let folder = Path::new(parent).join("bench-hive");
+            let _ = std::fs::remove_dir_all(&folder);
+            runtime.block_on(make(keys as u64, &folder));
+            // another process, whose memory is its own
+            let program = std::env::current_exe().expect("this program");
+            let child = Command::new(&program).arg("measure").args(&arguments[2..5]).arg(parent).status();
+            assert!(child.expect("starts").success())
+        }
+        (Some("measure"), Some(keys)) => {
+            let number = |at| argument(at).and_then(|number| number.parse::<f64>().ok()).expect("a number");
+            let folder = Path::new(argument(4).expect("a folder")).join("bench-hive");
+            runtime.block_on(measure(&folder, (keys as u64, number(2), number(3))))
         }
         _ => println!(
-            "usage: kv SECONDS FOLDER APPEND, or bees COUNT FOLDER, or compact KEYS RATE SECONDS FOLDER"
+            "usage: kv SECONDS FOLDER APPEND, or bees COUNT FOLDER, or compact KEYS RATE SECONDS FOLDER, or rest KEYS \
+             ACTIVE RATE SECONDS FOLDER"
         ),
     }
 }

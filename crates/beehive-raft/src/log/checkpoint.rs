@@ -2,9 +2,9 @@
 //!
 //! A checkpoint is made from files that nobody changes any more: the checkpoint before it, and the finished segments
 //! behind that. The hive, its memory and the end of the log have no part in it. It has its name only when it is complete and
-//! synced, and only then is a segment removed, so no crash leaves less than the whole log. For the time of its making,
-//! the state is in memory once more. It is written as a whole: rows at rest in a store that is changed in place
-//! would be cheaper for a large state that changes little, and would go behind these two functions.
+//! synced, and only then is a segment removed, so no crash leaves less than the whole log. See `compaction` for how it is
+//! made, and what is in memory meanwhile. It is written as a whole. Stores that change rows in place (sled, redb, fjall) take
+//! more time and more disk than that for as many bees as anybody has measured: see `benches/README.md`.
 //!
 //! ```text
 //! checkpoint-00000000000000000007         piece
@@ -26,10 +26,11 @@
 
 use crate::error::OpenError;
 use crate::files::AppendFile;
+use crate::log::compaction::Bees;
 use crate::log::format::{FORMAT, integer};
 use crate::log::witness::End;
 use crate::place::{self, Place};
-use beehive_protocol::{DecodeError, LogState, SnapshotLoader};
+use beehive_protocol::{DecodeError, LaneId, LogState, SnapshotLoader};
 use std::io;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -76,6 +77,45 @@ pub(crate) fn write(place: &Place, folder_id: u64, states: &[LogState], end: End
     write_to(place, &place::checkpoint(&place.folder, end.segment + 1), &[], folder_id, states, end)
 }
 
+/// What has changed since a checkpoint, for each log.
+#[derive(Clone, Copy)]
+pub(crate) struct Changed<'a> {
+    /// The states, of which only the bees in `bees` are loaded.
+    pub(crate) states: &'a [LogState],
+    pub(crate) bees: &'a Bees,
+    /// The lanes that all bees have forgotten.
+    pub(crate) retired: &'a [Vec<LaneId>],
+}
+
+/// Same as [`write`], with the bees that are not loaded as they are in checkpoint `segment`.
+pub(crate) fn write_changed(
+    place: &Place,
+    folder_id: u64,
+    segment: u64,
+    Changed { states, bees, retired }: Changed,
+    end: End,
+) -> io::Result<u64> {
+    let mut old = Pieces::open(place, segment).map_err(io::Error::other)?;
+    let path = place::checkpoint(&place.folder, end.segment + 1);
+    write_file(place, &path, &[], header(folder_id, end), |push| {
+        for (log, ((state, bees), retired)) in (0..).zip(states.iter().zip(bees).zip(retired)) {
+            let mut failed = None;
+            let chunks = std::iter::from_fn(|| {
+                old.next_of(log).unwrap_or_else(|why| {
+                    failed = Some(why);
+                    None
+                })
+            });
+            let written = state
+                .merged_chunks(chunks, bees, retired, CHUNK_BYTES)
+                .try_for_each(|chunk| push(log, &chunk.map_err(io::Error::other)?));
+            // a file that cannot be read also looks like one in which chunks are missing
+            failed.map_or(written, |why| Err(io::Error::other(why)))?
+        }
+        Ok(())
+    })
+}
+
 /// Same as [`write`], to another file in the folder, behind `head`.
 pub(crate) fn write_to(
     place: &Place,
@@ -85,10 +125,29 @@ pub(crate) fn write_to(
     states: &[LogState],
     end: End,
 ) -> io::Result<u64> {
+    write_file(place, path, head, header(folder_id, end), |push| {
+        for (log, state) in (0..).zip(states) {
+            state.chunks(CHUNK_BYTES).try_for_each(|chunk| push(log, &chunk))?
+        }
+        Ok(())
+    })
+}
+
+/// Adds a chunk of a log to a file.
+type Push<'a> = dyn FnMut(u16, &[u8]) -> io::Result<()> + 'a;
+
+/// Writes a file that begins with `head`, and has the chunks that `chunks` adds.
+fn write_file(
+    place: &Place,
+    path: &Path,
+    head: &[u8],
+    header: [u8; HEADER],
+    chunks: impl FnOnce(&mut Push) -> io::Result<()>,
+) -> io::Result<u64> {
     let (unfinished, mut file) = place.begin(path)?;
     let written = file
         .append(head)
-        .and_then(|()| write_pieces(&mut *file, header(folder_id, end), states))
+        .and_then(|()| write_pieces(&mut *file, header, chunks))
         .and_then(|bytes| place.finish(&unfinished, &mut *file, path).map(|()| head.len() as u64 + bytes));
     if written.is_err() {
         // if this fails as well, the next start removes the file
@@ -97,7 +156,11 @@ pub(crate) fn write_to(
     written
 }
 
-fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: &[LogState]) -> io::Result<u64> {
+fn write_pieces(
+    file: &mut dyn AppendFile,
+    head: [u8; HEADER],
+    chunks: impl FnOnce(&mut Push) -> io::Result<()>,
+) -> io::Result<u64> {
     let mut seal = Xxh3::with_seed(integer::<8>(&head, 48));
     let (mut buffer, mut written) = (head.to_vec(), 0);
     let mut push = |log: u16, content: &[u8]| -> io::Result<()> {
@@ -113,12 +176,10 @@ fn write_pieces(file: &mut dyn AppendFile, head: [u8; HEADER], states: &[LogStat
         Ok(())
     };
 
-    for (log, state) in (0..).zip(states) {
-        for chunk in state.chunks(CHUNK_BYTES) {
-            seal_piece(&mut seal, log, &chunk);
-            push(log, &chunk)?
-        }
-    }
+    chunks(&mut |log, chunk| {
+        seal_piece(&mut seal, log, chunk);
+        push(log, chunk)
+    })?;
     push(LAST, &seal.digest().to_le_bytes())?;
     Ok(written)
 }
@@ -142,6 +203,20 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn new<'a>(place: &'a Place, path: &Path, offset: u64) -> Reader<'a> {
+        Reader { place, path: path.to_path_buf(), offset, buffer: Vec::new(), at: 0 }
+    }
+
+    /// Reads the header of a piece: its log, and the length of its content.
+    fn next_piece(&mut self) -> Result<(u16, usize), OpenError> {
+        let head: [u8; PIECE_HEADER] = self.next(PIECE_HEADER)?.try_into().unwrap_or([0; PIECE_HEADER]);
+        let (length, log) = (integer::<4>(&head, 0) as usize, integer::<2>(&head, 4) as u16);
+        match length > CHUNK_BYTES || (log == LAST && length != SEAL) {
+            true => Err(self.damaged("the length of a piece is impossible")),
+            false => Ok((log, length)),
+        }
+    }
+
     fn damaged(&self, what: impl Into<String>) -> OpenError {
         OpenError::damaged(&self.path, self.offset as usize + self.at, what)
     }
@@ -166,6 +241,48 @@ impl Reader<'_> {
     }
 }
 
+/// The pieces of a checkpoint that has been checked.
+struct Pieces<'a> {
+    reader: Reader<'a>,
+    /// The next piece, if it has been read.
+    next: Option<(u16, Vec<u8>)>,
+}
+
+impl Pieces<'_> {
+    fn open(place: &Place, segment: u64) -> Result<Pieces<'_>, OpenError> {
+        let mut reader = Reader::new(place, &place::checkpoint(&place.folder, segment), 0);
+        reader.next(HEADER)?;
+        Ok(Pieces { reader, next: None })
+    }
+
+    /// Returns the next piece if it belongs to this log.
+    fn next_of(&mut self, log: u16) -> Result<Option<Vec<u8>>, OpenError> {
+        if self.next.is_none() {
+            let (log, length) = self.reader.next_piece()?;
+            self.next = Some((log, self.reader.next(length)?.to_vec()))
+        }
+        Ok(self.next.take_if(|(next, _)| *next == log).map(|(_, chunk)| chunk))
+    }
+}
+
+/// Returns the end of the log that a checkpoint covers.
+pub(crate) fn end(place: &Place, folder_id: u64, segment: u64) -> Result<End, OpenError> {
+    let path = place::checkpoint(&place.folder, segment);
+    let mut reader = Reader::new(place, &path, 0);
+    check_header(&reader.next(HEADER)?.try_into().unwrap_or([0; HEADER]), &path, folder_id)
+}
+
+/// Reads the checkpoint that covers all segments before `segment`, without the bees that are not in `bees`.
+pub(crate) fn read_only(
+    place: &Place,
+    folder_id: u64,
+    segment: u64,
+    bees: &Bees,
+) -> Result<Loaded, OpenError> {
+    let loaders = bees.iter().cloned().map(SnapshotLoader::only).collect();
+    read_with(place, &place::checkpoint(&place.folder, segment), 0, (folder_id, loaders), segment)
+}
+
 /// Reads the checkpoint that covers all segments before `segment`.
 pub(crate) fn read(place: &Place, key: (u64, u16), segment: u64) -> Result<Loaded, OpenError> {
     read_from(place, &place::checkpoint(&place.folder, segment), 0, key, segment)
@@ -179,7 +296,19 @@ pub(crate) fn read_from(
     (folder_id, logs): (u64, u16),
     segment: u64,
 ) -> Result<Loaded, OpenError> {
-    let mut reader = Reader { place, path: path.to_path_buf(), offset, buffer: Vec::new(), at: 0 };
+    let loaders = (0..logs).map(|_| SnapshotLoader::default()).collect();
+    read_with(place, path, offset, (folder_id, loaders), segment)
+}
+
+fn read_with(
+    place: &Place,
+    path: &Path,
+    offset: u64,
+    (folder_id, mut loaders): (u64, Vec<SnapshotLoader>),
+    segment: u64,
+) -> Result<Loaded, OpenError> {
+    let logs = loaders.len();
+    let mut reader = Reader::new(place, path, offset);
     let head: [u8; HEADER] = reader.next(HEADER)?.try_into().unwrap_or([0; HEADER]);
     let end = check_header(&head, path, folder_id)?;
     if end.segment + 1 != segment {
@@ -190,14 +319,9 @@ pub(crate) fn read_from(
         ));
     }
 
-    let mut loaders: Vec<SnapshotLoader> = (0..logs).map(|_| SnapshotLoader::default()).collect();
     let mut seal = Xxh3::with_seed(integer::<8>(&head, 48));
     loop {
-        let head: [u8; PIECE_HEADER] = reader.next(PIECE_HEADER)?.try_into().unwrap_or([0; PIECE_HEADER]);
-        let (length, log) = (integer::<4>(&head, 0) as usize, integer::<2>(&head, 4) as u16);
-        if length > CHUNK_BYTES || (log == LAST && length != SEAL) {
-            return Err(reader.damaged("the length of a piece is impossible"));
-        }
+        let (log, length) = reader.next_piece()?;
         let content = reader.next(length)?;
         if log == LAST {
             match integer::<8>(content, 0) == seal.digest() {

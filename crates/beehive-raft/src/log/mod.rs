@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `format` has the bytes, `writer` the end of the log, `shared` the threads, `reader`, `recovery` and `begin` the start, and
-//! `checkpoint` the state that replaces the segments before it.
+//! `checkpoint` the state that replaces the segments before it, and `compaction` how one is made.
 //!
 //! # Why plain files
 //!
@@ -42,6 +42,7 @@
 
 pub(crate) mod begin;
 pub(crate) mod checkpoint;
+mod compaction;
 pub(crate) mod format;
 pub(crate) mod reader;
 pub(crate) mod recovery;

@@ -6,11 +6,12 @@
 
 use crate::error::OpenError;
 use crate::log::checkpoint;
+use crate::log::compaction::Bees;
 use crate::log::format::{Record, SEGMENT_HEADER};
 use crate::log::reader::Segment;
 use crate::log::witness::{self, End};
 use crate::place::{self, Listing, Place};
-use beehive_protocol::{Entry, LogState};
+use beehive_protocol::{Entry, LaneId, LogState};
 use std::io;
 use std::path::PathBuf;
 
@@ -102,6 +103,8 @@ pub(crate) struct Replay {
     pub(crate) end: End,
     pub(crate) entries: u64,
     pub(crate) without_effect: u64,
+    /// For each log, the lanes that the entries have made all bees forget.
+    pub(crate) retired: Vec<Vec<LaneId>>,
     /// The file before the next segment.
     before: PathBuf,
 }
@@ -123,7 +126,23 @@ impl Replay {
                 (states, End::default(), place::segment(&place.folder, 0), 0)
             }
         };
-        Ok((Replay { states, end, entries: 0, without_effect: 0, before }, bytes))
+        Ok((Replay::on(states, end, before), bytes))
+    }
+
+    /// Begins with a checkpoint, without the bees that are not in `bees`.
+    pub(crate) fn begin_with(
+        place: &Place,
+        key: (u64, u16),
+        segment: u64,
+        bees: &Bees,
+    ) -> Result<Replay, OpenError> {
+        let loaded = checkpoint::read_only(place, key.0, segment, bees)?;
+        Ok(Replay::on(loaded.states, loaded.end, place::checkpoint(&place.folder, segment)))
+    }
+
+    fn on(states: Vec<LogState>, end: End, before: PathBuf) -> Replay {
+        let retired = states.iter().map(|_| Vec::new()).collect();
+        Replay { states, end, entries: 0, without_effect: 0, retired, before }
     }
 
     /// Applies the next segment, up to its first invalid record. `each` is called for each record.
@@ -142,14 +161,16 @@ impl Replay {
             let state = state.ok_or_else(|| {
                 fault(format!("a record of log {}, although there are {logs} logs", record.colony))
             })?;
-            // the checksum is right, so a program wrote it like this
-            let entry = Entry::decode(record.entry)
-                .map_err(|why| fault(format!("{why}; perhaps a newer program wrote it")))?;
+            let entry = decode(segment, record)?;
             if entry.number.0 != record.number || (entry.after == state.last && entry.number <= state.last) {
                 return Err(fault(format!("entry {} is out of order", entry.number.0)));
             }
-            if !state.apply(&entry) {
-                self.without_effect += 1
+            match (state.apply(&entry), &entry.record) {
+                (false, _) => self.without_effect += 1,
+                (true, beehive_protocol::Record::Retire { lanes, .. }) => {
+                    self.retired[usize::from(record.colony)].extend(lanes)
+                }
+                (true, _) => {}
             }
             Ok(())
         })?;
@@ -157,6 +178,15 @@ impl Replay {
         self.before = segment.path().to_path_buf();
         Ok(valid)
     }
+}
+
+/// Decodes the entry of a record.
+pub(crate) fn decode(segment: &Segment, record: &Record) -> Result<Entry, OpenError> {
+    // the checksum is right, so a program wrote it like this
+    Entry::decode(record.entry).map_err(|why| {
+        let what = format!("{why}; perhaps a newer program wrote it");
+        OpenError::damaged(segment.path(), record.start, what)
+    })
 }
 
 /// Reads the log of a folder. Changes nothing.

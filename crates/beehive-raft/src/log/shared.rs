@@ -4,13 +4,12 @@ use crate::error::OpenError;
 use crate::files::FileLock;
 use crate::limits;
 use crate::log::begin::Beginning;
-use crate::log::checkpoint;
+use crate::log::compaction::compact;
 use crate::log::format::push_record;
-use crate::log::reader::Segment;
-use crate::log::recovery::{Cut, Found, Replay};
+use crate::log::recovery::{Cut, Found};
 use crate::log::witness::{End, Witness};
 use crate::log::writer::{WriteError, Writer};
-use crate::place::{self, Place};
+use crate::place::Place;
 use beehive_core::journal::{Entry, EntryNumber, Journal, JournalEvents};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
@@ -30,6 +29,9 @@ impl Default for Sizes {
         Sizes { segment_bytes: limits::SEGMENT_BYTES, checkpoint_after_bytes: limits::CHECKPOINT_AFTER_BYTES }
     }
 }
+
+/// A checkpoint is small if its length is at most one in this many of the log's length at which the next one is made.
+const SMALL_CHECKPOINT: u64 = 4;
 
 /// What the log does at the moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -476,7 +478,8 @@ impl Shared {
             drop(state);
 
             tried = newest.segment;
-            let made = self.make_checkpoint(newest.segment, logs);
+            let small_bytes = self.sizes.checkpoint_after_bytes / SMALL_CHECKPOINT;
+            let made = compact(&self.place, (self.folder_id, logs), newest.segment, small_bytes);
             self.state.lock().status.is_making_checkpoint = false;
             match made {
                 Ok(bytes) => {
@@ -490,33 +493,6 @@ impl Shared {
                 Err(why) => self.warn(format!("cannot make a checkpoint: {why}")),
             }
         }
-    }
-
-    /// Makes a checkpoint that covers the segments up to `newest`, and removes what it covers.
-    fn make_checkpoint(&self, newest: u64, logs: u16) -> Result<u64, OpenError> {
-        let place = &self.place;
-        let failed = |doing| move |error| OpenError::io(&place.folder, doing, error);
-        let listing = place.list().map_err(failed("list the folder"))?;
-        let (mut replay, _) =
-            Replay::begin(place, (self.folder_id, logs), listing.checkpoints.last().copied())?;
-        while replay.end.segment < newest {
-            let segment = Segment::read(place, self.folder_id, replay.end)?;
-            let valid = replay.apply(&segment, |_| {})?;
-            if let Some(wrong) = valid.wrong {
-                return Err(segment.damaged(&valid, wrong, "in a finished segment"));
-            }
-        }
-
-        let end = replay.end;
-        let bytes = checkpoint::write(place, self.folder_id, &replay.states, end)
-            .map_err(failed("write the checkpoint"))?;
-        let segments = listing.segments.iter().filter(|number| **number <= newest);
-        let old = segments.map(|number| place::segment(&place.folder, *number));
-        let old = old.chain(listing.checkpoints.iter().map(|at| place::checkpoint(&place.folder, *at)));
-        // a crash here leaves files that the next start removes
-        old.into_iter().try_for_each(|path| place.files.remove(&path)).map_err(failed("remove old files"))?;
-        place.files.sync_folder(&place.folder).map_err(failed("sync the folder"))?;
-        Ok(bytes)
     }
 }
 

@@ -3,12 +3,13 @@
 
 use beehive_core::journal::{Journal, JournalEvents};
 use beehive_protocol::{
-    Address, AppId, BeeId, Emit, Emits, Entry, EntryNumber, HiveId, LaneId, LogState, LoggedSettings,
-    MessageId, MessageTypeId, Part, Payload, Record, Seq, Time, Work,
+    Address, AppId, BeeId, Emit, Emits, EncodedCells, Entry, EntryNumber, HiveId, LaneId, LogState,
+    LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Record, Redo, Seq, Time, Work,
 };
 use beehive_raft::files::SimulatedFiles;
 use beehive_raft::{Data, OpenError, Options};
 use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,22 @@ fn id(log: usize, number: u64) -> MessageId {
     MessageId { lane, seq: Seq(number), part: Part::WHOLE, app: AppId(1) }
 }
 
-/// Returns the record of entry `number` of a log, counted over all terms. It emits one message, which stays in the outbox.
+/// The bee of an entry. Each bee has eight entries in a row, and then rests for a while.
+fn bee(log: usize, number: u64) -> BeeId {
+    BeeId(log as u64 + 1 + 10 * (number / 8 % 6))
+}
+
+/// The row that an entry writes.
+fn row(log: usize, number: u64, value: &[u8], mut write: impl FnMut(Op)) {
+    let key = (number * 2 + log as u64).to_le_bytes();
+    write(Op { dict: 0, key: &key, row: None, value: Some(value) })
+}
+
+/// Returns the record of entry `number` of a log, counted over all terms. It writes a row, and emits one message, which stays
+/// in the outbox.
 fn record(log: usize, number: u64) -> Record {
+    let mut redo = Redo::default();
+    row(log, number, &payload(log, number), |op| redo.push(op));
     let emit = Emit {
         id: id(log, number),
         message_type: MessageTypeId(1),
@@ -61,11 +76,11 @@ fn record(log: usize, number: u64) -> Record {
     };
     let work = Work {
         app: AppId(0),
-        bee: BeeId(log as u64 + 1),
+        bee: bee(log, number),
         cells: Vec::new(),
         inputs: Default::default(),
         visits: Vec::new(),
-        redo: Default::default(),
+        redo,
         emits: Emits(vec![emit]),
         next_seq: Seq(number + 1),
         now: Time::ZERO,
@@ -90,7 +105,17 @@ pub(crate) fn check(log: usize, state: &LogState, acknowledged: u64) -> Result<(
             return Err(format!("log {log}: entry {number} is not as it was written"));
         }
     }
-    Ok(())
+
+    let mut bees: BTreeMap<BeeId, EncodedCells> = BTreeMap::new();
+    for number in 1..=last {
+        let cells = bees.entry(bee(log, number)).or_default();
+        row(log, number, &payload(log, number), |op| cells.apply(op))
+    }
+    let found = state.bees.iter().map(|((_, bee), image)| (*bee, &image.state));
+    match found.eq(bees.iter().map(|(bee, cells)| (*bee, cells))) {
+        true => Ok(()),
+        false => Err(format!("log {log}: the rows are not as they were written")),
+    }
 }
 
 /// What the journal has reported.

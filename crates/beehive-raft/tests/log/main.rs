@@ -1,6 +1,7 @@
 //! The log on simulated files: power losses, failing files, and damage.
 #![allow(missing_docs)]
 
+mod checkpoints;
 mod client;
 mod damage;
 mod faults;
