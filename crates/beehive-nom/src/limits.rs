@@ -64,9 +64,17 @@ pub const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// waits behind them.
 pub const PACKETS_IN_FLIGHT_MAX: u32 = 16_384;
 
-/// Minimum number of packets that each of these switches may have in flight, however many switches there are. Smaller
-/// batches would cost more processor time per packet.
-pub const PACKETS_IN_FLIGHT_EACH_MIN: u32 = 128;
+/// Number of these switches that may have a share of the packets in flight at the same time. If there are more, they take
+/// turns. With more turns, each would be for fewer packets, and smaller batches cost more processor time per packet.
+pub const TURNS_MAX: u32 = 32;
+
+/// Number of packets that a switch may have in flight although it is not its turn: packets that arrive together with
+/// messages that must not wait.
+pub const PACKETS_OUT_OF_TURN_MAX: u32 = 128;
+
+/// Time after which a turn ends although the packets have not been handled, for instance because a handler is stuck. The
+/// driver looks at least every [`INPUT_PROBE_INTERVAL`].
+pub const TURN_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Time for which a switch counts as busy after it had more to say than the hive could handle at once.
 pub const BUSY_TIME: Duration = Duration::from_millis(100);

@@ -2,21 +2,33 @@
 //! the memory of all packets that wait in drivers.
 //!
 //! Each driver may have a share of [`limits::PACKETS_IN_FLIGHT_MAX`] packets in flight: the fewer, the more drivers are
-//! busy. All busy drivers have the same share, and a bee handles the packets of a switch together, so the queues of the
-//! hive serve them in turn. A switch that sends little waits behind one share of each busy switch at most.
+//! busy. All busy drivers have the same share, and a bee handles the packets of a switch together. If more than
+//! [`limits::TURNS_MAX`] drivers are busy, they [take turns](crate::driver::turns), first come first served. A switch that
+//! sends little takes no turns, and waits behind the packets in flight at most.
 
 use crate::limits;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use tokio::sync::Semaphore;
 
 /// The capacity of one hive for the packets of its switches.
 ///
 /// The counters guard no other data, so relaxed ordering suffices.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Capacity {
     /// Number of busy drivers.
     busy: AtomicU32,
     /// Total size of the packets that wait in drivers, in bytes.
     waiting_bytes: AtomicUsize,
+    /// The turns that no driver has. Drivers wait for them in the order in which they came.
+    turns: Arc<Semaphore>,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        let turns = Arc::new(Semaphore::new(limits::TURNS_MAX as usize));
+        Capacity { busy: AtomicU32::new(0), waiting_bytes: AtomicUsize::new(0), turns }
+    }
 }
 
 impl Capacity {
@@ -30,11 +42,22 @@ impl Capacity {
         self.waiting_bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of packets that one driver may have in flight.
+    /// Returns whether so many drivers are busy that they take turns.
+    #[inline]
+    pub(super) fn has_turns(&self) -> bool {
+        self.busy() > limits::TURNS_MAX
+    }
+
+    /// Returns the turns that no driver has.
+    pub(super) fn turns(&self) -> &Arc<Semaphore> {
+        &self.turns
+    }
+
+    /// Returns the number of packets that one driver may have in flight, if it is its turn.
     #[inline]
     pub(super) fn share(&self) -> u32 {
-        let equal = limits::PACKETS_IN_FLIGHT_MAX / self.busy().max(1);
-        equal.clamp(limits::PACKETS_IN_FLIGHT_EACH_MIN, limits::CREDITS_PER_DRIVER)
+        let equal = limits::PACKETS_IN_FLIGHT_MAX / self.busy().clamp(1, limits::TURNS_MAX);
+        equal.min(limits::CREDITS_PER_DRIVER)
     }
 
     /// Returns whether one more packet may wait in a driver.
@@ -46,17 +69,17 @@ impl Capacity {
 /// What one driver contributes to a [`Capacity`]. Dropping this value takes it back.
 #[derive(Debug)]
 pub(super) struct Contribution {
-    capacity: std::sync::Arc<Capacity>,
+    capacity: Arc<Capacity>,
     is_busy: bool,
     waiting_bytes: usize,
 }
 
 impl Contribution {
-    pub(super) fn to(capacity: std::sync::Arc<Capacity>) -> Contribution {
+    pub(super) fn to(capacity: Arc<Capacity>) -> Contribution {
         Contribution { capacity, is_busy: false, waiting_bytes: 0 }
     }
 
-    pub(super) fn capacity(&self) -> &Capacity {
+    pub(super) fn capacity(&self) -> &Arc<Capacity> {
         &self.capacity
     }
 
@@ -96,7 +119,6 @@ impl Drop for Contribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn the_share_shrinks_with_the_number_of_busy_drivers_and_grows_again() {
@@ -105,14 +127,17 @@ mod tests {
         let mut drivers: Vec<_> = (0..200).map(|_| Contribution::to(capacity.clone())).collect();
         drivers.iter_mut().for_each(|driver| driver.set_busy(true));
         drivers.iter_mut().for_each(|driver| driver.set_busy(true));
-        assert_eq!((capacity.busy(), capacity.share()), (200, limits::PACKETS_IN_FLIGHT_EACH_MIN));
-        drivers.truncate(100);
-        assert_eq!(capacity.share(), limits::PACKETS_IN_FLIGHT_MAX / 100);
+        let least = limits::PACKETS_IN_FLIGHT_MAX / limits::TURNS_MAX;
+        assert_eq!((capacity.busy(), capacity.share(), capacity.has_turns()), (200, least, true));
+        drivers.truncate(limits::TURNS_MAX as usize);
+        assert_eq!((capacity.share(), capacity.has_turns()), (least, false));
+        drivers.truncate(20);
+        assert_eq!(capacity.share(), limits::PACKETS_IN_FLIGHT_MAX / 20);
         drivers.iter_mut().for_each(|driver| driver.set_busy(false));
         assert_eq!((capacity.busy(), capacity.share()), (0, limits::CREDITS_PER_DRIVER));
         drivers.extend((0..10_000).map(|_| Contribution::to(capacity.clone())));
         drivers.iter_mut().for_each(|driver| driver.set_busy(true));
-        assert_eq!(capacity.share(), limits::PACKETS_IN_FLIGHT_EACH_MIN);
+        assert_eq!(capacity.share(), least);
     }
 
     #[test]

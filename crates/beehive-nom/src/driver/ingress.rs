@@ -12,6 +12,7 @@ use crate::driver::capacity::{Capacity, Contribution};
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
 use crate::driver::port_shares::PortShares;
+use crate::driver::turns::Turn;
 use crate::driver::{Counters, Event, Events, FlowReading};
 use crate::limits;
 use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
@@ -46,6 +47,10 @@ pub(crate) struct Ingress {
     credits: u32,
     /// What this driver contributes to the load of the hive.
     contribution: Contribution,
+    /// The driver's turn to hand packets to the hive, if the hive has more busy switches than it can serve at once.
+    turn: Turn,
+    /// Whether the driver leaves input in its socket, so that it can wait for its turn.
+    holds_input: bool,
     /// Number of packets that may be in flight in this round.
     share: u32,
     /// The same, or the number of packets that are in flight if they are more.
@@ -129,6 +134,8 @@ impl Ingress {
             admission,
             credits: limit,
             contribution: Contribution::to(capacity),
+            turn: Turn::None,
+            holds_input,
             share: limit,
             limit,
             scarce_below: limit / 4,
@@ -154,20 +161,37 @@ impl Ingress {
 
     /// Waits for mail and, if packets are queued, for credits to return. Cancel-safe.
     pub(crate) async fn next_mail(&mut self) -> Option<Mail> {
+        if self.turn.is_ours() && !self.turn.is_used() {
+            // the driver, which was asked before, has found nothing to read: the next one goes on
+            self.turn.end()
+        }
+
         let wanted = if !self.queues.is_empty() {
             // the credits that are free now do not suffice to admit a packet
-            self.free_seen + 1
+            Some(self.free_seen + 1)
+        } else if self.turn.is_used() {
+            // the turn ends when nearly all of the batch has been handled
+            Some(self.credits - self.in_flight_at_end())
+        } else if self.turn.is_awaited() {
+            None
         } else if self.is_held {
             // with as many credits, the driver reads a batch that is worth the effort
-            self.room_min() + self.scarce_below + self.credits - self.share
+            Some(self.room_min() + self.scarce_below + self.credits - self.share)
         } else {
             return Some(self.io.receive().await);
         };
 
-        let returned = self.io.credits_returned(wanted.min(self.credits));
+        let returned = wanted.map(|wanted| self.io.credits_returned(wanted.min(self.credits)));
+        let returned = async {
+            match returned {
+                Some(returned) => returned.await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             mail = self.io.receive() => Some(mail),
+            () = self.turn.come() => None,
             () = returned => None,
         }
     }
@@ -188,7 +212,12 @@ impl Ingress {
     /// Determines how many further packets may be in flight.
     #[inline]
     fn count_credits(&mut self) {
-        let share = self.contribution.capacity().share().min(self.credits);
+        let capacity = self.contribution.capacity();
+        let share = match self.holds_input && capacity.has_turns() && self.contribution.is_busy() {
+            true if !self.turn.is_ours() => limits::PACKETS_OUT_OF_TURN_MAX,
+            _ => capacity.share(),
+        };
+        let share = share.min(self.credits);
         self.free_seen = self.io.credits();
         let in_flight = self.credits - self.free_seen;
         self.share = share;
@@ -201,9 +230,10 @@ impl Ingress {
     /// its input where it is; [`Ingress::next_mail`] then returns when there is room.
     #[inline]
     pub(crate) fn room(&mut self) -> u32 {
+        let is_turn = self.take_turns();
         self.count_credits();
         let room = self.credits_left.saturating_sub(self.scarce_below);
-        self.is_held = room < self.room_min() || !self.queues.is_empty();
+        self.is_held = room < self.room_min() || !self.queues.is_empty() || !is_turn;
         if self.is_held {
             return self.room_when_scarce();
         }
@@ -211,6 +241,32 @@ impl Ingress {
             self.contribution.set_busy(false)
         }
         room
+    }
+
+    /// Ends a turn whose packets have been handled, and begins the next one. Returns whether the driver may read.
+    fn take_turns(&mut self) -> bool {
+        if self.turn.is_used() {
+            let in_flight = self.credits - self.io.credits();
+            if in_flight > self.in_flight_at_end() && !self.turn.is_over(self.io.now()) {
+                return true;
+            }
+            self.turn.end()
+        }
+        if self.holds_input && self.contribution.is_busy() && self.contribution.capacity().has_turns() {
+            return self.turn.begin(self.contribution.capacity());
+        }
+        self.turn.end();
+        true
+    }
+
+    /// Returns the number of packets in flight at which a turn ends.
+    fn in_flight_at_end(&self) -> u32 {
+        self.share / 8
+    }
+
+    /// Ends the driver's turn, because the driver cannot use it now.
+    pub(crate) fn pass_turn(&mut self) {
+        self.turn.end()
     }
 
     #[cold]
@@ -228,7 +284,9 @@ impl Ingress {
 
     #[cold]
     fn drain_queues(&mut self) {
-        self.admit_queued();
+        if self.admit_queued() {
+            self.turn.hand_over(self.now)
+        }
         self.tally.shed += self.queues.expire(self.now, self.admission.patience);
         if self.queues.is_empty() && self.credits_left > self.scarce_below {
             self.ledger.clear()
@@ -253,6 +311,9 @@ impl Ingress {
         let _ = self.io.try_flush();
         if !self.queues.is_empty() {
             self.flush_queues()
+        }
+        if self.tally.arrived > 0 {
+            self.turn.hand_over(self.now)
         }
         if self.tally.arrived > 0 || self.tally.shed > 0 {
             self.flush_tally()
@@ -292,6 +353,7 @@ impl Ingress {
         self.flush_tally();
         self.contribution.set_waiting(0);
         self.contribution.set_busy(false);
+        self.turn.end();
         if let Some(node) = self.node.take() {
             let driver = self.address;
             self.emit_now(NodeLeft { node, driver })

@@ -37,6 +37,9 @@ pub async fn drive_sharing<D: Driver>(
         // while the driver's output is full, commands stay in this IO bee's bounded inbox
         let accepts_commands = !driver.is_full();
         driver.set_room(ingress.room());
+        if !accepts_commands {
+            ingress.pass_turn()
+        }
         tokio::select! {
             biased;
             () = &mut stopping => break Close::Stopping,

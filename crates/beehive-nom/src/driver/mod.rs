@@ -18,6 +18,7 @@ mod io_bee;
 pub mod openflow;
 mod packet_queue;
 mod port_shares;
+mod turns;
 
 pub use capacity::Capacity;
 pub use counters::{Counters, CountersNow};

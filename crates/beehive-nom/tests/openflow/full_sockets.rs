@@ -41,12 +41,29 @@ impl Slow {
     }
 }
 
+/// Handles a packet in a few microseconds.
+#[derive(App)]
+struct Quick {
+    handled: Dict<NodeId, u64>,
+}
+
+#[handlers]
+impl Quick {
+    #[rcv(sharded)]
+    fn packet_in(&mut self, msg: &PacketIn) -> Option<PacketOut> {
+        *self.handled.entry(msg.node).or_default() += 1;
+        Some(msg.flood())
+    }
+}
+
 /// What a switch has received: the transaction ids of echo replies, the data of packets that came from port 9, and the
 /// times of both.
 #[derive(Default)]
 struct Heard {
     echoes: Vec<(u32, Instant)>,
     packets: Vec<(Vec<u8>, Instant)>,
+    /// Number of packets that came back, from any port.
+    answered: usize,
 }
 
 /// A switch that answers echo requests.
@@ -73,8 +90,12 @@ impl Switch {
                         Message::EchoReply(_) => {
                             noted.lock().unwrap().echoes.push((frame.xid(), Instant::now()))
                         }
-                        Message::PacketOut(packet) if packet.in_port == PortNo(9) => {
-                            noted.lock().unwrap().packets.push((packet.data.to_vec(), Instant::now()))
+                        Message::PacketOut(packet) => {
+                            let mut heard = noted.lock().unwrap();
+                            heard.answered += 1;
+                            if packet.in_port == PortNo(9) {
+                                heard.packets.push((packet.data.to_vec(), Instant::now()))
+                            }
                         }
                         _ => {}
                     }
@@ -199,4 +220,77 @@ async fn packets_do_not_wait_in_the_socket_behind_those_of_a_port_that_floods() 
     assert!(shed > 1_000, "there was no flood");
     // in the socket, they would wait for nearly as long as messages may
     assert!(times.len() > 20 && median < behind + limits::INPUT_AGE_MAX / 2, "{median:?}, {behind:?}");
+}
+
+/// Number of packets without an answer that each of many switches may have.
+const OUTSTANDING_MAX: usize = 4_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn more_switches_than_turns_have_equal_shares_and_a_quiet_one_does_not_wait_for_a_turn() {
+    let apps = Hive::builder().app::<NodeController>().app::<Quick>();
+    let controller = Controller::of(apps, ListenerSettings::default()).await;
+    let mut switches = Vec::new();
+    for node in 1..=limits::TURNS_MAX as u64 * 3 / 2 {
+        switches.push(Switch::join(&controller, node).await)
+    }
+    let quiet = Switch::join(&controller, 10_000).await;
+
+    let mut burst = BytesMut::new();
+    (1..=100).for_each(|port| packet_in(port % 4 + 1, &frame_between(1, 2), &mut burst));
+    let (began, burst) = (Instant::now(), burst.freeze());
+    let floods = switches.iter().map(|switch| {
+        let (write, heard, burst) = (switch.write.clone(), switch.heard.clone(), burst.clone());
+        tokio::spawn(async move {
+            let mut sent = 0;
+            while began.elapsed() < DURATION {
+                // more would be shed, because the hive does not handle them in time
+                if sent > heard.lock().unwrap().answered + OUTSTANDING_MAX {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    continue;
+                }
+                write.lock().await.write_all(&burst).await.expect("is read");
+                sent += 100
+            }
+        })
+    });
+    let floods: Vec<_> = floods.collect();
+
+    let mut sent = Vec::new();
+    while began.elapsed() < DURATION {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let mut data = frame_between(3, 4);
+        data.extend((sent.len() as u32).to_be_bytes());
+        let mut packet = BytesMut::new();
+        packet_in(9, &data, &mut packet);
+        sent.push((data, Instant::now()));
+        quiet.write().await.write_all(&packet).await.expect("is read")
+    }
+    // what was read and not shed; the quiet switch is the one with few packets
+    let status = controller.directory.status(controller.hive.now());
+    let taken = status.iter().map(|switch| switch.counters.packet_ins - switch.counters.packet_ins_shed);
+    let taken: Vec<u64> = taken.filter(|taken| *taken > sent.len() as u64).collect();
+    let busy = controller.directory.capacity().busy();
+    for flood in floods {
+        flood.await.expect("flooded to the end")
+    }
+    tokio::time::sleep(LATE).await;
+
+    let heard = std::mem::take(&mut quiet.heard.lock().unwrap().packets);
+    let mut times: Vec<Duration> = sent
+        .iter()
+        .map(|(data, at)| {
+            let answered = heard.iter().find(|(other, _)| other == data);
+            answered.map_or(Duration::MAX, |(_, heard)| heard.duration_since(*at))
+        })
+        .collect();
+    times.sort_unstable();
+    let (slowest, all) = (taken.iter().min().unwrap(), taken.iter().sum::<u64>());
+    let (mean, median) = (all / taken.len() as u64, times[times.len() / 2]);
+    println!("{busy} busy; slowest {slowest} of a mean of {mean}; the quiet switch waited {median:?}");
+    assert!(busy > limits::TURNS_MAX, "only {busy} switches had more to say");
+    assert_eq!(taken.len(), switches.len(), "some switches had no turn: {taken:?}");
+    assert!(slowest * 2 > mean, "the slowest switch had {slowest} packets, and the mean is {mean}");
+    // if it waited behind those that wait for a turn, it would wait as long as they do
+    let waiting = DURATION * (OUTSTANDING_MAX * switches.len()) as u32 / (all as u32).max(1);
+    assert!(median < waiting / 2, "{median:?}, and the others wait for {waiting:?}")
 }
