@@ -13,7 +13,8 @@ use beehive::nom::apps::{LearningSwitch, NodeController};
 use beehive::nom::object::{FlowsRead, NodeId, NodeJoined, PacketIn, PacketInReason, PortNo, ReadFlows};
 use beehive::prelude::*;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use std::alloc::{GlobalAlloc, Layout, System};
+use mimalloc::MiMalloc;
+use std::alloc::{GlobalAlloc, Layout};
 use std::borrow::Borrow;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
-/// Counts the allocations of the process.
+/// Counts the allocations of the process, and makes them as the daemon does.
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -30,21 +31,21 @@ static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed on to the system's allocator unchanged.
+// SAFETY: every call is passed on to another allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
         // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(at, layout) }
+        unsafe { MiMalloc.dealloc(at, layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
         // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`.
-        unsafe { System.realloc(at, layout, size) }
+        unsafe { MiMalloc.realloc(at, layout, size) }
     }
 }
 

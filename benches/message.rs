@@ -1,7 +1,7 @@
 //! The path of a message through one hive: map, route, handler, commit, answer.
 //!
 //! Run with `cargo bench --bench message`. Times are per message. Everything runs as in the daemon: counters
-//! are on, guards are strict.
+//! are on, guards are strict, and the allocator is the same.
 #![allow(missing_docs)]
 
 use beehive::prelude::*;
@@ -10,6 +10,9 @@ use std::future::Future;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Message)]
 #[message(reply = u64)]
