@@ -71,7 +71,7 @@ impl LogState {
     }
 
     /// Checks whether a bee has ended, and the registry may not know it yet.
-    pub(crate) fn has_ended(&self, bee: BeeId) -> bool {
+    pub fn has_ended(&self, bee: BeeId) -> bool {
         self.untold.iter().any(|untold| untold.ended(bee))
     }
 

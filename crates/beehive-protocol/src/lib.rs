@@ -64,6 +64,7 @@ mod lane_set;
 pub mod limits;
 mod log_state;
 mod moves;
+mod outline;
 mod packed_rows;
 mod reconcile;
 mod record;
@@ -93,7 +94,7 @@ pub use lane::Numbers;
 pub use lane_set::LaneSet;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
-pub use reconcile::{Leader, StageFrame, Step, forget, frames, release, split, stage, steps};
+pub use reconcile::{Leader, StageFrame, Step, changes, forget, frames, release, split, stage, steps};
 pub use record::{
     Acked, Consumed, Entry, Input, InputRuns, Record, SWEEP_PARTS, StagePart, Visited, Work, sweep_order,
 };

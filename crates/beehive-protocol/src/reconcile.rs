@@ -25,14 +25,16 @@
 //! highest such index ([`LogState::known`]). A leader works only while its replica of the registry has reached that
 //! index. Otherwise a new leader with an older replica could undo what its predecessor did in response to a newer state.
 
+use crate::codec::encode_many;
 use crate::{
-    Aim, AppId, BeeId, BeeImage, CellId, ColonyId, Epoch, LaneId, LogState, Proposal, Record, RegistryState,
-    Seq, StagePart,
+    Aim, AppId, BeeId, BeeImage, CellHasher, CellId, ColonyId, Epoch, LaneId, LogState, Proposal, Record,
+    RegistryState, Seq, StagePart,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Part of the copy of a bee on its way to another colony.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageFrame {
     /// The colony to which it goes.
     pub to: ColonyId,
@@ -42,6 +44,9 @@ pub struct StageFrame {
     pub bee: BeeId,
     /// The epoch of the copy, if it becomes valid.
     pub epoch: Epoch,
+    /// The copy: a hash of all its parts. Another leader of the source may divide the bee into other parts, because it
+    /// remembers other lanes that have ended. Parts of two copies do not fit together.
+    pub copy: u64,
     /// The part.
     pub part: StagePart,
     /// Number of parts before this one.
@@ -87,6 +92,18 @@ pub struct Leader<'a> {
 /// The steps can be taken in any order, but only one of the steps that append a record about the same bee: the next
 /// such step depends on the state that results. A leader proposes and sends only what follows from committed records.
 pub fn steps(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Proposal]) -> Vec<Step> {
+    let mut steps = changes(leader, cancelled, under_way);
+    if leader.may_work() {
+        let missing = leader.view.bees_at(leader.colony).filter_map(|bee| leader.of_missing(bee));
+        steps.extend(missing.filter(|step| !steps.contains(step)).collect::<Vec<_>>())
+    }
+    steps
+}
+
+/// Returns the same as [`steps`], except for new bees that have no aim. Visits the bees of the log and the aims of the
+/// registry, but not the bees of the registry. A leader that creates new bees when they are needed calls this, with an
+/// [outline](LogState::outline) of its log that contains only the bees that take part in a change.
+pub fn changes(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Proposal]) -> Vec<Step> {
     let Leader { colony, log, view } = leader;
     let mut steps = Vec::new();
     if !leader.may_work() {
@@ -103,7 +120,7 @@ pub fn steps(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Propo
         false => Step::Propose(untold.proposal()),
     }));
     steps.extend(log.staged.keys().filter_map(|(app, bee)| leader.of_staged(*app, *bee)));
-    steps.extend(view.bees_at(colony).filter_map(|bee| leader.of_missing(bee)));
+    steps.extend(view.aimed_at(colony).filter_map(|bee| leader.of_missing(bee)));
     steps.retain(|step| !matches!(step, Step::Propose(proposal) if under_way.contains(proposal)));
     steps
 }
@@ -118,14 +135,19 @@ pub fn frames(log: &LogState, app: AppId, bee: BeeId, bytes_max: usize) -> Vec<S
     };
     let parts = log.copy_of(app, bee, bytes_max);
     let (epoch, known, of) = (image.epoch.next(), log.known, parts.len() as u32);
-    let frame = |(at, part)| StageFrame { to, app, bee, epoch, part, at, of, known };
+    let mut hasher = CellHasher::new(0);
+    parts.iter().for_each(|part| hasher.bytes(&encode_many(part)));
+    let copy = hasher.finish();
+    let frame = |(at, part)| StageFrame { to, app, bee, epoch, copy, part, at, of, known };
     (0..).zip(parts).map(frame).collect()
 }
 
 /// Returns the record that a leader appends for a part of a copy that has arrived, unless the part is late or early.
-pub fn stage(leader: Leader<'_>, frame: &StageFrame) -> Option<Record> {
+/// `staging` is the copy to which the staged parts belong, if the leader knows it. If they belong to another copy, staging
+/// begins anew.
+pub fn stage(leader: Leader<'_>, frame: &StageFrame, staging: Option<u64>) -> Option<Record> {
     let Leader { colony, log, view } = leader;
-    let StageFrame { to, app, bee, epoch, at, of, known, .. } = *frame;
+    let StageFrame { to, app, bee, epoch, copy, at, of, known, .. } = *frame;
     if to != colony || !leader.may_work() || view.index() < known {
         return None;
     }
@@ -134,7 +156,11 @@ pub fn stage(leader: Leader<'_>, frame: &StageFrame) -> Option<Record> {
         .is_none_or(|entry| entry.epoch > epoch || (entry.epoch == epoch && entry.colony != colony));
     let is_newer = log.bees.get(&(app, bee)).is_none_or(|image| image.epoch < epoch);
     let is_next = match log.staged.get(&(app, bee)) {
-        Some(staged) if staged.bee.epoch == epoch => (at, of) == (staged.parts, staged.of) && at < of,
+        Some(staged) if staged.bee.epoch == epoch && staging == Some(copy) => {
+            (at, of) == (staged.parts, staged.of) && at < of
+        }
+        // A complete copy may already have been committed by the registry.
+        Some(staged) if staged.bee.epoch == epoch => at == 0 && !staged.is_complete(),
         Some(staged) => at == 0 && staged.bee.epoch < epoch,
         None => at == 0,
     };

@@ -48,6 +48,11 @@ impl Aims {
         self.of.extend(aim.map(|aim| (bee, aim)))
     }
 
+    /// Returns the bees that have an aim, in ascending order.
+    pub(super) fn all(&self) -> impl Iterator<Item = BeeId> {
+        self.of.keys().copied()
+    }
+
     /// Returns the bees that are aimed at a bee.
     pub(super) fn at(&self, bee: BeeId) -> impl Iterator<Item = BeeId> {
         self.at.range((bee, BeeId(0))..=(bee, BeeId(u64::MAX))).map(|(_, from)| *from)

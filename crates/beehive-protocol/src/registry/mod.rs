@@ -206,6 +206,11 @@ impl RegistryState {
         bees.into_iter()
     }
 
+    /// Returns the bees of a colony that have an aim, in ascending order. Visits all aims.
+    pub fn aimed_at(&self, colony: ColonyId) -> impl Iterator<Item = BeeId> {
+        self.aims.all().filter(move |bee| self.owners.get(*bee).is_some_and(|owner| owner.colony == colony))
+    }
+
     /// Returns the bee into which a bee will ultimately merge. This is the bee itself if it is not aimed at another
     /// one.
     pub fn root(&self, bee: BeeId) -> BeeId {

@@ -106,7 +106,7 @@ pub(crate) fn of_stage(is_fenced: bool) {
     follow(&mut source, &registry);
     let [frame] = &frames(&source, APP, BEE, 100)[..] else { panic!("one part") };
     let leader = Leader { colony: id(1), log: &target, view: &registry };
-    let record = stage(leader, frame).expect("the copy is new");
+    let record = stage(leader, frame, None).expect("the copy is new");
     append(&mut target, &record, is_fenced);
     let late = steps(Leader { colony: id(1), log: &target, view: &old }, &BTreeSet::new(), &[]);
     assert_eq!(late, [], "a leader that does not know the bee yet gives up the copy");

@@ -101,6 +101,9 @@ impl World {
 
     fn send_copy(&mut self, log: &LogState, app: AppId, bee: BeeId) {
         for mut frame in frames(log, app, bee, PART_BYTES_MAX) {
+            let known = *self.copies.entry((bee, frame.epoch)).or_insert(frame.copy);
+            let is_frozen = !self.is(Mutant::SkipFreeze);
+            assert!(known == frame.copy || !is_frozen, "FrozenChanged: {bee} has two copies");
             match (self.mutant, &mut frame.part) {
                 (Some(Mutant::DedupNotMoved), StagePart::Bee(image)) => image.seen = Default::default(),
                 (Some(Mutant::DedupNotMoved), StagePart::Seen(seen)) => *seen = Default::default(),
@@ -120,6 +123,7 @@ impl World {
     /// A part of a copy arrives.
     fn stage(&mut self, frame: &StageFrame) {
         let colony = at(frame.to);
+        let staging = self.staging.get(&(colony, frame.bee)).copied();
         let Some((state, view)) = self.office(colony) else { return };
         let mut log = std::borrow::Cow::Borrowed(state);
         match self.mutant {
@@ -133,7 +137,7 @@ impl World {
             _ => {}
         }
         let leader = Leader { colony: frame.to, log: &log, view: &view };
-        let mut record = stage(leader, frame);
+        let mut record = stage(leader, frame, staging);
         let (app, bee, epoch) = (frame.app, frame.bee, frame.epoch);
         if self.is(Mutant::PartTwice)
             && record.is_none()
@@ -150,6 +154,7 @@ impl World {
             self.send(Packet::Propose(Proposal::Commit { bee, epoch: before, to: frame.to }))
         }
         if let Some(record) = record {
+            self.staging.insert((colony, bee), frame.copy);
             self.append(colony, record, None, Vec::new());
             let is_staged = self.office(colony).and_then(|(state, _)| state.staged.get(&(app, bee)));
             if self.is(Mutant::ActivateOnStage) && is_staged.is_some_and(|staged| staged.is_complete()) {

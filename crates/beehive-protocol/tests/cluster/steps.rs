@@ -59,18 +59,64 @@ fn the_parts_of_a_copy_are_staged_in_order() {
     };
     for (at, frame) in all.iter().enumerate() {
         for early in &all[at + 1..] {
-            assert_eq!(stage(Leader { colony: id(1), log: &target, view: &view }, early), None)
+            assert_eq!(
+                stage(Leader { colony: id(1), log: &target, view: &view }, early, Some(early.copy)),
+                None
+            )
         }
-        let record =
-            stage(Leader { colony: id(1), log: &target, view: &view }, frame).expect("the next part");
+        let record = stage(Leader { colony: id(1), log: &target, view: &view }, frame, Some(frame.copy))
+            .expect("the next part");
         target.carry_out(&record);
         for known in &all[..=at] {
-            assert_eq!(stage(Leader { colony: id(1), log: &target, view: &view }, known), None)
+            assert_eq!(
+                stage(Leader { colony: id(1), log: &target, view: &view }, known, Some(known.copy)),
+                None
+            )
         }
         assert_eq!(propose(&target), at + 1 == all.len(), "part {at}")
     }
     assert_eq!(target.staged[&(APP, bee)].outbox.len(), 4);
     assert!(matches!(&all[0].part, StagePart::Bee(_)))
+}
+
+/// Another leader of the source may send another copy. Its parts do not mix with those that are staged.
+#[test]
+fn parts_of_two_copies_are_not_mixed() {
+    let mut world = quiet(None);
+    let bee = world.claim(&[CELL], 0);
+    world.follow();
+    world.commit_all(0);
+    let entry = world.newest().bee(bee).unwrap();
+    world.decide(&Proposal::Aim { bee, epoch: entry.epoch, colony: id(1) });
+    let view = world.newest().clone();
+    let mut source = world.colonies[0].committed.clone();
+    source.bees.get_mut(&(APP, bee)).unwrap().cells.extend([CellId(76)]);
+    source.carry_out(&Record::Freeze { app: APP, bee, lanes: vec![], to: id(1), view: view.index() });
+    let one = frames(&source, APP, bee, 8);
+    source.bees.get_mut(&(APP, bee)).unwrap().cells.extend([CellId(77), CellId(78)]);
+    let other = frames(&source, APP, bee, 8);
+    assert_eq!((one.len(), other.len()), (2, 4));
+    assert_ne!(one[0].copy, other[0].copy);
+
+    let mut target = LogState::default();
+    let staged = |target: &LogState, frame, staging| {
+        stage(Leader { colony: id(1), log: target, view: &view }, frame, staging)
+    };
+    let first = staged(&target, &one[0], None).expect("nothing is staged");
+    target.carry_out(&first);
+    assert_eq!(staged(&target, &other[1], Some(one[0].copy)), None, "it belongs to another copy");
+    assert_eq!(staged(&target, &one[1], None), None, "a new leader does not know the copy");
+    for frame in &other {
+        let copy = if frame.at == 0 { one[0].copy } else { frame.copy };
+        let next = staged(&target, frame, Some(copy)).expect("the other copy begins");
+        target.carry_out(&next)
+    }
+    assert!(target.staged[&(APP, bee)].is_complete());
+    assert_eq!(
+        staged(&target, &one[0], Some(other[0].copy)),
+        None,
+        "the registry may have committed the copy"
+    );
 }
 
 /// A bee that has split keeps its other cells, and the new one remembers what the old one has handled.

@@ -31,9 +31,11 @@ fn directed(mutant: Mutant) -> Option<Directed> {
         Mutant::SplitDedupNotCopied => of("split_after_message", "AtMostOnce", directed::split_after_message),
         Mutant::SplitIdReused => of("late_split", "OncePerEpoch", directed::late_split),
         Mutant::LocalTakesFrozen => {
-            of("local_message_during_move", "I9", directed::local_message_during_move)
+            of("local_message_during_move", "FrozenChanged", directed::local_message_during_move)
         }
-        Mutant::ForgetWhileFrozen => of("lane_ends_during_move", "I9", directed::lane_ends_during_move),
+        Mutant::ForgetWhileFrozen => {
+            of("lane_ends_during_move", "FrozenChanged", directed::lane_ends_during_move)
+        }
         Mutant::DeposedRefreshes => of("deposed_leader", "AtMostOnce", directed::deposed_leader),
         Mutant::ReleaseUnaddressed => of("late_copy", "AtMostOnce", directed::late_copy),
         Mutant::Unfenced(Kind::Drop) => of("fences::of_drop", "", |broken| fences::of_drop(broken.is_none())),

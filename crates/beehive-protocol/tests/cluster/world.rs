@@ -5,8 +5,8 @@ use crate::checks::{Emission, History};
 use crate::mutant::{Kind, Mutant, kind};
 use crate::partial;
 use beehive_protocol::{
-    AppId, BeeId, CellId, ColonyId, Decision, Entry, EntryNumber, HiveId, LaneId, LogState, MessageId, Part,
-    Proposal, Record, RegistryState, Seq, StageFrame,
+    AppId, BeeId, CellId, ColonyId, Decision, Entry, EntryNumber, Epoch, HiveId, LaneId, LogState, MessageId,
+    Part, Proposal, Record, RegistryState, Seq, StageFrame,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Arguments, Write};
@@ -134,6 +134,10 @@ pub(crate) struct World {
     pub(crate) trace: Option<String>,
     /// Counts of steps, by name.
     pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// The copies of bees that were sent, by bee and epoch.
+    pub(crate) copies: BTreeMap<(BeeId, Epoch), u64>,
+    /// The copies to which the staged parts belong, as far as the leaders of the colonies know.
+    pub(crate) staging: BTreeMap<(usize, BeeId), u64>,
 }
 
 pub(crate) fn id(colony: usize) -> ColonyId {
@@ -164,6 +168,8 @@ impl World {
             budget: 60,
             trace: None,
             counts: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            staging: BTreeMap::new(),
         };
         (0..colonies).for_each(|colony| world.elect(colony, colony % HIVES));
         world
@@ -403,6 +409,8 @@ impl World {
             of.late.extend(dead);
             of.deposed.push(Deposed { hive: office.hive, state, view })
         }
+        // a new leader does not know to which copies the staged parts belong
+        self.staging.retain(|(of, _), _| *of != colony);
         let of = &mut self.colonies[colony];
         of.term += 1;
         let term = of.term;
