@@ -56,16 +56,26 @@ pub use hive::{
 /// its log until the other hive has committed the record that consumes it, so it is handled once, even if hives crash and
 /// start again. A message from outside holds its credit until then.
 ///
+/// If the cells of a message belong to bees of several hives, these bees come to one hive and merge, and the bee that results
+/// handles the message. [`Hive::move_bee`] moves a bee to another hive. A bee moves with its dictionaries, its unhandled
+/// messages, its timers, and its memory of the messages that it has handled. While it moves, nobody handles its messages;
+/// they wait with their senders. A crash of either hive delays the move, but loses and doubles nothing. If the other hive
+/// cannot be reached for ten seconds, the bee stays where it is.
+///
 /// # What a cluster does not do yet
 ///
 /// - A colony's log belongs to one hive. While that hive is down, its bees are not available.
-/// - Bees do not move to other hives. If the cells of a message have owners in several hives, the message waits.
+/// - No policy moves bees: they move for merges, and on request.
+/// - The rows of `#[volatile]` dictionaries do not move with a bee. A periodic tick may miss a cell that is moving.
+/// - A request that an app passes on to the next app of the answer chain may end without an answer if the bee that passes it
+///   on moves at the same time. Its message is handled.
 /// - A message cannot visit all cells of a dictionary: an app with a handler for that (`each`) is refused at the start. Timers
 ///   can, each on the hive that has the cell.
-/// - Views (`.shared()`) contain only what the hive itself has committed.
+/// - Views (`.shared()`) contain only what the hive itself has committed, also about bees that have moved away.
 /// - A message to an IO bee of another hive is dropped.
 /// - A sender's message to other hives waits until the previous one to the same cells is handled.
 pub mod cluster {
+    pub use crate::hive::MoveError;
     pub use crate::hive::links::network::{Membership, Network, Packets};
     pub use beehive_protocol::Incarnation;
 }

@@ -142,6 +142,12 @@ mutants! {
     /// A restart does not create the bees that the registry assigned before the crash.
     MissingNotCreated,
 
+    // Moves between hives.
+    /// The acknowledgment of a message goes where its lane seems to be, and not to the hive that sent the message.
+    AckByLane,
+    /// A bee that has come to a hive handles messages before the hive has routed what it had sent.
+    AdoptedOvertakes,
+
     // Poison messages.
     /// The crash marker does not name the message that runs.
     PoisonUnmarked,

@@ -21,11 +21,11 @@ use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::joining;
-use crate::hive::joining::Unsaid;
 use crate::hive::links::links::Links;
 use crate::hive::links::network::Membership;
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
+use crate::hive::ownership::reconciler::Reconciler;
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::arrivals::Arrivals;
 use crate::hive::route::recovery;
@@ -77,6 +77,8 @@ struct Installing<'a> {
     restore: Vec<(Vec<usize>, Restore)>,
     /// The installed apps, in the order in which they were added.
     apps: Vec<Arc<dyn AnyApp>>,
+    /// The same apps, with their type.
+    runtimes: Vec<Arc<AppRuntime>>,
     /// Actions to run once all apps are installed.
     seal: Vec<Seal>,
     /// Actions to run once the apps are restored. They start the timers.
@@ -337,7 +339,11 @@ impl Builder {
         let seed = self.seed.unwrap_or_else(|| platform.random());
         let of_apps = self.logs.of(&names)?;
         let mut logs = self.logs.logs;
-        let moves = unfinished_moves(&logs.iter().map(|(_, state)| state).collect::<Vec<_>>());
+        let moves = match self.membership {
+            None => unfinished_moves(&logs.iter().map(|(_, state)| state).collect::<Vec<_>>()),
+            // the registry decides
+            Some(_) => Vec::new(),
+        };
         for (log, record) in &moves {
             if let Some((_, state)) = logs.get_mut(*log) {
                 state.carry_out(record)
@@ -348,7 +354,7 @@ impl Builder {
             Some(registry) => registry,
             None => Arc::new(LocalRegistry::restored(registry_of(&logs, self.mutation)?)),
         };
-        let (mut unsaid, mut dead) = (Unsaid::default(), recovery::dead_lanes(&logs));
+        let (mut unsaid, mut dead) = (Vec::new(), recovery::dead_lanes(&logs));
         let (mut checked, mut foreign) = (Ok(()), BTreeSet::new());
         if let Some(membership) = &self.membership {
             registry.read(&mut |view| {
@@ -420,6 +426,11 @@ impl Builder {
 
         dead.retain(|lane| !foreign.contains(lane));
         dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs, &foreign)));
+        if self.membership.is_some() {
+            for (link, (_, state)) in hive.log_clients().iter().zip(&mut logs) {
+                *link.outline.lock() = link.split_outline(state)
+            }
+        }
         let goes_on =
             logs.iter().any(|(_, state)| state.last.in_term() > 0 || state.shapes != Shapes::default());
         let mut installing = Installing {
@@ -432,6 +443,7 @@ impl Builder {
             of_apps,
             restore: Vec::new(),
             apps: Vec::new(),
+            runtimes: Vec::new(),
             seal: Vec::new(),
             start: Vec::new(),
             views_by_moment: self.views_by_moment,
@@ -443,7 +455,7 @@ impl Builder {
             install(&mut installing)?;
         }
 
-        let Installing { apps, seal, start, restore, shapes, new_settings, .. } = installing;
+        let Installing { apps, runtimes, seal, start, restore, shapes, new_settings, .. } = installing;
         if let Some(SameName { name: message, places }) = hive.types.take_clash() {
             return Err(StartError::SameMessageName { message, places });
         }
@@ -481,7 +493,8 @@ impl Builder {
         if let Some(logs) = &hive.logs {
             logs.quarantine.begin_life(logs.clients())
         }
-        for (log, record) in moves.into_iter().chain(unsaid.records) {
+        let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, runtimes));
+        for (log, record) in moves.into_iter().chain(unsaid) {
             if let Some(link) = hive.log_clients().get(log) {
                 drop(link.say(record))
             }
@@ -494,9 +507,7 @@ impl Builder {
         }
 
         recovery::retire_lanes(&hive, dead);
-        if !unsaid.proposals.is_empty() {
-            joining::tell(&hive, registry, unsaid.proposals)
-        }
+        joining::note_ended(&hive);
         recovery::send_again(&hive, &logs, &mut queues)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if hive.logs.is_some() {
@@ -519,6 +530,9 @@ impl Builder {
 
         if let Some(links) = &hive.links {
             links.begin(Arrivals::new(&hive))
+        }
+        if let Some(reconciler) = reconciler {
+            hive.platform.spawn(Box::pin(reconciler.run()))
         }
         let hive = Hive(hive);
         self.io.into_iter().for_each(|start| start(&hive));
@@ -613,7 +627,8 @@ impl Installing<'_> {
         runtime.set_swept(swept);
         self.seal.extend(seal);
         self.start.extend(start);
-        self.apps.push(runtime);
+        self.apps.push(runtime.clone());
+        self.runtimes.push(runtime);
         Ok(())
     }
 }

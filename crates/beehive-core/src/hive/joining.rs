@@ -1,12 +1,11 @@
 //! The start of a hive in a cluster: it checks its place in the cluster, and brings its logs in line with the registry.
 
 use crate::cell::{BeeId, HiveId};
-use crate::hive::admission::outside_lanes::LaneNumbers;
-use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record};
-use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState};
+use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record, Untold};
+use crate::hive::consensus::registry::RegistryState;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::links::network::Membership;
-use crate::hive::ownership::queen::RETRY;
+use crate::hive::ownership::foreign;
 use crate::hive::start_error::StartError;
 use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{Leader, Step, steps};
@@ -15,15 +14,6 @@ use std::sync::Arc;
 
 /// A log, and the state from which the hive continues.
 type Log = (Arc<dyn Journal>, LogState);
-
-/// Records and proposals that a starting hive has yet to make.
-#[derive(Default)]
-pub(in crate::hive) struct Unsaid {
-    /// The records, each with the position of its log. They are already in the states of the logs.
-    pub(in crate::hive) records: Vec<(usize, Record)>,
-    /// Changes that the previous process committed without telling the registry.
-    pub(in crate::hive) proposals: Vec<Proposal>,
-}
 
 fn error(why: impl Into<String>) -> StartError {
     StartError::Cluster { why: why.into() }
@@ -60,28 +50,29 @@ pub(in crate::hive) fn check(
     Ok(())
 }
 
-/// Adds to the states of the logs what the registry has decided and the logs do not contain: new bees, and cells without
-/// rows. Returns what the hive has to say.
+/// Adds to the states of the logs what the registry has decided and the logs do not contain: new bees, moved bees, and cells
+/// without rows. Returns the records that the hive has to append, each with the position of its log.
 pub(in crate::hive) fn reconcile(
     membership: &Membership,
     logs: &mut [Log],
     view: &RegistryState,
     mutation: Mutation,
-) -> Unsaid {
-    let mut unsaid = Unsaid::default();
+) -> Vec<(usize, Record)> {
+    let mut unsaid = Vec::new();
     for (at, (colony, (_, log))) in membership.colonies.iter().zip(logs).enumerate() {
         for step in steps(Leader { colony: *colony, log, view }, &BTreeSet::new(), &[]) {
             match step {
+                Step::Append(record @ Record::Drop { .. }) => {
+                    log.carry_out(&record);
+                    unsaid.push((at, record))
+                }
                 Step::Append(record @ (Record::Create { .. } | Record::Told { .. }))
                     if !mutation.breaks(Mutant::MissingNotCreated) =>
                 {
                     log.carry_out(&record);
-                    unsaid.records.push((at, record))
+                    unsaid.push((at, record))
                 }
-                Step::Propose(proposal @ (Proposal::Fused { .. } | Proposal::Release { .. })) => {
-                    unsaid.proposals.push(proposal)
-                }
-                // a running hive does not move bees to other hives yet
+                // the reconciler takes the other steps while the hive runs
                 _ => {}
             }
         }
@@ -100,40 +91,26 @@ pub(in crate::hive) fn is_foreign(
     view: &RegistryState,
     mutation: Mutation,
 ) -> bool {
-    if mutation.breaks(Mutant::RestartRetiresForeign) {
-        return false;
-    }
-    if !lane.is_outside() {
-        return !view.is_retired(lane);
-    }
-    let mut others = view.hives().filter_map(|(_, hive)| hive.lane()).filter(|own| *own != membership.lane);
-    others.any(|of_hive| LaneNumbers::are_of(lane, of_hive))
+    !mutation.breaks(Mutant::RestartRetiresForeign) && foreign::is_foreign(lane, membership.lane, view)
 }
 
-/// Tells the registry what it was not told before the previous process ended. The next start records that it knows.
+/// Notes which bees have ended although the registry does not know it yet, which the reconciler will tell it.
 ///
-/// Until the replica knows it, the registry names bees that have ended. A sender that is told such a name must not take it
-/// for a bee that the hive has yet to create.
-pub(in crate::hive) fn tell(hive: &Arc<HiveInner>, registry: Arc<dyn Registry>, proposals: Vec<Proposal>) {
-    let ended: Vec<BeeId> = proposals.iter().filter_map(ended_by).collect();
-    hive.apps.read().iter().for_each(|app| app.note_ended(&ended));
-    let waiting = hive.clone();
-    hive.platform.spawn(Box::pin(async move {
-        while !waiting.is_over() {
-            let Ok(decisions) = registry.propose(proposals.clone()).await else {
-                waiting.platform.sleep(RETRY).await;
-                continue;
-            };
-            registry.wait(decisions.last().map_or(0, Decision::index)).await;
-            return waiting.apps.read().iter().for_each(|app| app.forget_ended(&ended));
-        }
-    }))
+/// Until the replica knows it, the registry names these bees. A sender that is told such a name must not take it for a bee
+/// that the hive has yet to create.
+pub(in crate::hive) fn note_ended(hive: &HiveInner) {
+    let ended: Vec<BeeId> = hive
+        .log_clients()
+        .iter()
+        .flat_map(|link| link.outline.lock().log.untold.iter().filter_map(ended_by).collect::<Vec<_>>())
+        .collect();
+    hive.apps.read().iter().for_each(|app| app.note_ended(&ended))
 }
 
-/// Returns the bee whose end a proposal states.
-fn ended_by(proposal: &Proposal) -> Option<BeeId> {
-    match proposal {
-        Proposal::Release { bee } | Proposal::Fused { from: bee, .. } => Some(*bee),
-        _ => None,
+/// Returns the bee whose end the registry must be told.
+pub(in crate::hive) fn ended_by(untold: &Untold) -> Option<BeeId> {
+    match untold {
+        Untold::Released { bee } | Untold::Fused { from: bee, .. } => Some(*bee),
+        Untold::Split { .. } => None,
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod edge;
 mod joining;
 pub(crate) mod links;
 pub(crate) mod message;
+mod moving;
 pub(crate) mod observe;
 pub(crate) mod ownership;
 mod registration;
@@ -40,6 +41,7 @@ pub use message::inbox::{Answers, Mail};
 pub use message::reports::{
     AppStatus, BeeStatus, EmitStatus, HandlerStatus, PeerStatus, Status, StuckStatus,
 };
+pub use moving::MoveError;
 pub use registration::Registrar;
 pub use settings::{ReconfigureError, Reconfigured};
 pub use start_error::StartError;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 #[derive(Message)]
 #[message(reply = u64)]
-struct Count(u64);
+pub(crate) struct Count(pub(crate) u64);
 
 /// Forgets the count of a key.
 #[derive(Message)]
@@ -24,6 +24,7 @@ struct CountLater {
 struct Later(u64);
 
 #[derive(App)]
+#[app(name = "counters")]
 struct Counters {
     counters: Dict<u64, u64>,
     later: Dict<u64, u64>,
@@ -56,16 +57,16 @@ impl Counters {
 }
 
 /// A network that does nothing to packets except delay them.
-const QUIET: NetworkFaults =
+pub(crate) const QUIET: NetworkFaults =
     NetworkFaults { lose_one_in: 0, double_one_in: 0, delay_max: Duration::from_micros(100) };
 
-fn counters(mutant: Option<Mutant>) -> ClusterSetup {
+pub(crate) fn counters(mutant: Option<Mutant>) -> ClusterSetup {
     Cluster::of::<Counters>().network(QUIET).mutant(mutant)
 }
 
 /// Lets hive `hive` count a key.
 #[track_caller]
-fn count(cluster: &Cluster, hive: usize, key: u64) -> Result<u64, RequestError> {
+pub(crate) fn count(cluster: &Cluster, hive: usize, key: u64) -> Result<u64, RequestError> {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Count(key)))
 }

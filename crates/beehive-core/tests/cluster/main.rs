@@ -5,4 +5,7 @@ extern crate beehive_core as beehive;
 
 mod bank;
 mod directed;
+mod large;
+mod merges;
+mod moves;
 mod random;

@@ -2,7 +2,7 @@
 
 use crate::bank::{Account, Audited, Auditor, Bank, Look, Pay};
 use beehive_core::journal::LogState;
-use beehive_core::testing::Cluster;
+use beehive_core::testing::{Cluster, Mutant};
 use beehive_core::{AppId, CellId, RequestError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use std::time::Duration;
 const ACCOUNTS: u64 = 12;
 
 /// A small deterministic random number generator.
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,11 +23,12 @@ impl Chance {
 }
 
 /// Checks that no cell has two owners in the logs of all hives.
-fn check_owners(states: &[LogState]) -> Result<(), String> {
+pub(crate) fn check_owners(states: &[LogState]) -> Result<(), String> {
     let mut owners: BTreeMap<(AppId, CellId), String> = BTreeMap::new();
     for (at, state) in states.iter().enumerate() {
         for ((app, bee), image) in &state.bees {
-            for cell in image.cells.iter() {
+            // the other hive may have adopted a frozen bee
+            for cell in image.cells.iter().filter(|_| !image.is_frozen()) {
                 let owner = format!("{bee} in log {at}");
                 if let Some(other) = owners.insert((*app, *cell), owner.clone()) {
                     return Err(format!("{cell:?} belongs to {owner} and to {other}"));
@@ -40,15 +41,18 @@ fn check_owners(states: &[LogState]) -> Result<(), String> {
 
 /// What happened in a run.
 #[derive(Debug, Default)]
-struct Run {
+pub(crate) struct Run {
     payments: u64,
     crashes: u64,
     cuts: u64,
+    /// Number of moves that the registry was asked for and has begun.
+    moves: u64,
 }
 
-fn run(seed: u64) -> Result<(Run, String), String> {
+/// Bees move if `moves` is set.
+pub(crate) fn run(seed: u64, moves: bool, mutant: Option<Mutant>) -> Result<(Run, String), String> {
     let setup = Cluster::of::<Bank>().app::<Auditor>().hives(3).logs_per_hive(1 + seed as u32 % 2);
-    let mut cluster = setup.refuse_one_in(30).start(seed);
+    let mut cluster = setup.refuse_one_in(30).mutant(mutant).start(seed);
     let (mut chance, mut run) = (Chance(seed), Run::default());
     for number in 0..300 {
         match chance.below(40) {
@@ -66,6 +70,13 @@ fn run(seed: u64) -> Result<(Run, String), String> {
                 cluster.cut(hive, (hive + 1) % 3, true)
             }
             4 | 5 => (0..3).for_each(|hive| cluster.cut(hive, (hive + 1) % 3, false)),
+            10..16 if moves && (0..3).any(|hive| cluster.is_running(hive)) => {
+                let app = ["bank", "auditor"][chance.below(2) as usize];
+                let bees = cluster.bees(app);
+                if let Some((bee, _)) = bees.get(chance.below(bees.len().max(1) as u64) as usize) {
+                    run.moves += u64::from(cluster.aim(*bee, chance.below(3) as usize))
+                }
+            }
             6..10 => cluster.advance(Duration::from_millis(chance.below(30))),
             _ => {}
         }
@@ -75,7 +86,11 @@ fn run(seed: u64) -> Result<(Run, String), String> {
             let pay = Pay { number, from, to, amount: 1 + chance.below(9) as i64 };
             run.payments += u64::from(cluster.hive(hive).try_emit(pay).is_ok())
         }
-        cluster.advance(Duration::from_micros(chance.below(2_000)))
+        cluster.advance(Duration::from_micros(chance.below(2_000)));
+        if moves && number % 60 == 0 {
+            let states: Vec<LogState> = (0..3).flat_map(|hive| cluster.log_states(hive)).collect();
+            check_owners(&states)?
+        }
     }
 
     cluster.heal();
@@ -111,20 +126,38 @@ fn run(seed: u64) -> Result<(Run, String), String> {
     let states: Vec<LogState> = (0..3).flat_map(|hive| cluster.log_states(hive)).collect();
     check_owners(&states)?;
     for (at, state) in states.iter().enumerate() {
-        let left = (state.outbox.len(), state.untold.len());
-        if left != (0, 0) {
-            return Err(format!("log {at}: (messages in the outbox, untold changes) = {left:?}"));
+        let left = (state.outbox.len(), state.untold.len(), state.staged.len(), state.frozen.len());
+        if left != (0, 0, 0, 0) {
+            return Err(format!("log {at}: (outbox, untold, staged, frozen) = {left:?}"));
         }
     }
     cluster.registry(|state| state.check())?;
     Ok((run, cluster.traffic()))
 }
 
+/// Returns the seeds to run. `BEEHIVE_SEED` names a single one.
+pub(crate) fn seeds() -> std::ops::RangeInclusive<u64> {
+    let only = std::env::var("BEEHIVE_SEED").ok().and_then(|seed| seed.parse().ok());
+    match (only, std::env::var_os("BEEHIVE_LONG")) {
+        (Some(only), _) => only..=only,
+        (None, Some(_)) => 1..=300,
+        (None, None) => 1..=12,
+    }
+}
+
+#[test]
+fn no_payment_is_lost_or_handled_twice_when_bees_move_and_hives_crash() {
+    for seed in seeds() {
+        let (run, traffic) = run(seed, true, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        println!("seed {seed}: {run:?}, {traffic}");
+        assert!(run.payments > 100 && run.moves > 5, "seed {seed}: {run:?}");
+    }
+}
+
 #[test]
 fn no_payment_is_lost_or_handled_twice_when_hives_crash() {
-    let seeds = if std::env::var_os("BEEHIVE_LONG").is_some() { 300 } else { 12 };
-    for seed in 1..=seeds {
-        let (run, traffic) = run(seed).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+    for seed in seeds() {
+        let (run, traffic) = run(seed, false, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
         println!("seed {seed}: {run:?}, {traffic}");
         assert!(run.payments > 100, "seed {seed}: {run:?}");
     }
@@ -133,7 +166,7 @@ fn no_payment_is_lost_or_handled_twice_when_hives_crash() {
 /// The same seed does the same, whatever else happens in the process.
 #[test]
 fn a_run_can_be_repeated() {
-    let one = run(3).unwrap_or_else(|found| panic!("{found}"));
-    let other = run(3).unwrap_or_else(|found| panic!("{found}"));
+    let one = run(3, true, None).unwrap_or_else(|found| panic!("{found}"));
+    let other = run(3, true, None).unwrap_or_else(|found| panic!("{found}"));
     assert_eq!(format!("{one:?}"), format!("{other:?}"))
 }

@@ -103,6 +103,8 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::ForeignFloorTooHigh
         | Mutant::SameAppLane
         | Mutant::CreditAtSend
+        | Mutant::AckByLane
+        | Mutant::AdoptedOvertakes
         | Mutant::MissingNotCreated => return None, // they need several hives: `tests/cluster/directed.rs`
         Mutant::FloorFromSpeculation => return None, // `hive/admission/bee_lanes.rs`
         Mutant::WithoutBeeFloorOfOneApp => return None, // `hive/consensus/without_bee.rs`

@@ -201,6 +201,21 @@ impl BeeLanes {
         }
     }
 
+    /// Notes that the log at position `log` has dropped a bee that has moved to another hive. Returns the lanes that are no
+    /// longer those of this hive. If another log of this hive has adopted the bee, these are none.
+    pub(crate) fn depart(&self, bee: (AppId, BeeId), log: usize) -> Vec<LaneId> {
+        let mut lanes = self.moving.lock().remove(&bee).unwrap_or_default();
+        lanes.retain(|id| {
+            let mut shard = self.shard(*id).lock();
+            let is_elsewhere = shard.get(id).is_some_and(|lane| !lane.is_moving || lane.log != log);
+            if !is_elsewhere {
+                shard.remove(id);
+            }
+            !is_elsewhere
+        });
+        lanes
+    }
+
     /// Returns the messages in the outbox of these lanes, in order of emission.
     pub(crate) fn outbox(&self, lanes: &[LaneId]) -> Vec<Arc<Emit>> {
         debug_assert!(self.keeps_messages, "only an outbox that may move is kept");

@@ -8,6 +8,7 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::leaving;
 use crate::hive::bee::mailbox::{AtRest, Mailbox, Mode, Queue, Rare};
 use crate::hive::consensus::journal::{AppId, BeeImage, LaneId, Seq};
 use crate::hive::dispatch::turn::{Executing, Link, Runnable, Turn};
@@ -16,7 +17,6 @@ use crate::panics;
 use crate::time::Time;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -46,7 +46,7 @@ pub(crate) struct Bee {
     /// The cell under which the bee is enumerated. It never changes.
     first_cell: CellId,
     pub(crate) app: Arc<AppRuntime>,
-    mailbox: Mutex<Mailbox>,
+    pub(super) mailbox: Mutex<Mailbox>,
 }
 
 impl Bee {
@@ -57,23 +57,21 @@ impl Bee {
         cells: &[CellId],
         at_rest: impl Into<AtRest>,
     ) -> Arc<Bee> {
+        Bee::at_rest(app, id, cells, Some(at_rest.into()))
+    }
+
+    pub(super) fn at_rest(
+        app: &Arc<AppRuntime>,
+        id: BeeId,
+        cells: &[CellId],
+        at_rest: Option<AtRest>,
+    ) -> Arc<Bee> {
         let first_cell = cells.first().copied().unwrap_or(CellId(0));
         let more = cells.get(1..).filter(|more| !more.is_empty());
-        Arc::new(Bee {
-            id,
-            first_cell,
-            app: app.clone(),
-            mailbox: Mutex::new(Mailbox {
-                mode: Mode::Active,
-                scheduled: false,
-                waits_at: 0,
-                idle_noted: false,
-                at_rest: Some(at_rest.into()),
-                queue: Queue::default(),
-                rare: more
-                    .map(|more| Box::new(Rare { more_cells: more.to_vec(), freezers: VecDeque::new() })),
-            }),
-        })
+        let mailbox = leaving::mailbox(at_rest);
+        mailbox.lock().rare =
+            more.map(|more| Box::new(Rare { more_cells: more.to_vec(), ..Rare::default() }));
+        Arc::new(Bee { id, first_cell, app: app.clone(), mailbox })
     }
 
     /// Returns the cell under which the bee is enumerated. The bee owns this cell until it ends.
@@ -109,6 +107,7 @@ impl Bee {
                 mailbox.queue.push_back(delivery);
                 Ok(())
             }
+            Mode::Leaving => Err(delivery),
             Mode::Gone if self.breaks(Mutant::StaleRouteAccepted) => Ok(()),
             Mode::Gone => Err(delivery),
         }
@@ -119,7 +118,7 @@ impl Bee {
     pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body>> {
         let waiting = {
             let mut mailbox = self.mailbox.lock();
-            if mailbox.mode == Mode::Gone {
+            if matches!(mailbox.mode, Mode::Gone | Mode::Leaving) {
                 return None;
             }
             // the bee is running, or one of its records is not yet committed
@@ -235,7 +234,7 @@ impl Bee {
     /// has handled all messages.
     pub(crate) fn retire(&self, release: impl FnOnce(&[CellId], Option<Floors>)) -> Retirement {
         let mut mailbox = self.mailbox.lock();
-        if mailbox.mode == Mode::Frozen || mailbox.is_waited_for() {
+        if matches!(mailbox.mode, Mode::Frozen | Mode::Leaving) || mailbox.is_waited_for() {
             // after a thaw, the bee runs again only if it has messages, so nothing else would note that it is
             // idle
             mailbox.idle_noted = true;
@@ -403,7 +402,10 @@ impl Bee {
         mailbox.scheduled = false;
         let more = std::mem::take(&mut mailbox.queue);
         // dropping these requests ends any merge that is waiting for the body
-        let freezers = mailbox.rare.as_mut().map(|rare| std::mem::take(&mut rare.freezers));
+        let freezers = mailbox.rare.as_mut().map(|rare| {
+            let Rare { freezers, leaves, .. } = &mut **rare;
+            (std::mem::take(freezers), leaves.take())
+        });
         drop(mailbox);
         drop((queue, more, freezers))
     }
@@ -448,6 +450,14 @@ impl Bee {
                 drop(mailbox);
                 body.reconcile(&self, &mut queue, turn);
                 continue;
+            }
+
+            match leaving::pass_on(&mut mailbox, body) {
+                None => {
+                    drop(mailbox);
+                    return turn.hive.displace();
+                }
+                Some(back) => body = back,
             }
 
             waited_for = mailbox.is_waited_for();

@@ -15,6 +15,9 @@ pub(crate) enum Mode {
     Active,
     /// Deliveries are queued but not run, because a merge or a move is holding the body.
     Frozen,
+    /// The bee is about to move to another hive: it accepts no deliveries, and runs those that are queued. Senders keep
+    /// their deliveries and try again.
+    Leaving,
     /// The bee has ended. Senders get their delivery back and route it again.
     Gone,
 }
@@ -119,6 +122,8 @@ pub(super) struct Rare {
     /// The tasks that have asked to freeze the bee, oldest first. The bee starts no delivery until each of
     /// them has had the body.
     pub(super) freezers: VecDeque<Freezer>,
+    /// The task that waits for the body because the bee is about to move to another hive.
+    pub(super) leaves: Option<Freezer>,
 }
 
 impl Mailbox {

@@ -501,7 +501,11 @@ pub(crate) fn acknowledge(link: &Link, delivery: &Delivery, app: u16, hive: &Hiv
     }
     let acked = |index, count| {
         let MessageId { lane, seq, part, app } = numbers.id(index, AppId(app));
-        hive.acknowledge(Acked { app, lane, seq, count, part })
+        let acked = Acked { app, lane, seq, count, part };
+        match delivery.batch.arrival() {
+            Some(arrival) if !link.lanes.breaks(Mutant::AckByLane) => arrival.acknowledge(acked),
+            _ => hive.acknowledge(acked),
+        }
     };
     let Delivery { first, count, .. } = *delivery;
     match numbers.id(first, AppId(app)).part.is_whole() {

@@ -10,6 +10,7 @@ use crate::hive::consensus::journal::{
     MessageId, Record, Work,
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
+use crate::hive::consensus::outline::Outline;
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::registry::ColonyId;
 use crate::hive::consensus::undecided::{Fate, Open, RUNS_EXPECTED_MAX, State, Undecided};
@@ -20,7 +21,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// A log's place among a hive's logs.
 pub(crate) struct Place {
@@ -34,6 +35,8 @@ pub(crate) struct Place {
     pub(crate) colony: ColonyId,
     /// Whether the hive is in a cluster.
     pub(crate) is_clustered: bool,
+    /// Notified when a log of a hive in a cluster has committed a change of its bees. All logs of the hive share it.
+    pub(crate) changed: Arc<Notify>,
 }
 
 /// A bee's run in an entry.
@@ -68,6 +71,8 @@ pub(crate) struct LogClient<W: ?Sized> {
     pub(crate) without_bee: WithoutBee,
     /// Messages that may have crashed the previous process, for all of the hive's logs.
     pub(crate) quarantine: Arc<Quarantine>,
+    /// What moves and merges need of the log's state, if the hive is in a cluster. Threads lock this after `state`.
+    pub(crate) outline: Mutex<Outline>,
     /// Incremented with each journal decision.
     version: AtomicU64,
     /// Whether an entry is open. Threads read this without the lock. A thread that has added a run to the open entry
@@ -108,6 +113,7 @@ impl<W: ?Sized> LogClient<W> {
             dead: AtomicUsize::new(0),
             lanes,
             quarantine,
+            outline: Mutex::default(),
             without_bee: WithoutBee::new(colony.seen.clone()),
             version: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
@@ -175,6 +181,17 @@ impl<W: ?Sized> LogClient<W> {
     pub(crate) fn begin(&self) -> std::io::Result<()> {
         let journal = self.journal.lock().clone();
         journal.map_or(Ok(()), |journal| journal.begin())
+    }
+
+    /// Splits off the outline of the log's state. The lanes of frozen bees take no acknowledgments.
+    pub(crate) fn split_outline(&self, state: &mut LogState) -> Outline {
+        let outline = Outline::split(state);
+        for ((app, bee), image) in &outline.log.bees {
+            let own = LaneId::of_bee(*app, *bee);
+            let lanes: Vec<LaneId> = image.heir_of.iter().copied().chain([own]).collect();
+            self.lanes.bees.leave((*app, *bee), &lanes)
+        }
+        outline
     }
 
     /// Sets the object to which the journal reports.
@@ -272,6 +289,9 @@ impl<W: ?Sized> LogClient<W> {
     /// Updates the lanes and the open sweeps after a record has been committed.
     fn committed(&self, record: &Record, sweeps: &mut OpenSweeps) {
         let lanes = &self.lanes.bees;
+        if self.place.is_clustered && self.outline.lock().follow(record) {
+            self.place.changed.notify_one()
+        }
         match record {
             Record::Acked(messages) => {
                 messages.iter().for_each(|acked| lanes.acknowledged(self.place.position, acked))
@@ -280,6 +300,11 @@ impl<W: ?Sized> LogClient<W> {
             Record::Mark { marker } => self.quarantine.committed(self.place.position, marker.as_ref()),
             Record::Adopt { app, bee, .. } | Record::Thaw { app, bee, .. } => {
                 lanes.arrive((*app, *bee), self.place.position)
+            }
+            Record::Drop { app, bee, .. } if self.place.is_clustered => {
+                // what the bee has sent is now sent by another hive
+                let departed = lanes.depart((*app, *bee), self.place.position);
+                departed.into_iter().for_each(|lane| self.lanes.foreign.remember(lane))
             }
             _ if self.place.bees_move => {
                 for sweep in sweeps.committed(record) {

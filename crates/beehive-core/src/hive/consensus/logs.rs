@@ -14,6 +14,7 @@ use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// The logs of a hive. `W` is the type of the bees that a log wakes when it decides their entries.
 pub(crate) struct Logs<W: ?Sized> {
@@ -23,6 +24,8 @@ pub(crate) struct Logs<W: ?Sized> {
     of_apps: Vec<Vec<usize>>,
     /// The lanes of senders outside the hive.
     pub(crate) lanes: Arc<Lanes>,
+    /// Notified when a log of a hive in a cluster has committed a change of its bees.
+    pub(crate) changed: Arc<Notify>,
     /// Messages that may have crashed the previous process.
     pub(crate) quarantine: Arc<Quarantine>,
     /// The lane of messages emitted through the [`Hive`](crate::Hive) itself. If a few of them hold it up, because their
@@ -50,6 +53,7 @@ impl<W: ?Sized> Logs<W> {
         let numbers = cluster.map(|(_, lane)| LaneNumbers::of(lane));
         let lanes = Arc::new(Lanes::new(remembered, bees_move, numbers, mutation));
         let quarantine = Arc::new(Quarantine::new(logs, mutation));
+        let changed = Arc::<Notify>::default();
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
             // the apps whose bees are all in this log and stay there; none if bees may move
             let alone = of_apps.iter().map(|logs| !bees_move && *logs == [at]).collect();
@@ -57,15 +61,17 @@ impl<W: ?Sized> Logs<W> {
                 Some(colonies) => colonies.get(at).copied().unwrap_or_default(),
                 None => colony_of(at),
             };
-            let place = Place { position: at, alone, bees_move, colony, is_clustered };
+            let changed = changed.clone();
+            let place = Place { position: at, alone, bees_move, colony, is_clustered, changed };
             LogClient::new(journal.clone(), state, place, lanes.clone(), quarantine.clone())
         };
         Logs {
             clients: logs.iter().enumerate().map(client).collect(),
             own_lane: Mutex::new(lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance })),
             of_apps,
-            lanes,
-            quarantine,
+            lanes: lanes.clone(),
+            quarantine: quarantine.clone(),
+            changed: changed.clone(),
             time: Mutex::new(TimeLogged::new(now)),
         }
     }

@@ -18,6 +18,7 @@ pub(crate) mod log_client;
 pub(crate) mod logged_clock;
 pub(crate) mod logs;
 pub(crate) mod open_sweeps;
+pub(crate) mod outline;
 pub(crate) mod quarantine;
 pub mod registry;
 pub(crate) mod undecided;

@@ -1,7 +1,7 @@
 //! The packets between hives, and their encoding.
 
 use beehive_protocol::codec::{DecodeError, decode_many, encode_many};
-use beehive_protocol::{Acked, AppId, BeeId, Emit, Emits, Incarnation, LaneId, Seq};
+use beehive_protocol::{Acked, AppId, BeeId, Emit, Emits, Epoch, Incarnation, LaneId, Seq, StageFrame};
 use serde::{Deserialize, Serialize};
 
 /// One packet of a session.
@@ -60,6 +60,25 @@ pub(crate) enum Body {
     Floors(Vec<(LaneId, AppId, Seq)>),
     /// Nothing will be sent on these lanes any more.
     Retired(Vec<LaneId>),
+    /// Part of the copy of a bee that is about to move to the receiving hive.
+    Stage(Box<StageFrame>),
+    /// Parts of the copy of a bee are staged.
+    Staged(Staged),
+}
+
+/// The number of parts of a bee's copy that the receiving hive has staged. The source sends the next part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Staged {
+    /// The app of the bee.
+    pub(crate) app: AppId,
+    /// The bee.
+    pub(crate) bee: BeeId,
+    /// The epoch of the copy.
+    pub(crate) epoch: Epoch,
+    /// The copy.
+    pub(crate) copy: u64,
+    /// Number of its parts that are staged.
+    pub(crate) parts: u32,
 }
 
 /// Messages on their way to a bee in another hive. They all go to the same cells.

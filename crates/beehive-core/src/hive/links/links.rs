@@ -9,7 +9,7 @@ use crate::hive::links::session::Session;
 use crate::seams::Platform;
 use beehive_protocol::{Acked, AppId, Incarnation, LaneId, Seq};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub(crate) struct Links {
     incarnation: Incarnation,
     network: Arc<dyn Network>,
     pub(crate) registry: Arc<dyn Registry>,
+    /// The lane that the registry has assigned to this incarnation of the hive.
+    pub(crate) lane: LaneId,
     platform: Arc<dyn Platform>,
     sessions: Mutex<BTreeMap<HiveId, Session>>,
     sent: Mutex<SentMessages>,
@@ -38,6 +40,8 @@ pub(crate) struct Links {
     /// Notified when something must be acknowledged by another hive.
     unsettled: Notify,
     is_closed: AtomicBool,
+    /// What other hives say about bees that move, until the reconciler takes it.
+    moves: Mutex<VecDeque<(HiveId, Body)>>,
     /// Held while the bodies of a packet are handled, so that they are handled in order.
     handling: Mutex<()>,
 }
@@ -52,6 +56,7 @@ impl Links {
             incarnation: membership.incarnation,
             network: membership.network.clone(),
             registry,
+            lane: membership.lane,
             platform,
             sessions: Mutex::default(),
             sent: Mutex::default(),
@@ -59,6 +64,7 @@ impl Links {
             handle: OnceLock::new(),
             unsettled: Notify::new(),
             is_closed: AtomicBool::new(false),
+            moves: Mutex::default(),
             handling: Mutex::new(()),
         })
     }
@@ -168,6 +174,39 @@ impl Links {
         retired
             .into_iter()
             .for_each(|(hive, lanes)| self.send(hive, Body::Retired(lanes.into_iter().collect())))
+    }
+
+    /// Keeps what a hive says about a bee that moves. The caller wakes the reconciler.
+    pub(crate) fn push_move(&self, from: HiveId, body: Body) {
+        self.moves.lock().push_back((from, body))
+    }
+
+    /// Takes the oldest statement about a bee that moves.
+    pub(crate) fn pop_move(&self) -> Option<(HiveId, Body)> {
+        self.moves.lock().pop_front()
+    }
+
+    /// Checks whether another hive has acknowledged everything that was sent to it.
+    pub(crate) fn is_settled(&self, hive: HiveId) -> bool {
+        self.sessions.lock().get(&hive).is_none_or(Session::is_settled)
+    }
+
+    /// Forgets the messages of senders that have moved to another hive.
+    pub(crate) fn forget(&self, lanes: &[LaneId]) {
+        let gone: Vec<Entry> = {
+            let mut sent = self.sent.lock();
+            lanes.iter().flat_map(|lane| sent.forget(*lane)).collect()
+        };
+        drop(gone);
+        self.stated.lock().retain(|(lane, ..), _| !lanes.contains(lane))
+    }
+
+    /// Notes that receivers in another hive remember these lanes of this hive, so that they are told the floors.
+    pub(crate) fn remembered_by(&self, hive: HiveId, lanes: impl IntoIterator<Item = (LaneId, AppId)>) {
+        let mut stated = self.stated.lock();
+        for (lane, app) in lanes {
+            stated.entry((lane, app, hive)).or_default();
+        }
     }
 
     /// Notes that another hive has handled messages.

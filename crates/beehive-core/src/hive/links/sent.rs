@@ -3,7 +3,7 @@
 use crate::cell::HiveId;
 use crate::hash::HashMap;
 use crate::hive::links::frame::Report;
-use beehive_protocol::{Acked, MessageId};
+use beehive_protocol::{Acked, LaneId, MessageId};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -123,6 +123,14 @@ impl SentMessages {
         let back = tickets.into_iter().filter_map(|ticket| Some(self.remove(ticket)?.sent)).collect();
         let gone = self.requesters.extract_if(.., |_, (to, _)| *to == hive);
         (back, gone.map(|(_, (_, requester))| requester).collect())
+    }
+
+    /// Forgets the messages of a sender that has moved to another hive. That hive sends them again. Requesters still get
+    /// their reports.
+    pub(super) fn forget(&mut self, lane: LaneId) -> Vec<Entry> {
+        let of_lane = self.tickets.iter().filter(|(id, _)| id.lane == lane).map(|(_, ticket)| *ticket);
+        let tickets: BTreeSet<u64> = of_lane.collect();
+        tickets.into_iter().filter_map(|ticket| self.remove(ticket)).collect()
     }
 
     pub(super) fn requester(&self, ticket: u64) -> Option<Arc<dyn Requester>> {

@@ -9,6 +9,7 @@ use crate::hive::links::sent::Requester;
 use crate::hive::message::batch::{AnswerRun, AnswerSink, Batch, Observed};
 use crate::message::{Error, ErrorKind, Message, MessageError, Reply};
 use crate::panics;
+use beehive_protocol::Acked;
 use smallvec::smallvec;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -39,6 +40,12 @@ impl Arrival {
             let index = self.links.registry.index();
             self.links.send(self.from, Body::Refused { ticket: self.ticket, index })
         }
+    }
+
+    /// Acknowledges some of the messages. Their sender may have come from this hive, which has not dropped it yet, so its
+    /// lane does not say which hive waits for the acknowledgment.
+    pub(crate) fn acknowledge(&self, acked: Acked) {
+        self.links.send(self.from, Body::Acked(acked))
     }
 
     /// Checks whether any of the messages has been sent back.

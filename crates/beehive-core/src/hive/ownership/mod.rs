@@ -10,5 +10,10 @@
 //! Shutdown: once the hive is over, retries end and no new merge begins. Callers waiting for a decision get
 //! `Unavailable` when the task that would answer them is dropped.
 
+mod copies;
+pub(crate) mod foreign;
+mod hosting;
+mod leaving;
 mod moves;
 pub(crate) mod queen;
+pub(in crate::hive) mod reconciler;

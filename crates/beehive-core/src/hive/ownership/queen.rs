@@ -8,7 +8,7 @@ use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, OwnerRequest, Queen, Standing};
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
-use crate::hive::consensus::journal::{AppId, Epoch, LaneId, Record, Untold};
+use crate::hive::consensus::journal::{AppId, Epoch, LaneId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
@@ -49,20 +49,17 @@ impl Owners for AppRuntime {
     fn unite(self: Arc<Self>, cells: CellSet, hive: &Arc<HiveInner>) -> BoxFuture<()> {
         let (app, hive) = (self, hive.clone());
         Box::pin(async move {
+            if app.is_clustered() {
+                return app.united(&cells, &hive).await;
+            }
             let mut pause = Duration::from_micros(100);
-            while !hive.is_over() && app.elsewhere(&cells).is_none() {
+            while !hive.is_over() {
                 let decided = app.decide(vec![cells.clone()], &hive).await;
                 match decided.map(|mut all| all.pop()) {
                     Ok(Some(Standing::Owned)) => return,
                     Ok(Some(Standing::Merging { root, from })) => {
-                        let mut are_here = false;
                         for from in from {
-                            are_here |= app.bee(from).is_some() && app.bee(root).is_some();
                             app.fuse(from, root, &hive).await
-                        }
-                        if !are_here {
-                            // some owners are in other hives, which do not move them here yet
-                            hive.platform.sleep(RETRY).await
                         }
                     }
                     Ok(_) => {
@@ -85,6 +82,28 @@ impl AppRuntime {
         let (first, rest) = cells.split_first()?;
         let bee = self.routes.find(*first)?;
         rest.iter().all(|cell| self.routes.leads_to(*cell, &bee)).then_some(bee)
+    }
+
+    /// Waits until one bee owns all of `cells`, in this hive or in another one. The claim aims the owners at one of them,
+    /// and the reconcilers of their hives do the rest.
+    async fn united(self: &Arc<Self>, cells: &CellSet, hive: &Arc<HiveInner>) {
+        let is_united = || self.elsewhere(cells).is_some() || self.owner(cells).is_some();
+        while !hive.is_over() && !is_united() {
+            let _ = self.decide(vec![cells.clone()], hive).await;
+            let mut again = hive.platform.sleep(RETRY);
+            loop {
+                let next = self.registry.index() + 1;
+                if is_united() {
+                    return;
+                }
+                tokio::select! {
+                    biased;
+                    () = hive.over() => return,
+                    () = &mut again => break,
+                    () = self.registry.wait(next) => {}
+                }
+            }
+        }
     }
 
     /// Returns the owner of each set of cells, after claiming all sets in one proposal. If another proposal is in
@@ -202,10 +221,10 @@ impl AppRuntime {
         cells: &[CellId],
         decision: Decision,
     ) -> (Owner, Option<(BeeId, Vec<BeeId>)>) {
-        let Decision::Owner { root, colony, created, merging, .. } = decision else {
+        let Decision::Owner { root, colony, created, merging, index, .. } = decision else {
             return (Owner::NotYet, None);
         };
-        if created {
+        if created && self.is_still_new(queen, root, index) {
             let bee = Bee::new(self, root, cells, self.body(self.log_of(colony)));
             queen.bees.insert(bee.clone());
             self.count_created();
@@ -234,6 +253,40 @@ impl AppRuntime {
         (Owner::Bee(bee.clone()), None)
     }
 
+    /// Checks whether a bee that the registry created at `index` is still to be created in this hive. If the hive is in a
+    /// cluster, the reconciler may have been faster, and the bee may have moved or ended since.
+    fn is_still_new(&self, queen: &Queen, bee: BeeId, index: u64) -> bool {
+        if !self.is_clustered() {
+            return true;
+        }
+        let mut is_here = true;
+        self.registry.read(&mut |state| {
+            let entry = state.bee(bee).filter(|entry| entry.epoch == Epoch(0));
+            is_here = state.index() < index || entry.is_some()
+        });
+        is_here && queen.bees.get(bee).is_none() && !queen.ended.contains(&bee)
+    }
+
+    /// Creates a bee that the registry has assigned to one of this hive's colonies, unless the hive has it already.
+    pub(crate) fn create(self: &Arc<Self>, bee: BeeId) {
+        let mut queen = self.queen.lock();
+        if queen.bees.get(bee).is_none() {
+            self.create_missing(&mut queen, bee)
+        }
+    }
+
+    /// Removes a bee that has moved to another log.
+    pub(crate) fn remove_moved(&self, bee: &Arc<Bee>) {
+        let mut queen = self.queen.lock();
+        // another log of this hive may have adopted it
+        if queen.bees.get(bee.id).is_some_and(|known| Arc::ptr_eq(known, bee)) {
+            queen.bees.remove(bee.id);
+            for cell in bee.has_moved() {
+                self.routes.remove(cell, bee)
+            }
+        }
+    }
+
     /// Creates a bee that the registry has assigned to one of this hive's colonies without this hive noticing, because the
     /// process that claimed it has ended before the registry decided.
     fn create_missing(self: &Arc<Self>, queen: &mut Queen, id: BeeId) {
@@ -255,13 +308,13 @@ impl AppRuntime {
         cells.iter().for_each(|cell| self.routes.set(*cell, &bee))
     }
 
-    fn bee(&self, id: BeeId) -> Option<Arc<Bee>> {
+    pub(crate) fn bee(&self, id: BeeId) -> Option<Arc<Bee>> {
         self.queen.lock().bees.get(id).cloned()
     }
 
     /// Merges `from` into `into` if both still exist. Freezes both in order of their ids, so that two concurrent merges
     /// cannot deadlock, and then unites their state, cells and queued messages.
-    async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
+    pub(crate) async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
         let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
         let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
         let Some(low_body) = freeze(low, hive).await else { return };
@@ -333,9 +386,6 @@ impl AppRuntime {
 
         // the registry must know about the merge before the merged bee continues
         let index = self.state(&said, hive).await;
-        if let Some(pending) = &body.pending {
-            self.told(pending.link(), Untold::Fused { from, into })
-        }
         self.knows_end(from, index, hive);
         Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
     }
@@ -344,13 +394,6 @@ impl AppRuntime {
     /// hive is alone. If the hive is in a cluster, the next process must know what the registry was not told.
     fn view(&self) -> u64 {
         if self.is_clustered() { self.registry.index() } else { 0 }
-    }
-
-    /// Records that the registry knows a change, if the hive is in a cluster.
-    fn told(&self, link: &Link, what: Untold) {
-        if self.is_clustered() {
-            drop(link.say(Record::Told { what, view: self.registry.index() }))
-        }
     }
 
     /// Moves a frozen bee to the log of the bee into which it is about to merge. Returns whether it ends up in that
@@ -446,21 +489,15 @@ impl AppRuntime {
     }
 
     /// Tells the registry that a bee has ended when its log has committed the end, unless the registry knows it already.
-    fn said_ended(
-        self: &Arc<Self>,
-        (bee, link): (BeeId, &Arc<Link>),
-        committed: oneshot::Receiver<()>,
-        hive: &Arc<HiveInner>,
-    ) {
+    fn said_ended(self: &Arc<Self>, bee: BeeId, committed: oneshot::Receiver<()>, hive: &Arc<HiveInner>) {
         if self.frees_cells_at_once() {
             return;
         }
-        let (app, link, waiting) = (self.clone(), link.clone(), hive.clone());
+        let (app, waiting) = (self.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
             // an error says that the hive is gone
             if committed.await.is_ok() {
                 let index = app.state(&[Proposal::Release { bee }], &waiting).await;
-                app.told(&link, Untold::Released { bee });
                 app.knows_end(bee, index, &waiting)
             }
         }))
@@ -491,7 +528,7 @@ impl AppRuntime {
                         let (app, view) = (AppId(self.index), self.view());
                         let ended = Record::Release { app, bee: bee.id, floors, view };
                         match link.lanes.breaks(Mutant::ReleaseRegistryFirst) {
-                            false => self.said_ended((bee.id, &link), link.say(ended), hive),
+                            false => self.said_ended(bee.id, link.say(ended), hive),
                             true => say_late(link.clone(), ended, hive),
                         }
                         link.lanes.bees.end(bee.lane())

@@ -49,6 +49,10 @@ impl Handle for Arrivals {
                 }
             }
             Body::Closed { ticket } => links.closed(ticket),
+            Body::Stage(_) | Body::Staged(_) => {
+                links.push_move(from, body);
+                logs.changed.notify_one()
+            }
             Body::Floors(floors) => {
                 floors.into_iter().for_each(|(lane, app, floor)| logs.lanes.foreign.raise(lane, app, floor))
             }
@@ -67,7 +71,10 @@ fn deliver(hive: &Arc<HiveInner>, links: &Arc<Links>, from: HiveId, to_bee: ToBe
     if hive.is_over() {
         return;
     }
-    logs.lanes.foreign.arrived(first.id.lane, from, first.id.app, to_bee.floor);
+    // a sender that has come to this hive has its lane here, and a late message from its old hive changes nothing
+    if !logs.lanes.bees.knows(first.id.lane) {
+        logs.lanes.foreign.arrived(first.id.lane, from, first.id.app, to_bee.floor)
+    }
     let arrival = Arc::new(Arrival::new(links.clone(), from, to_bee.bee, to_bee.ticket, to_bee.asks));
 
     Turn::with(hive, Place::Runners, |turn| {

@@ -126,9 +126,14 @@ impl Blocked for BlockedDelivery {
             }
         }
         let Some(bee) = self.app.owner(&self.delivery.cells) else { return self.travel(turn) };
-        let BlockedDelivery { app, delivery, journey } = *self;
-        let blocked = |delivery| Box::new(BlockedDelivery { app, delivery, journey }) as Box<dyn Blocked>;
-        bee.push(delivery, turn).map_err(blocked)
+        let BlockedDelivery { app, delivery, mut journey } = *self;
+        bee.push(delivery, turn).map_err(|delivery| {
+            // in a cluster, the owner may be about to move
+            if let Some(journey) = &mut journey {
+                journey.rest(turn.hive)
+            }
+            Box::new(BlockedDelivery { app, delivery, journey }) as Box<dyn Blocked>
+        })
     }
 
     fn owners(&self) -> Option<Arc<dyn Owners>> {

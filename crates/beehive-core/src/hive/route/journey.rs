@@ -73,6 +73,24 @@ impl Journey {
         }
     }
 
+    /// Lets the delivery wait for a moment, because the owner of its cells is about to move.
+    pub(crate) fn rest(&mut self, hive: &HiveInner) {
+        let again = Sent::new(self.waker());
+        self.sent = Some((again.clone(), 0));
+        let (platform, pause) = (hive.platform.clone(), self.pause());
+        hive.platform.spawn(Box::pin(async move {
+            platform.sleep(pause).await;
+            again.decide(Fate::Route)
+        }))
+    }
+
+    /// Returns the time for which the delivery waits before it is routed again.
+    fn pause(&mut self) -> Duration {
+        let pause = PAUSE * (1 << self.refusals);
+        self.refusals = (self.refusals + 1).min(DOUBLINGS_MAX);
+        pause
+    }
+
     /// Checks whether the messages are under way.
     pub(crate) fn is_under_way(&self) -> bool {
         self.sent.is_some()
@@ -93,8 +111,7 @@ impl Journey {
                 let (registry, platform) = (links.registry.clone(), hive.platform.clone());
                 let again = Sent::new(self.waker());
                 self.sent = Some((again.clone(), count));
-                let pause = PAUSE * (1 << self.refusals);
-                self.refusals = (self.refusals + 1).min(DOUBLINGS_MAX);
+                let pause = self.pause();
                 hive.platform.spawn(Box::pin(async move {
                     platform.sleep(pause).await;
                     registry.wait(index).await;

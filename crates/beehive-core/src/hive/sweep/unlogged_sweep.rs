@@ -380,12 +380,17 @@ fn send_visit<M: Message>(
         // a cell without an owner is empty, so it needs no visit. If the present owner has ended too, looks
         // up the cell again
         while let Some(bee) = app.routes.find(*cell) {
+            let is_leaving = bee.is_leaving();
             match bee.push(one, turn) {
                 Ok(()) => {
                     visit.expect(1);
                     break;
                 }
                 Err(back) => one = back,
+            }
+            if is_leaving {
+                // the hive to which the cell moves visits it at the next tick
+                break;
             }
             std::hint::spin_loop()
         }

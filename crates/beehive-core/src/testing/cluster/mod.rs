@@ -4,14 +4,14 @@ mod network;
 mod replica;
 
 use crate::app::Handlers;
-use crate::cell::HiveId;
+use crate::cell::{BeeId, HiveId};
 use crate::cluster::Incarnation;
-use crate::hive::Builder;
 use crate::hive::consensus::journal::LaneId;
 use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, LogState};
-use crate::hive::consensus::registry::{ColonyId, Decision, Proposal, RegistryState};
+use crate::hive::consensus::registry::{ColonyId, Decision, Proposal, Registry, RegistryState};
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::links::network::Membership;
+use crate::hive::{Builder, MoveError};
 use crate::mutant::Mutant;
 use crate::testing::{TestJournal, VirtualPlatform};
 use network::SimulatedNetwork;
@@ -422,6 +422,52 @@ impl Cluster {
         let running = self.members.iter().flat_map(|member| &member.running);
         running.flat_map(|running| &running.journals).for_each(|journal| journal.accept_all());
         self.network.heal()
+    }
+
+    /// Returns the bees of an app, each with the hive that the registry says has it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no such app, or all hives are down.
+    #[track_caller]
+    pub fn bees(&self, app: &str) -> Vec<(BeeId, usize)> {
+        let running = self.members.iter().flat_map(|member| &member.running).next();
+        let names =
+            running.map(|running| running.hive.inner().apps.read().iter().map(|app| app.name()).collect());
+        let names: Vec<&str> = names.unwrap_or_default();
+        let Some(index) = names.iter().position(|name| *name == app) else { panic!("no app `{app}` runs") };
+        self.registry(|view| {
+            let all = view.colonies().flat_map(|(colony, entry)| {
+                let hive = entry.leader.map_or(0, |hive| hive.0 as usize);
+                view.bees_at(colony).map(move |bee| (bee, hive))
+            });
+            all.filter(|(bee, _)| view.bee(*bee).is_some_and(|entry| entry.app.index() == index)).collect()
+        })
+    }
+
+    /// Moves a bee to a hive, and lets time pass until the registry says that it is there: see [`Hive::move_bee`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`MoveError`] if the bee was not moved.
+    #[track_caller]
+    pub fn move_bee(&self, bee: BeeId, to: usize) -> Result<(), MoveError> {
+        let running = self.members.iter().flat_map(|member| &member.running).next();
+        let Some(running) = running else { return Err(MoveError::Unavailable) };
+        // the hive may not know yet where the bee is
+        self.drive(running.replica.wait(self.registry(RegistryState::index)));
+        self.drive(running.hive.move_bee(bee, HiveId(to as u32)))
+    }
+
+    /// Asks the registry to move a bee to a hive, and lets no time pass. Returns whether the bee will move, unless something
+    /// prevents it.
+    pub fn aim(&self, bee: BeeId, to: usize) -> bool {
+        let first = ColonyId(to as u32 * self.setup.logs_per_hive + 1);
+        let epoch = self.registry(|view| view.bee(bee).map(|entry| entry.epoch));
+        let Some(epoch) = epoch else { return false };
+        let colony = ColonyId(first.0 + bee.0 as u32 % self.setup.logs_per_hive);
+        let decided = self.registry.decide(&[Proposal::Aim { bee, epoch, colony }]);
+        matches!(decided[..], [Decision::Done { .. }])
     }
 
     /// Calls `look` with the state of the registry.

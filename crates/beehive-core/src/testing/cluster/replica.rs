@@ -55,6 +55,8 @@ pub(super) struct Replica {
 /// What a replica knows.
 struct Known {
     state: Mutex<RegistryState>,
+    /// Notified when the replica has learned of decisions, and when the hive is down.
+    news: Notify,
     /// Whether the hive is down.
     is_stopped: AtomicBool,
 }
@@ -72,6 +74,7 @@ impl Replica {
             registry: registry.clone(),
             known: Arc::new(Known {
                 state: Mutex::new(registry.look(RegistryState::clone)),
+                news: Notify::new(),
                 is_stopped: AtomicBool::new(false),
             }),
             chance: Mutex::new(Chance::new(registry.platform.random())),
@@ -84,6 +87,7 @@ impl Replica {
     /// The hive is down: from now on, it proposes nothing.
     pub(super) fn stop(&self) {
         self.known.is_stopped.store(true, Ordering::Release);
+        self.known.news.notify_waiters();
         self.registry.news.notify_waiters()
     }
 
@@ -102,6 +106,8 @@ impl Replica {
         unknown.iter().take(count).for_each(|proposal| {
             state.apply(proposal);
         });
+        drop((state, decided));
+        self.known.news.notify_waiters()
     }
 }
 
@@ -138,13 +144,17 @@ impl Registry for Replica {
     }
 
     fn wait(&self, index: u64) -> BoxFuture<()> {
-        let (platform, known) = (self.registry.platform.clone(), self.known.clone());
+        let known = self.known.clone();
         Box::pin(async move {
-            while known.state.lock().index() < index {
+            loop {
+                let news = known.news.notified();
+                if known.state.lock().index() >= index {
+                    return;
+                }
                 if known.is_stopped() {
                     return std::future::pending().await;
                 }
-                platform.sleep(Duration::from_micros(100)).await
+                news.await
             }
         })
     }

@@ -59,6 +59,9 @@ pub(crate) struct QueueState {
     /// sets it while it holds the locks of both `deferred_queues` and `waiting` of this queue. Its value
     /// therefore cannot change while another thread holds either lock.
     forward_to: OnceLock<Arc<QueueState>>,
+    /// Whether the sender has moved to another hive, which sends what is not handled. From then on, everything that is sent
+    /// through this queue is dropped. A thread sets this flag under the lock of `waiting`.
+    is_closed: AtomicBool,
 }
 
 /// A handle to a sender's queue. The queue is allocated on first use.
@@ -85,7 +88,9 @@ impl SenderQueue {
     #[inline(always)]
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
-            Some(state) if state.any.load(Ordering::Acquire) => state.with(|queue| queue.blocks(app, cells)),
+            Some(state) if state.any.load(Ordering::Acquire) => {
+                state.with(|queue| queue.blocks(app, cells)) || self.is_closed()
+            }
             _ => false,
         }
     }
@@ -96,6 +101,34 @@ impl SenderQueue {
             Some(state) if state.any.load(Ordering::Acquire) => state.with(|queue| queue.blocks_sweep(app)),
             _ => false,
         }
+    }
+
+    /// Closes the queue, because its sender moves to another hive: drops all waiting messages, and everything that is sent
+    /// through the queue from now on. If deferred work or a reserved release is unfinished, changes nothing and returns
+    /// `false`; the caller must try again later.
+    pub(crate) fn close(&self) -> bool {
+        let Some(state) = &self.0 else { return true };
+        let closed = state.locked(|state, deferred_queues| {
+            let is_busy = deferred_queues.iter().any(|(_, queue)| queue.are_open())
+                || state.too_deep.get().is_some_and(|too_deep| too_deep.are_open())
+                || state.releases.are_open();
+            if is_busy {
+                return None;
+            }
+            let mut waiting = state.waiting.lock();
+            state.is_closed.store(true, Ordering::Release);
+            // from now on, every sender takes the slow path, and finds the queue closed
+            state.any.store(true, Ordering::Release);
+            state.news.notify_one();
+            Some(std::mem::take(&mut waiting.blocked))
+        });
+        // dropped without a lock, because this may run the app's code
+        closed.map(drop).is_some()
+    }
+
+    /// Checks whether the queue is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.as_ref().is_some_and(|state| state.root().is_closed.load(Ordering::Acquire))
     }
 
     /// Checks that no message is waiting and no work is deferred because of its depth. Does not lock
@@ -168,6 +201,10 @@ impl SenderQueue {
                 continue;
             }
 
+            if state.is_closed.load(Ordering::Acquire) {
+                drop(waiting);
+                return drop(blocked);
+            }
             blocked.enter(&state);
             waiting.blocked.push(blocked);
             return state.clone().see_to_it(waiting.look(&state), hive);
@@ -302,7 +339,8 @@ impl QueueState {
         let any = !waiting.blocked.is_empty();
         // if the sender has been merged, every holder of a handle to the old queue must still follow
         // `forward_to`
-        self.any.store(any || self.forward_to.get().is_some(), Ordering::Release);
+        let is_closed = self.is_closed.load(Ordering::Acquire);
+        self.any.store(any || is_closed || self.forward_to.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any
     }

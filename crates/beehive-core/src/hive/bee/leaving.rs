@@ -1,0 +1,109 @@
+//! A bee that is about to move to another hive. It handles what is in its mailbox and accepts nothing more, so that its
+//! senders keep their later messages, in order. When its mailbox is empty and everything is committed, its body can be
+//! taken.
+
+use crate::cell::{BeeId, CellId};
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::asleep::Asleep;
+use crate::hive::bee::body::Body;
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::bee::mailbox::{AtRest, Mailbox, Mode, Queue};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+impl Bee {
+    /// Creates a bee that was about to move when the previous process ended.
+    pub(crate) fn away(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId]) -> Arc<Bee> {
+        let bee = Bee::at_rest(app, id, cells, None);
+        bee.mailbox.lock().mode = Mode::Leaving;
+        bee
+    }
+
+    /// Stops the bee: from now on, it accepts no messages. Returns its body when it has handled the messages that it had
+    /// accepted, and their records are committed. Returns `None` if the bee has ended, or takes part in another change.
+    pub(crate) async fn leave(self: &Arc<Self>) -> Option<Box<Body>> {
+        let waiting = {
+            let mut mailbox = self.mailbox.lock();
+            if mailbox.mode != Mode::Active || mailbox.is_waited_for() {
+                return None;
+            }
+            mailbox.mode = Mode::Leaving;
+            let is_busy = match &mailbox.at_rest {
+                Some(AtRest::Awake(body)) => !body.is_settled(),
+                Some(AtRest::Asleep(_)) => false,
+                None => true,
+            };
+            let is_busy = is_busy || !mailbox.queue.is_empty();
+            match mailbox.at_rest.take_if(|_| !is_busy) {
+                Some(at_rest) => {
+                    drop(mailbox);
+                    return Some(at_rest.wake(&self.app));
+                }
+                None => {
+                    let (sender, receiver) = oneshot::channel();
+                    mailbox.rare.get_or_insert_default().leaves = Some(sender);
+                    receiver
+                }
+            }
+        };
+        waiting.await.ok()
+    }
+
+    /// Checks whether the bee accepts no messages because it is about to move.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.mailbox.lock().mode == Mode::Leaving
+    }
+
+    /// Checks whether the bee handles messages.
+    pub(crate) fn is_active(&self) -> bool {
+        self.mailbox.lock().mode == Mode::Active
+    }
+
+    /// Ends the bee in this hive, because it has moved. Returns its cells.
+    pub(crate) fn has_moved(&self) -> Vec<CellId> {
+        let mut mailbox = self.mailbox.lock();
+        debug_assert!(
+            mailbox.mode == Mode::Leaving && mailbox.at_rest.is_none() && mailbox.queue.is_empty(),
+            "a bee that moves has no body and no messages"
+        );
+        mailbox.mode = Mode::Gone;
+        let more = mailbox.rare.take().into_iter().flat_map(|rare| rare.more_cells);
+        std::iter::once(self.first_cell()).chain(more).collect()
+    }
+
+    /// Lets the bee continue, because it stays after all.
+    pub(crate) fn stays(&self, asleep: Box<Asleep>) {
+        let mut mailbox = self.mailbox.lock();
+        debug_assert!(
+            mailbox.mode == Mode::Leaving && mailbox.at_rest.is_none(),
+            "the bee was about to move"
+        );
+        mailbox.mode = Mode::Active;
+        mailbox.at_rest = Some(asleep.into())
+    }
+}
+
+/// Hands over the body of a bee that is about to move, if it has nothing left to do. Returns it otherwise.
+pub(super) fn pass_on(mailbox: &mut Mailbox, body: Box<Body>) -> Option<Box<Body>> {
+    if mailbox.mode != Mode::Leaving || !mailbox.queue.is_empty() || !body.is_settled() {
+        return Some(body);
+    }
+    let Some(leaves) = mailbox.rare.as_mut().and_then(|rare| rare.leaves.take()) else { return Some(body) };
+    mailbox.scheduled = false;
+    // sending fails if the hive is over
+    leaves.send(body).err()
+}
+
+/// Returns a mailbox of an idle bee.
+pub(super) fn mailbox(at_rest: Option<AtRest>) -> Mutex<Mailbox> {
+    Mutex::new(Mailbox {
+        mode: Mode::Active,
+        scheduled: false,
+        waits_at: 0,
+        idle_noted: false,
+        at_rest,
+        queue: Queue::default(),
+        rare: None,
+    })
+}

@@ -1,0 +1,129 @@
+//! Hosts a bee that has come to this hive, or that stays in it after all.
+
+use crate::cell::BeeId;
+use crate::hive::bee::asleep::Asleep;
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::consensus::journal::{AppId, BeeImage, LaneId, Record};
+use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::sender::queue::SenderQueue;
+use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::ownership::foreign::is_foreign;
+use crate::hive::ownership::reconciler::Reconciler;
+use crate::mutant::Mutant;
+use beehive_protocol::Emits;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Reconciler {
+    /// Makes the staged copy of a bee the bee, because the registry says so.
+    pub(super) async fn adopt(&self, link: &Arc<Link>, bee: (AppId, BeeId), record: Record) {
+        link.commit(record).await;
+        if !self.hive.is_over() {
+            self.state.lock().staging.remove(&(link.position(), bee.0, bee.1));
+            self.host(link, bee, None)
+        }
+    }
+
+    /// Sends what the bee has sent and nobody has handled, and then lets the bee handle messages. `stays` is the bee if it
+    /// was in this log before.
+    pub(super) fn host(&self, link: &Arc<Link>, (app, id): (AppId, BeeId), stays: Option<Arc<Bee>>) {
+        let taken = link.outline.lock().log.take_active(app, id);
+        let (Some((mut image, outbox)), Some(runtime)) = (taken, self.app(app)) else { return };
+        let foreign = self.foreign_lanes(&image);
+        let mut cells = Vec::new();
+        self.links.registry.read(&mut |view| cells = view.cells_of(id).collect());
+        image.cells.extend(cells);
+        for lane in foreign {
+            if !link.lanes.bees.knows(lane) && !link.lanes.breaks(Mutant::ForeignForgotten) {
+                link.lanes.foreign.remember(lane)
+            }
+        }
+        let lasting = image.seen.floors().filter(|(lane, _)| lane.is_lasting());
+        lasting.for_each(|(lane, floor)| drop(link.lanes.resume(lane.0 >> 2, floor)));
+        self.take_lanes(link, (app, id), &image, &outbox);
+
+        Turn::with(&self.hive, Place::Runners, |turn| {
+            turn.keeps_woken();
+            let mut queue = SenderQueue::shared();
+            let kept = if link.lanes.breaks(Mutant::AdoptedOvertakes) {
+                SenderQueue::shared()
+            } else {
+                queue.clone()
+            };
+            // the bee handles nothing before this has been routed; otherwise it could overtake itself
+            for emit in outbox.iter() {
+                let cx = &mut RouteContext::new(&mut queue, turn);
+                if let Err(error) = self.hive.types.logged.resend(emit, cx) {
+                    tracing::error!(app = runtime.name, bee = %id, %error, "a message cannot be sent again")
+                }
+            }
+            let all: Vec<_> = image.cells.iter().copied().collect();
+            let asleep = match Asleep::new(runtime, *image, link, kept) {
+                Ok(asleep) => asleep,
+                Err(error) => {
+                    return tracing::error!(app = runtime.name, bee = %id, %error, "a bee that has moved cannot be decoded; do all hives run the same program?");
+                }
+            };
+            match stays {
+                Some(bee) => bee.stays(asleep),
+                None => {
+                    let bee = Bee::new(runtime, id, &all, asleep);
+                    let mut queen = runtime.queen.lock();
+                    if let Some(old) = queen.bees.get(id) {
+                        // the bee comes from another log of this hive, which has not dropped it yet
+                        old.has_moved();
+                    }
+                    queen.bees.insert(bee.clone());
+                    all.iter().for_each(|cell| runtime.routes.set(*cell, &bee))
+                }
+            }
+        })
+    }
+
+    /// Returns the lanes of senders in other hives that a bee remembers.
+    fn foreign_lanes(&self, image: &BeeImage) -> Vec<LaneId> {
+        let mut foreign = Vec::new();
+        self.links.registry.read(&mut |view| {
+            let lanes = image.seen.floors().map(|(lane, _)| lane);
+            foreign = lanes.filter(|lane| is_foreign(*lane, self.links.lane, view)).collect()
+        });
+        foreign
+    }
+
+    /// The lanes of the bee are now lanes of this hive.
+    fn take_lanes(&self, link: &Link, (app, id): (AppId, BeeId), image: &BeeImage, outbox: &Emits) {
+        let (bees, at) = (&link.lanes.bees, link.position());
+        let own = LaneId::of_bee(app, id);
+        let mut of_lane: BTreeMap<LaneId, Vec<_>> = BTreeMap::new();
+        if !bees.is_in(own, at) {
+            for emit in outbox.iter() {
+                of_lane.entry(emit.id.lane).or_default().push(emit)
+            }
+        }
+        for (lane, emits) in of_lane {
+            if bees.is_in(lane, at) {
+                continue;
+            }
+            bees.sent(at, emits);
+            if lane != own {
+                bees.end(lane)
+            }
+        }
+        bees.restore(own, image.next_seq, at);
+        let lanes: Vec<LaneId> = image.heir_of.iter().copied().chain([own]).collect();
+        link.lanes.foreign.forget(&lanes);
+        self.remember_receivers(&lanes);
+    }
+
+    /// Receivers in any hive may remember what the bee has sent from other hives, and must be told the floors.
+    fn remember_receivers(&self, lanes: &[LaneId]) {
+        let mut hives = Vec::new();
+        self.links.registry.read(&mut |view| hives = view.hives().map(|(hive, _)| hive).collect());
+        hives.retain(|hive| *hive != self.hive.id);
+        let apps = self.hive.apps.read().len() as u16;
+        for hive in hives {
+            let all = lanes.iter().flat_map(|lane| (0..apps).map(|app| (*lane, AppId(app))));
+            self.links.remembered_by(hive, all)
+        }
+    }
+}
