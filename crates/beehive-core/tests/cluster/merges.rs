@@ -134,7 +134,8 @@ fn storm(seed: u64, keys: u64) -> Result<String, String> {
         match chance.below(60) {
             0 if crashes < 12 => {
                 let hive = chance.below(3) as usize;
-                if cluster.is_running(hive) {
+                // one of them knows the bees
+                if (0..3).all(|hive| cluster.is_running(hive)) {
                     crashes += 1;
                     cluster.crash(hive)
                 }
