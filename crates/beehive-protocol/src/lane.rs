@@ -35,6 +35,18 @@ impl LaneId {
         LaneId::of_bee(app, BeeId((u64::MAX >> 17) - colony.0 as u64))
     }
 
+    /// Returns the colony to whose log the lane of an app's stateless handlers belongs. Returns `None` for all other lanes,
+    /// and if the hive is alone.
+    pub const fn colony_of_app(self) -> Option<ColonyId> {
+        if !self.is_of_app() {
+            return None;
+        }
+        match (u64::MAX >> 17).checked_sub(self.0 >> 17) {
+            Some(colony) if colony > 0 && colony <= u32::MAX as u64 => Some(ColonyId(colony as u32)),
+            _ => None,
+        }
+    }
+
     /// Checks whether this is the lane of an app's stateless handlers.
     #[inline]
     pub const fn is_of_app(self) -> bool {

@@ -50,6 +50,26 @@ impl LogState {
         self.known = self.known.max(record.view())
     }
 
+    /// Takes the content of a frozen bee and its outbox out of an outline, as a state of their own, so that the bee can be
+    /// divided into [`frames`](crate::frames) while the outline goes on to follow the log.
+    pub fn detach(&mut self, app: AppId, bee: BeeId) -> Option<LogState> {
+        let image = self.bees.get_mut(&(app, bee)).filter(|image| image.is_frozen())?;
+        let shell = BeeImage {
+            heir_of: image.heir_of.clone(),
+            epoch: image.epoch,
+            leaves_for: image.leaves_for,
+            ..BeeImage::default()
+        };
+        let image = Box::new(std::mem::replace(&mut **image, shell));
+        let mut detached = LogState { known: self.known, emitted: self.emitted, ..LogState::default() };
+        for lane in image.heir_of.iter().copied().chain([LaneId::of_bee(app, bee)]) {
+            detached.frozen.insert(lane);
+            detached.outbox.extend(self.outbox.extract_if(MessageId::all_of(lane), |_, _| true))
+        }
+        detached.bees.insert((app, bee), image);
+        Some(detached)
+    }
+
     /// Sets the content of a frozen bee, and its outbox in the order in which the messages were emitted.
     pub fn fill(&mut self, (app, bee): (AppId, BeeId), image: BeeImage, outbox: Emits) {
         let Some(frozen) = self.bees.get_mut(&(app, bee)) else { return };
@@ -155,6 +175,27 @@ mod tests {
         let (image, emits) = follows.take_active(APP, BEE).expect("it is active");
         assert_eq!((image.epoch, emits.0), (Epoch(1), vec![emit(0), emit(1)]));
         assert_eq!(follows, LogState { known: 9, emitted: follows.emitted, ..LogState::default() });
+    }
+
+    /// A bee that is detached has the same copy, and continues with everything.
+    #[test]
+    fn a_detached_bee_is_complete() {
+        let mut whole = log();
+        whole.carry_out(&freeze());
+        let mut outline = whole.split_outline();
+        let parts = frames(&outline, APP, BEE, 100);
+        assert_eq!(outline.detach(APP, BeeId(8)), None);
+        let mut detached = outline.detach(APP, BEE).expect("it is frozen");
+        assert_eq!(frames(&detached, APP, BEE, 100), parts);
+        assert!(outline.outbox.is_empty() && outline.bees[&(APP, BEE)].is_frozen());
+
+        let thaw = Record::Thaw { app: APP, bee: BEE, epoch: Epoch(1), view: 9 };
+        outline.follow(&thaw);
+        outline.take_active(APP, BEE).expect("the outline has no active bees");
+        detached.follow(&thaw);
+        let (image, emits) = detached.take_active(APP, BEE).expect("it is active");
+        assert_eq!((image.epoch, image.state.row_count(), emits.0), (Epoch(1), 1, vec![emit(0), emit(1)]));
+        assert!(outline.bees.is_empty() && outline.frozen.is_empty());
     }
 
     /// A frozen bee stays in the outline until the log says what becomes of it.

@@ -151,13 +151,18 @@ pub fn stage(leader: Leader<'_>, frame: &StageFrame, staging: Option<u64>) -> Op
     if to != colony || !leader.may_work() || view.index() < known {
         return None;
     }
-    let is_decided = view
-        .bee(bee)
-        .is_none_or(|entry| entry.epoch > epoch || (entry.epoch == epoch && entry.colony != colony));
+    // another hive may send anything: what follows relies on these
+    let is_first = matches!(frame.part, StagePart::Bee(_));
+    if (at == 0) != is_first || at >= of || known == 0 {
+        return None;
+    }
+    let entry = view.bee(bee)?;
+    let is_possible = entry.app == app && (entry.epoch == epoch || entry.epoch.next() == epoch);
+    let is_decided = !is_possible || (entry.epoch == epoch && entry.colony != colony);
     let is_newer = log.bees.get(&(app, bee)).is_none_or(|image| image.epoch < epoch);
     let is_next = match log.staged.get(&(app, bee)) {
         Some(staged) if staged.bee.epoch == epoch && staging == Some(copy) => {
-            (at, of) == (staged.parts, staged.of) && at < of
+            (at, of) == (staged.parts, staged.of)
         }
         // A complete copy may already have been committed by the registry.
         Some(staged) if staged.bee.epoch == epoch => at == 0 && !staged.is_complete(),

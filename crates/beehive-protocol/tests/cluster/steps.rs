@@ -4,8 +4,8 @@ use crate::checks::Emission;
 use crate::directed::{APP, CELL, quiet};
 use crate::world::id;
 use beehive_protocol::{
-    Aim, BeeId, CellId, HiveId, Leader, LogState, Proposal, Record, RegistryState, StagePart, Step, frames,
-    split, stage,
+    Aim, AppId, BeeId, CellId, HiveId, Leader, LogState, Proposal, Record, RegistryState, StageFrame,
+    StagePart, Step, frames, split, stage,
 };
 
 /// If a bee ends, bees that have to merge into it no longer have to.
@@ -143,4 +143,46 @@ fn a_bee_splits_by_one_record() {
     assert_eq!(registry.owner(APP, CELL), Some(bee));
     assert!(!registry.is_reserved(new));
     assert_eq!(world.colonies[0].committed.untold, [])
+}
+
+/// Another hive may send anything. What does not fit together is refused.
+#[test]
+fn a_part_that_no_leader_sends_is_refused() {
+    let mut world = quiet(None);
+    let bee = world.claim(&[CELL], 0);
+    world.follow();
+    world.commit_all(0);
+    let entry = world.newest().bee(bee).unwrap();
+    world.decide(&Proposal::Aim { bee, epoch: entry.epoch, colony: id(1) });
+    let view = world.newest().clone();
+    let mut source = world.colonies[0].committed.clone();
+    source.bees.get_mut(&(APP, bee)).unwrap().cells.extend([CellId(76)]);
+    source.carry_out(&Record::Freeze { app: APP, bee, lanes: vec![], to: id(1), view: view.index() });
+    let parts = frames(&source, APP, bee, 8);
+    let mut target = LogState::default();
+    let staged = |target: &LogState, frame: &StageFrame| {
+        stage(Leader { colony: id(1), log: target, view: &view }, frame, Some(frame.copy))
+    };
+    let bad: [fn(&mut StageFrame); 8] = [
+        |frame| frame.of = frame.at,
+        |frame| (frame.at, frame.of) = (u32::MAX, u32::MAX),
+        |frame| frame.known = 0,
+        |frame| frame.known = u64::MAX,
+        |frame| frame.app = AppId(APP.0 + 1),
+        |frame| frame.bee = BeeId(999),
+        |frame| frame.epoch = frame.epoch.next(),
+        |frame| frame.to = id(2),
+    ];
+    for (at, part) in parts.iter().enumerate() {
+        for (number, spoil) in bad.iter().enumerate() {
+            let mut frame = part.clone();
+            spoil(&mut frame);
+            assert_eq!(staged(&target, &frame), None, "part {at}, spoilt in way {number}")
+        }
+        let other = StageFrame { part: parts[1 - at.min(1)].part.clone(), ..part.clone() };
+        assert_eq!(staged(&target, &other), None, "only the first part is the bee itself");
+        let record = staged(&target, part).expect("the part itself is staged");
+        target.carry_out(&record)
+    }
+    assert!(target.staged[&(APP, bee)].is_complete());
 }
