@@ -145,6 +145,9 @@ mutants! {
     // Moves between hives.
     /// The acknowledgment of a message goes where its lane seems to be, and not to the hive that sent the message.
     AckByLane,
+    /// Receivers forget the lane of a bee when the hive that had it last says that it has ended, although copies of its
+    /// messages may come from a hive that had it before.
+    RetiredUnheard,
     /// A bee that has come to a hive handles messages before the hive has routed what it had sent.
     AdoptedOvertakes,
 

@@ -25,6 +25,7 @@ use crate::hive::links::links::Links;
 use crate::hive::links::network::Membership;
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
+use crate::hive::ownership::foreign;
 use crate::hive::ownership::reconciler::Reconciler;
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::arrivals::Arrivals;
@@ -506,7 +507,7 @@ impl Builder {
             }
         }
 
-        recovery::retire_lanes(&hive, dead);
+        foreign::retire_lanes(&hive, dead);
         joining::note_ended(&hive);
         recovery::send_again(&hive, &logs, &mut queues)
             .map_err(|error| StartError::Log { why: error.to_string() })?;

@@ -136,3 +136,34 @@ fn a_large_bee_moves_although_both_hives_crash() {
     let (rows, bytes, _) = sizes(&cluster, 0);
     assert_eq!((rows, bytes), (ROWS, ROWS * ROW_BYTES as u64))
 }
+
+/// The target commits one part in three seconds. The move takes longer than a bee without progress waits.
+#[test]
+fn a_bee_moves_as_long_as_there_is_progress() {
+    let cluster = Cluster::of::<Stores>().network(QUIET).start(3);
+    for _ in 0..70 {
+        cluster.hive(0).try_emit(Fill(7)).unwrap();
+        cluster.advance(Duration::from_millis(2))
+    }
+    let (bee, _) = cluster.bees("stores")[0];
+    cluster.stall(1, true);
+    assert!(cluster.aim(bee, 1));
+    let mut seconds = 0;
+    while cluster.bees("stores") == [(bee, 0)] {
+        cluster.advance(Duration::from_secs(3));
+        seconds += 3;
+        cluster.stall(1, false);
+        cluster.advance(Duration::from_micros(20));
+        cluster.stall(1, true);
+        assert!(seconds < 100, "the bee has not moved")
+    }
+    assert!(seconds > 15, "it took {seconds} seconds");
+    assert_eq!(
+        cluster.registry(|view| view.bee(bee).map(|entry| entry.epoch.0)),
+        Some(1),
+        "it has moved once"
+    );
+    cluster.stall(1, false);
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(sizes(&cluster, 2).0, 70)
+}

@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 
 mod bank;
 mod directed;
+mod lanes;
 mod large;
 mod merges;
 mod moves;

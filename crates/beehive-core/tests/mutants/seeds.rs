@@ -105,6 +105,7 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::CreditAtSend
         | Mutant::AckByLane
         | Mutant::AdoptedOvertakes
+        | Mutant::RetiredUnheard
         | Mutant::MissingNotCreated => return None, // they need several hives: `tests/cluster/directed.rs`
         Mutant::FloorFromSpeculation => return None, // `hive/admission/bee_lanes.rs`
         Mutant::WithoutBeeFloorOfOneApp => return None, // `hive/consensus/without_bee.rs`

@@ -12,7 +12,7 @@
 
 use crate::hash::HashMap;
 use crate::mutant::{Mutant, Mutation};
-use beehive_protocol::{Acked, AppId, BeeId, Emit, LaneId, MessageId, Part, Seq};
+use beehive_protocol::{Acked, AppId, BeeId, Emit, Epoch, LaneId, MessageId, Part, Seq};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ struct BeeLane {
     reserved: BTreeSet<Seq>,
     /// Whether no more messages will be sent on the lane.
     has_ended: bool,
+    /// Whether the lane is in the list of lanes to be retired. It stays in the table until it is taken from there.
+    is_retiring: bool,
     /// Position of the log that contains the outbox.
     log: usize,
     /// Whether the outbox is moving to another log. If so, acknowledgments have no effect.
@@ -67,6 +69,13 @@ impl BeeLane {
     }
 }
 
+/// A bee whose outbox is moving.
+struct Moving {
+    lanes: Vec<LaneId>,
+    /// The epoch in which the bee was frozen, if the hive is in a cluster.
+    epoch: Option<Epoch>,
+}
+
 const SHARDS: usize = 16;
 
 /// The lanes of bees and apps that have sent messages requiring acknowledgment. Dedup tables may contain these lanes.
@@ -75,12 +84,15 @@ pub(crate) struct BeeLanes {
     /// Whether bees may move to other logs. If so, this table also keeps the messages, because an outbox moves with its
     /// bee.
     keeps_messages: bool,
+    /// Whether the hive is in a cluster. If so, acknowledgments of moving lanes are lost: whoever has the outbox sends the
+    /// messages again, and receivers acknowledge them again.
+    is_clustered: bool,
     /// Number of messages sent so far.
     sent: AtomicU64,
     /// Acknowledgments that had no effect because the lane's outbox was moving or had already left the log.
     misdirected: Mutex<Vec<Acked>>,
     /// The lanes of the bees that are moving.
-    moving: Mutex<HashMap<(AppId, BeeId), Vec<LaneId>>>,
+    moving: Mutex<HashMap<(AppId, BeeId), Moving>>,
     /// Ended lanes whose messages are all acknowledged.
     retiring: Arc<Mutex<Vec<LaneId>>>,
     /// The rule that a test breaks, for everything that has a log.
@@ -91,12 +103,13 @@ impl BeeLanes {
     /// Creates an empty table. The table adds lanes that have ended to `retiring`, so that the logs forget them.
     pub(crate) fn new(
         keeps_messages: bool,
+        is_clustered: bool,
         retiring: Arc<Mutex<Vec<LaneId>>>,
         mutation: Mutation,
     ) -> BeeLanes {
         let (sent, misdirected, moving) = Default::default();
         let shards = std::array::from_fn(|_| Mutex::default());
-        BeeLanes { shards, keeps_messages, sent, misdirected, moving, retiring, mutation }
+        BeeLanes { shards, keeps_messages, is_clustered, sent, misdirected, moving, retiring, mutation }
     }
 
     fn shard(&self, lane: LaneId) -> &Mutex<HashMap<LaneId, BeeLane>> {
@@ -146,9 +159,19 @@ impl BeeLanes {
                 lane.open.retain(|(_, seq, part), _| (*seq, *part) != (id.seq, id.part))
             }
         }
-        if lane.has_ended && lane.is_done() {
-            shard.remove(&acked.lane);
-            self.retiring.lock().push(acked.lane)
+        self.retire_if_done(acked.lane, lane)
+    }
+
+    fn retire_if_done(&self, id: LaneId, lane: &mut BeeLane) {
+        if lane.has_ended && lane.is_done() && !std::mem::replace(&mut lane.is_retiring, true) {
+            self.retiring.lock().push(id)
+        }
+    }
+
+    /// Removes lanes that have retired.
+    pub(crate) fn remove(&self, retired: &[LaneId]) {
+        for id in retired {
+            self.shard(*id).lock().remove(id);
         }
     }
 
@@ -166,7 +189,7 @@ impl BeeLanes {
     }
 
     fn misdirected(&self, acked: &Acked) {
-        if !self.mutation.breaks(Mutant::MisdirectedDropped) {
+        if !self.is_clustered && !self.mutation.breaks(Mutant::MisdirectedDropped) {
             self.misdirected.lock().push(*acked)
         }
     }
@@ -178,42 +201,48 @@ impl BeeLanes {
     }
 
     /// Notes that a bee's outbox, which consists of these lanes, is about to move. The log has committed the record
-    /// that freezes the bee.
-    pub(crate) fn leave(&self, bee: (AppId, BeeId), lanes: &[LaneId]) {
+    /// that freezes the bee. `epoch` is that of the frozen bee, if the hive is in a cluster.
+    pub(crate) fn leave(&self, bee: (AppId, BeeId), lanes: &[LaneId], epoch: Option<Epoch>) {
         for id in lanes {
             if let Some(lane) = self.shard(*id).lock().get_mut(id) {
                 lane.is_moving = true
             }
         }
-        self.moving.lock().insert(bee, lanes.to_vec());
+        self.moving.lock().insert(bee, Moving { lanes: lanes.to_vec(), epoch });
     }
 
     /// Notes that a bee's outbox is now in the log at position `log`, which has committed the record that adopts or
-    /// thaws the bee.
+    /// thaws the bee in `epoch`. If the bee has been in another hive since this one froze it, the table no longer tells
+    /// what is unacknowledged, so its lanes are removed as in [`BeeLanes::depart`].
     ///
     /// This and [`BeeLanes::leave`] are called in the order of the log's entries. Therefore an acknowledgment takes
     /// effect here if and only if it takes effect in the log.
-    pub(crate) fn arrive(&self, bee: (AppId, BeeId), log: usize) {
-        for id in self.moving.lock().remove(&bee).unwrap_or_default() {
-            if let Some(lane) = self.shard(id).lock().get_mut(&id) {
+    pub(crate) fn arrive(&self, bee: (AppId, BeeId), log: usize, epoch: Epoch, departs: impl Fn(LaneId)) {
+        let Some(moving) = self.moving.lock().remove(&bee) else { return };
+        let was_elsewhere = moving.epoch.is_some_and(|frozen| frozen.next() != epoch);
+        for id in moving.lanes {
+            let mut shard = self.shard(id).lock();
+            if was_elsewhere {
+                departs(id);
+                shard.remove(&id);
+            } else if let Some(lane) = shard.get_mut(&id) {
                 (lane.is_moving, lane.log) = (false, log)
             }
         }
     }
 
-    /// Notes that the log at position `log` has dropped a bee that has moved to another hive. Returns the lanes that are no
-    /// longer those of this hive. If another log of this hive has adopted the bee, these are none.
-    pub(crate) fn depart(&self, bee: (AppId, BeeId), log: usize) -> Vec<LaneId> {
-        let mut lanes = self.moving.lock().remove(&bee).unwrap_or_default();
-        lanes.retain(|id| {
-            let mut shard = self.shard(*id).lock();
-            let is_elsewhere = shard.get(id).is_some_and(|lane| !lane.is_moving || lane.log != log);
-            if !is_elsewhere {
-                shard.remove(id);
+    /// Notes that the log at position `log` has dropped a bee that has moved to another hive. Calls `departs` for each lane
+    /// that is no longer one of this hive, before the lane is removed. If another log of this hive has adopted the bee,
+    /// there are none.
+    pub(crate) fn depart(&self, bee: (AppId, BeeId), log: usize, departs: impl Fn(LaneId)) {
+        let Some(moving) = self.moving.lock().remove(&bee) else { return };
+        for id in moving.lanes {
+            let mut shard = self.shard(id).lock();
+            if shard.get(&id).is_none_or(|lane| lane.is_moving && lane.log == log) {
+                departs(id);
+                shard.remove(&id);
             }
-            !is_elsewhere
-        });
-        lanes
+        }
     }
 
     /// Returns the messages in the outbox of these lanes, in order of emission.
@@ -245,10 +274,11 @@ impl BeeLanes {
         let mut shard = self.shard(id).lock();
         let Some(lane) = shard.get_mut(&id) else { return };
         lane.has_ended = true;
-        if lane.is_done() || self.mutation.breaks(Mutant::RetireBusy) {
+        if self.mutation.breaks(Mutant::RetireBusy) {
             shard.remove(&id);
-            self.retiring.lock().push(id)
+            return self.retiring.lock().push(id);
         }
+        self.retire_if_done(id, lane)
     }
 
     /// Checks whether the lane has an unacknowledged message or a reserved number.
@@ -270,6 +300,11 @@ impl BeeLanes {
     /// lane is unknown.
     pub(crate) fn floor(&self, id: LaneId, app: AppId) -> Option<Seq> {
         self.shard(id).lock().get(&id).map(|lane| lane.floor(app, self.mutation))
+    }
+
+    /// Checks whether the outbox of the lane is moving to another log.
+    pub(crate) fn is_moving(&self, id: LaneId) -> bool {
+        self.shard(id).lock().get(&id).is_some_and(|lane| lane.is_moving)
     }
 
     /// Checks whether the outbox of the lane is in the log at position `log`.
@@ -301,10 +336,16 @@ pub(crate) mod tests {
 
     fn lanes() -> (Arc<BeeLanes>, Arc<Mutex<Vec<LaneId>>>) {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
-        (Arc::new(BeeLanes::new(true, retiring.clone(), Mutation::default())), retiring)
+        (Arc::new(BeeLanes::new(true, false, retiring.clone(), Mutation::default())), retiring)
     }
 
-    const LANE: LaneId = LaneId::of_bee(AppId(3), BeeId(9));
+    const BEE: (AppId, BeeId) = (AppId(3), BeeId(9));
+    const LANE: LaneId = LaneId::of_bee(BEE.0, BEE.1);
+
+    fn clustered() -> (Arc<BeeLanes>, Arc<Mutex<Vec<LaneId>>>) {
+        let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
+        (Arc::new(BeeLanes::new(true, true, retiring.clone(), Mutation::default())), retiring)
+    }
 
     fn id(app: u16, seq: u64) -> MessageId {
         MessageId { lane: LANE, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) }
@@ -359,7 +400,9 @@ pub(crate) mod tests {
         lanes.end(LANE);
         assert!(lanes.knows(LANE) && retiring.lock().is_empty());
         lanes.acknowledged(0, &acked(id(1, 4)));
-        assert_eq!(*retiring.lock(), [LANE]);
+        lanes.acknowledged(0, &acked(id(1, 4)));
+        assert_eq!(*retiring.lock(), [LANE], "once");
+        lanes.remove(&retiring.lock());
         assert!(!lanes.knows(LANE));
     }
 
@@ -394,7 +437,7 @@ pub(crate) mod tests {
     #[test]
     fn the_floor_of_a_mutant_passes_a_reserved_number() {
         let mutation = Mutation::of(Some(Mutant::FloorFromSpeculation));
-        let lanes = Arc::new(BeeLanes::new(true, Arc::default(), mutation));
+        let lanes = Arc::new(BeeLanes::new(true, false, Arc::default(), mutation));
         let (first, second) = (reserve(&lanes), reserve(&lanes));
         let newer = MessageId { app: AppId(1), ..second.id };
         send(&lanes, &[newer]);
@@ -409,14 +452,14 @@ pub(crate) mod tests {
         let (lanes, _) = lanes();
         send(&lanes, &[id(1, 0), id(2, 1), id(1, 2)]);
         lanes.acknowledged(0, &acked(id(2, 1)));
-        lanes.leave((AppId(3), BeeId(9)), &[LANE]);
+        lanes.leave(BEE, &[LANE], None);
         // the record of this acknowledgment comes after the record that freezes the bee
         lanes.acknowledged(0, &acked(id(1, 0)));
         assert_eq!(lanes.log_for(&acked(id(1, 2))), None);
         let moves: Vec<_> = lanes.outbox(&[LANE]).iter().map(|emit| emit.id).collect();
         assert_eq!(moves, [id(1, 0), id(1, 2)], "both are in the outbox that moves");
 
-        lanes.arrive((AppId(3), BeeId(9)), 1);
+        lanes.arrive(BEE, 1, Epoch(1), |_| ());
         let again = lanes.take_misdirected();
         assert_eq!(again, [acked(id(1, 0)), acked(id(1, 2))]);
         assert_eq!(lanes.log_for(&again[0]), Some(1));
@@ -429,5 +472,48 @@ pub(crate) mod tests {
         lanes.acknowledged(0, &acked(id(1, 5)));
         assert!(lanes.is_open(LANE));
         assert_eq!(lanes.take_misdirected(), [acked(id(1, 5))]);
+    }
+
+    /// A bee leaves the first log, is in another hive for a while, and comes to the second log before the first one has
+    /// dropped it.
+    #[test]
+    fn what_was_unacknowledged_before_a_bee_was_elsewhere_says_nothing() {
+        let (lanes, _) = clustered();
+        let departed = Mutex::new(Vec::new());
+        let departs = |lane| {
+            assert!(lanes.shard(lane).is_locked(), "nobody sees the lane in no table");
+            departed.lock().push(lane)
+        };
+        send(&lanes, &[id(1, 0)]);
+        lanes.leave(BEE, &[LANE], Some(Epoch(3)));
+        lanes.arrive(BEE, 1, Epoch(5), departs);
+        assert_eq!((lanes.is_in(LANE, 1), lanes.outbox(&[LANE]).len()), (false, 0));
+        assert_eq!(*departed.lock(), [LANE]);
+        // the new log says what is unacknowledged
+        lanes.sent(1, &[emit(id(1, 7))]);
+        lanes.depart(BEE, 0, departs);
+        assert_eq!(lanes.floor(LANE, AppId(1)), Some(Seq(7)), "the bee is in the second log");
+
+        lanes.leave(BEE, &[LANE], Some(Epoch(5)));
+        lanes.arrive(BEE, 0, Epoch(6), departs);
+        assert_eq!((lanes.is_in(LANE, 0), lanes.floor(LANE, AppId(1))), (true, Some(Seq(7))));
+        lanes.leave(BEE, &[LANE], Some(Epoch(6)));
+        lanes.depart(BEE, 0, departs);
+        assert!(!lanes.knows(LANE));
+        assert_eq!(*departed.lock(), [LANE, LANE]);
+    }
+
+    /// An acknowledgment arrives while the outbox moves. In a cluster, another hive may get the outbox and send the message
+    /// again, so the acknowledgment must not take effect later.
+    #[test]
+    fn what_is_acknowledged_during_a_move_in_a_cluster_is_acknowledged_again() {
+        let (lanes, _) = clustered();
+        send(&lanes, &[id(1, 0), id(1, 2)]);
+        lanes.leave(BEE, &[LANE], Some(Epoch(0)));
+        lanes.acknowledged(0, &acked(id(1, 0)));
+        assert_eq!(lanes.log_for(&acked(id(1, 2))), None);
+        lanes.arrive(BEE, 0, Epoch(1), |_| ());
+        assert_eq!(lanes.take_misdirected(), []);
+        assert_eq!(lanes.outbox(&[LANE]).len(), 2);
     }
 }

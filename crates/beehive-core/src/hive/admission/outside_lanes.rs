@@ -274,7 +274,7 @@ impl Lanes {
         mutation: Mutation,
     ) -> Lanes {
         let retiring = Arc::<Mutex<Vec<LaneId>>>::default();
-        let bees = Arc::new(BeeLanes::new(bees_move, retiring.clone(), mutation));
+        let bees = Arc::new(BeeLanes::new(bees_move, numbers.is_some(), retiring.clone(), mutation));
         let (known, foreign) = Default::default();
         let lanes = Lanes { bees, foreign, numbers, known, retiring, retirements: AtomicU64::new(0) };
         for (id, floor) in remembered {
@@ -309,14 +309,25 @@ impl Lanes {
 
     /// Returns the floor of a bee's or an app's lane of this hive or of another one, as stated to an app.
     pub(crate) fn floor(&self, lane: LaneId, app: AppId) -> Option<Seq> {
-        self.bees.floor(lane, app).or_else(|| self.foreign.floor(lane, app))
+        let of_this_hive = || self.bees.floor(lane, app);
+        of_this_hive().or_else(|| self.foreign.floor(lane, app)).or_else(of_this_hive)
     }
 
-    /// Returns the floor of a lane of this hive, as stated to an app.
+    /// Returns the floor of a lane of this hive, as stated to an app. A bee that is moving states none: it may be active in
+    /// another hive already.
     pub(crate) fn floor_of_sender(&self, lane: LaneId, app: AppId) -> Option<Seq> {
         match lane.is_outside() {
             true => self.known.lock().get(&lane).map(|lane| lane.floor()),
+            false if self.bees.is_moving(lane) => None,
             false => self.bees.floor(lane, app),
+        }
+    }
+
+    /// Checks whether a lane is one of this hive, which has not retired.
+    pub(crate) fn is_of_this_hive(&self, lane: LaneId) -> bool {
+        match lane.is_outside() {
+            true => self.known.lock().contains_key(&lane),
+            false => self.bees.knows(lane),
         }
     }
 
@@ -344,10 +355,16 @@ impl Lanes {
         }
     }
 
-    /// Returns the lanes that have retired since the last call, and removes them.
+    /// Returns the lanes that have retired since the last call, and removes them. In a cluster, the lane of a bee is then
+    /// remembered like that of a sender in another hive: a late copy of a message may come from a hive that had the sender
+    /// before, until the registry says that the lane has ended.
     pub(crate) fn take_retired(&self) -> Vec<LaneId> {
         let retired = std::mem::take(&mut *self.retiring.lock());
         if !retired.is_empty() {
+            if self.numbers.is_some() && !self.breaks(Mutant::RetiredUnheard) {
+                retired.iter().filter(|lane| !lane.is_outside()).for_each(|lane| self.foreign.remember(*lane))
+            }
+            self.bees.remove(&retired);
             let mut known = self.known.lock();
             retired.iter().for_each(|lane| {
                 known.remove(lane);
@@ -371,9 +388,11 @@ impl Lanes {
     /// Removes retired lanes from `seen`.
     pub(crate) fn prune(&self, seen: &mut DedupTable) {
         let known = self.known.lock();
+        let of_bee = |lane| self.bees.knows(lane) && !self.breaks(Mutant::UnknownForgotten);
         seen.retain(|lane| match lane.is_outside() {
             true => known.contains_key(&lane) && !self.breaks(Mutant::TakeoverRetires) || self.keeps(lane),
-            false => self.bees.knows(lane) && !self.breaks(Mutant::UnknownForgotten) || self.keeps(lane),
+            // the bee may come to this hive between the first two checks
+            false => of_bee(lane) || self.keeps(lane) || of_bee(lane),
         })
     }
 

@@ -80,6 +80,8 @@ impl Bee {
             "the bee was about to move"
         );
         mailbox.mode = Mode::Active;
+        // if the bee was scheduled when its body was taken, the thread that came to run it found none
+        mailbox.scheduled = false;
         mailbox.at_rest = Some(asleep.into())
     }
 }

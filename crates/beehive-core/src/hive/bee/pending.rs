@@ -390,14 +390,25 @@ impl PendingRuns {
         // logs, all messages between bees can. Every other message is in the outbox of this log, which
         // contains it once
         let lane = batch.source().numbers.lane;
+        let is_bees = batch.admitted().is_none() && self.link.acknowledges(lane);
+        if batch.admitted().is_some() || is_bees {
+            // before the floor is known: a lane that retires after this is still in `seen`, and one that has retired before
+            // has no floor
+            self.prune()
+        }
         let floor = match batch.admitted() {
             Some(admitted) => Some(admitted.lane().floor()),
             None if self.is_local_and_unmarked(lane) => None,
-            None if self.link.acknowledges(lane) => Some(self.floor_of_bee(lane, AppId(app))),
+            None if is_bees => match self.floor_of_bee(lane, AppId(app)) {
+                None if self.link.is_clustered() && !self.link.lanes.breaks(Mutant::RetiredUnheard) => {
+                    // everything on the lane was handled, so these are copies
+                    return (NewMessages::new(), InputRuns::new());
+                }
+                floor => Some(floor.unwrap_or_default()),
+            },
             None => None,
         };
         if let Some(floor) = floor {
-            self.prune();
             self.seen.raise(lane, floor)
         }
 
@@ -429,12 +440,10 @@ impl PendingRuns {
         (new, inputs)
     }
 
-    /// Returns the floor that the sender of a lane states to the bees of an app.
-    fn floor_of_bee(&self, lane: LaneId, app: AppId) -> Seq {
-        match self.link.lanes.breaks(Mutant::FloorUnstated) {
-            true => Seq::ZERO,
-            false => self.link.lanes.floor(lane, app).unwrap_or_default(),
-        }
+    /// Returns the floor that the sender of a lane states to the bees of an app. Returns `None` if the lane is unknown.
+    fn floor_of_bee(&self, lane: LaneId, app: AppId) -> Option<Seq> {
+        let floor = self.link.lanes.floor(lane, app);
+        floor.map(|floor| if self.link.lanes.breaks(Mutant::FloorUnstated) { Seq::ZERO } else { floor })
     }
 
     fn is_local_and_unmarked(&self, lane: LaneId) -> bool {

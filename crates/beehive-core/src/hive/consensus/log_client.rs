@@ -189,7 +189,7 @@ impl<W: ?Sized> LogClient<W> {
         for ((app, bee), image) in &outline.log.bees {
             let own = LaneId::of_bee(*app, *bee);
             let lanes: Vec<LaneId> = image.heir_of.iter().copied().chain([own]).collect();
-            self.lanes.bees.leave((*app, *bee), &lanes)
+            self.lanes.bees.leave((*app, *bee), &lanes, Some(image.epoch))
         }
         outline
     }
@@ -289,6 +289,7 @@ impl<W: ?Sized> LogClient<W> {
     /// Updates the lanes and the open sweeps after a record has been committed.
     fn committed(&self, record: &Record, sweeps: &mut OpenSweeps) {
         let lanes = &self.lanes.bees;
+        let departs = |lane| self.lanes.foreign.remember(lane);
         if self.place.is_clustered && self.outline.lock().follow(record) {
             self.place.changed.notify_one()
         }
@@ -296,15 +297,19 @@ impl<W: ?Sized> LogClient<W> {
             Record::Acked(messages) => {
                 messages.iter().for_each(|acked| lanes.acknowledged(self.place.position, acked))
             }
-            Record::Freeze { app, bee, lanes: leaving, .. } => lanes.leave((*app, *bee), leaving),
+            Record::Freeze { app, bee, lanes: leaving, .. } => {
+                let is_clustered = self.place.is_clustered;
+                let epoch = is_clustered.then(|| self.outline.lock().epoch(*app, *bee));
+                lanes.leave((*app, *bee), leaving, epoch)
+            }
             Record::Mark { marker } => self.quarantine.committed(self.place.position, marker.as_ref()),
-            Record::Adopt { app, bee, .. } | Record::Thaw { app, bee, .. } => {
-                lanes.arrive((*app, *bee), self.place.position)
+            // a lane that another hive has used meanwhile is remembered before it is removed
+            Record::Adopt { app, bee, epoch, .. } | Record::Thaw { app, bee, epoch, .. } => {
+                lanes.arrive((*app, *bee), self.place.position, *epoch, departs)
             }
             Record::Drop { app, bee, .. } if self.place.is_clustered => {
                 // what the bee has sent is now sent by another hive
-                let departed = lanes.depart((*app, *bee), self.place.position);
-                departed.into_iter().for_each(|lane| self.lanes.foreign.remember(lane))
+                lanes.depart((*app, *bee), self.place.position, departs)
             }
             _ if self.place.bees_move => {
                 for sweep in sweeps.committed(record) {

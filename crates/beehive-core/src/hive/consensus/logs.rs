@@ -182,6 +182,13 @@ impl<W: ?Sized> Logs<W> {
                 }
             }
             state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, at));
+            if client.is_clustered() {
+                // receivers in other hives may ask for their floors
+                let senders = state.bees.iter().filter(|(_, image)| image.next_seq > Seq::ZERO);
+                senders.for_each(|((app, bee), image)| {
+                    bees.restore(LaneId::of_bee(*app, *bee), image.next_seq, at)
+                })
+            }
         }
 
         let tables =

@@ -33,6 +33,13 @@ impl Outline {
         }
         self.log.follow(record);
         match record {
+            // the log creates the outline of a frozen bee, but does not know its epoch
+            Record::Freeze { app, bee, .. } => {
+                let epoch = self.epoch(*app, *bee);
+                if let Some(image) = self.log.bees.get_mut(&(*app, *bee)) {
+                    image.epoch = epoch
+                }
+            }
             Record::Adopt { app, bee, epoch, .. } | Record::Thaw { app, bee, epoch, .. } => {
                 self.epochs.insert((*app, *bee), *epoch);
             }

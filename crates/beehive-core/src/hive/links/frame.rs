@@ -64,6 +64,8 @@ pub(crate) enum Body {
     Stage(Box<StageFrame>),
     /// Parts of the copy of a bee are staged.
     Staged(Staged),
+    /// Receivers in the sending hive, in one app each, remember these lanes and need their floors.
+    Remembers(Vec<(LaneId, AppId)>),
 }
 
 /// The number of parts of a bee's copy that the receiving hive has staged. The source sends the next part.

@@ -151,15 +151,40 @@ impl Links {
 
     /// Tells other hives the floors of the lanes on which they got messages, if these have risen. Without this, a bee that
     /// has handled the last message of a sender would have to remember it, and could not end.
-    pub(crate) fn say_floors(&self, floor_of: impl Fn(LaneId, AppId) -> Option<Seq>) {
+    /// Forgets lanes that are no longer those of this hive.
+    pub(crate) fn say_floors(
+        &self,
+        is_of_this_hive: impl Fn(LaneId) -> bool,
+        floor_of: impl Fn(LaneId, AppId) -> Option<Seq>,
+    ) {
         let mut floors: BTreeMap<HiveId, Vec<(LaneId, AppId, Seq)>> = BTreeMap::new();
-        for ((lane, app, hive), stated) in self.stated.lock().iter_mut() {
-            if let Some(floor) = floor_of(*lane, *app).filter(|floor| floor > stated) {
+        self.stated.lock().retain(|(lane, app, hive), stated| {
+            let floor = floor_of(*lane, *app);
+            if let Some(floor) = floor.filter(|floor| *floor > *stated) {
                 *stated = floor;
                 floors.entry(*hive).or_default().push((*lane, *app, floor))
             }
-        }
+            floor.is_some() || is_of_this_hive(*lane)
+        });
         floors.into_iter().for_each(|(hive, floors)| self.send(hive, Body::Floors(floors)))
+    }
+
+    /// Another hive has asked for these floors: tells them now, and from now on whenever they have risen.
+    pub(crate) fn say_floors_to(&self, hive: HiveId, floors: Vec<(LaneId, AppId, Seq)>) {
+        if floors.is_empty() {
+            return;
+        }
+        let mut stated = self.stated.lock();
+        floors.iter().for_each(|(lane, app, floor)| {
+            stated.insert((*lane, *app, hive), *floor);
+        });
+        drop(stated);
+        self.send(hive, Body::Floors(floors))
+    }
+
+    /// Returns the incarnation with which this hive has its session with another hive.
+    pub(crate) fn incarnation_in_session(&self, hive: HiveId) -> Incarnation {
+        self.sessions.lock().get(&hive).map_or(Incarnation(0), |session| session.peer)
     }
 
     /// Tells other hives that lanes on which they got messages have ended.
@@ -191,22 +216,13 @@ impl Links {
         self.sessions.lock().get(&hive).is_none_or(Session::is_settled)
     }
 
-    /// Forgets the messages of senders that have moved to another hive.
+    /// Forgets the messages of senders that are about to move to another hive.
     pub(crate) fn forget(&self, lanes: &[LaneId]) {
         let gone: Vec<Entry> = {
             let mut sent = self.sent.lock();
             lanes.iter().flat_map(|lane| sent.forget(*lane)).collect()
         };
-        drop(gone);
-        self.stated.lock().retain(|(lane, ..), _| !lanes.contains(lane))
-    }
-
-    /// Notes that receivers in another hive remember these lanes of this hive, so that they are told the floors.
-    pub(crate) fn remembered_by(&self, hive: HiveId, lanes: impl IntoIterator<Item = (LaneId, AppId)>) {
-        let mut stated = self.stated.lock();
-        for (lane, app) in lanes {
-            stated.entry((lane, app, hive)).or_default();
-        }
+        drop(gone)
     }
 
     /// Notes that another hive has handled messages.

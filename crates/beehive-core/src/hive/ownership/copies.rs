@@ -8,7 +8,7 @@ use crate::hive::consensus::journal::AppId;
 use crate::hive::consensus::registry::ColonyId;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::links::frame::{Body, Staged};
-use crate::hive::ownership::reconciler::{Key, Reconciler};
+use crate::hive::ownership::reconciler::{Key, Reconciler, State};
 use crate::limits;
 use beehive_protocol::{Epoch, Leader, StageFrame, frames, stage};
 use std::sync::Arc;
@@ -36,17 +36,29 @@ impl Reconciler {
     /// Begins to send the copy of a frozen bee, unless that has begun.
     pub(super) fn send_copy(self: &Arc<Self>, link: &Arc<Link>, (app, bee): (AppId, BeeId), to: ColonyId) {
         let key = (link.position(), app, bee);
-        let mut state = self.state.lock();
-        // while the bee is not yet in this table, its image is not yet in the outline
-        if state.sending.contains_key(&key) || !state.away.contains_key(&key) {
-            return;
-        }
-        let frames = frames(&link.outline.lock().log, app, bee, limits::STAGE_PART_BYTES_MAX);
+        let content = {
+            let state = self.state.lock();
+            if state.sending.contains_key(&key) {
+                return;
+            }
+            // until the bee is in this table, its content is not known
+            let Some(away) = state.away.get(&key) else { return };
+            away.content.clone()
+        };
+        // without a lock: this takes as long as the bee is large, and only the reconciler's own task does it
+        let frames = frames(&content, app, bee, limits::STAGE_PART_BYTES_MAX);
+        drop(content);
         let Some(first) = frames.first() else { return };
         let (parts, news) = Default::default();
         let sending = Arc::new(Sending { copy: first.copy, epoch: first.epoch, parts, news });
-        state.sending.insert(key, sending.clone());
-        drop(state);
+        {
+            let mut state = self.state.lock();
+            if !state.away.contains_key(&key) {
+                // it was dropped or thawed meanwhile
+                return;
+            }
+            state.sending.insert(key, sending.clone());
+        }
         let this = self.clone();
         self.hive.spawn(Box::pin(async move {
             this.send_parts(key, &sending, &frames, to).await;
@@ -103,12 +115,23 @@ impl Reconciler {
 
     /// The target says how many parts it has.
     pub(super) fn staged(&self, staged: Staged) {
-        let state = self.state.lock();
-        for ((_, app, bee), sending) in &state.sending {
-            let is_meant = (*app, *bee, sending.epoch, sending.copy)
+        let (mut state, now) = (self.state.lock(), self.hive.now());
+        let State { sending, away, .. } = &mut *state;
+        for (key, sending) in sending {
+            let is_meant = (key.1, key.2, sending.epoch, sending.copy)
                 == (staged.app, staged.bee, staged.epoch, staged.copy);
-            if is_meant && sending.parts.swap(staged.parts, Ordering::AcqRel) != staged.parts {
+            if !is_meant {
+                continue;
+            }
+            let had = sending.parts.swap(staged.parts, Ordering::AcqRel);
+            if had != staged.parts {
                 sending.news.notify_one()
+            }
+            if had < staged.parts
+                && let Some(away) = away.get_mut(key)
+            {
+                // however large the bee is, its move goes on as long as there is progress
+                away.since = now
             }
         }
     }
@@ -119,15 +142,8 @@ impl Reconciler {
         let Some(link) = link.cloned() else { return };
         let this = self.clone();
         if self.links.registry.index() < frame.known {
-            return self.hive.spawn(Box::pin(async move {
-                tokio::select! {
-                    biased;
-                    () = this.links.registry.wait(frame.known) => {}
-                    () = this.hive.over() => return,
-                }
-                this.links.push_move(from, Body::Stage(frame));
-                this.changed.notify_one()
-            }));
+            // the source sends the part again. If this hive kept such parts, they would pile up while its replica is late
+            return;
         }
 
         let StageFrame { app, bee, epoch, copy, at, of, .. } = *frame;

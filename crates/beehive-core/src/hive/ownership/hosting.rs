@@ -1,13 +1,14 @@
 //! Hosts a bee that has come to this hive, or that stays in it after all.
 
 use crate::cell::BeeId;
+use crate::hive::admission::outside_lanes::LaneNumbers;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{AppId, BeeImage, LaneId, Record};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
-use crate::hive::ownership::foreign::is_foreign;
+use crate::hive::ownership::foreign::{is_foreign, retire_lanes};
 use crate::hive::ownership::reconciler::Reconciler;
 use crate::mutant::Mutant;
 use beehive_protocol::Emits;
@@ -20,24 +21,34 @@ impl Reconciler {
         link.commit(record).await;
         if !self.hive.is_over() {
             self.state.lock().staging.remove(&(link.position(), bee.0, bee.1));
-            self.host(link, bee, None)
+            let arrived = link.outline.lock().log.take_active(bee.0, bee.1);
+            self.host(link, bee, arrived, None)
         }
     }
 
-    /// Sends what the bee has sent and nobody has handled, and then lets the bee handle messages. `stays` is the bee if it
-    /// was in this log before.
-    pub(super) fn host(&self, link: &Arc<Link>, (app, id): (AppId, BeeId), stays: Option<Arc<Bee>>) {
-        let taken = link.outline.lock().log.take_active(app, id);
-        let (Some((mut image, outbox)), Some(runtime)) = (taken, self.app(app)) else { return };
-        let foreign = self.foreign_lanes(&image);
+    /// Sends what the bee has sent and nobody has handled, and then lets the bee handle messages. `content` is its image and
+    /// its outbox. `stays` is the bee if it was in this log before.
+    pub(super) fn host(
+        &self,
+        link: &Arc<Link>,
+        (app, id): (AppId, BeeId),
+        content: Option<(Box<BeeImage>, Emits)>,
+        stays: Option<Arc<Bee>>,
+    ) {
+        let (Some((mut image, outbox)), Some(runtime)) = (content, self.app(app)) else { return };
+        let (foreign, ended) = self.foreign_lanes(&image);
         let mut cells = Vec::new();
         self.links.registry.read(&mut |view| cells = view.cells_of(id).collect());
         image.cells.extend(cells);
         for lane in foreign {
             if !link.lanes.bees.knows(lane) && !link.lanes.breaks(Mutant::ForeignForgotten) {
-                link.lanes.foreign.remember(lane)
+                link.lanes.foreign.remember(lane);
+                // from now on, an app of this hive needs the floors
+                let _ = link.lanes.foreign.floor(lane, app);
             }
         }
+        // the log was not told while the bee was elsewhere
+        retire_lanes(&self.hive, ended);
         let lasting = image.seen.floors().filter(|(lane, _)| lane.is_lasting());
         lasting.for_each(|(lane, floor)| drop(link.lanes.resume(lane.0 >> 2, floor)));
         self.take_lanes(link, (app, id), &image, &outbox);
@@ -80,14 +91,15 @@ impl Reconciler {
         })
     }
 
-    /// Returns the lanes of senders in other hives that a bee remembers.
-    fn foreign_lanes(&self, image: &BeeImage) -> Vec<LaneId> {
-        let mut foreign = Vec::new();
+    /// Returns the lanes of senders in other hives that a bee remembers, and those that have ended.
+    fn foreign_lanes(&self, image: &BeeImage) -> (Vec<LaneId>, Vec<LaneId>) {
+        let (mut foreign, mut ended) = (Vec::new(), Vec::new());
         self.links.registry.read(&mut |view| {
             let lanes = image.seen.floors().map(|(lane, _)| lane);
-            foreign = lanes.filter(|lane| is_foreign(*lane, self.links.lane, view)).collect()
+            (foreign, ended) = lanes.partition(|lane| is_foreign(*lane, self.links.lane, view))
         });
-        foreign
+        ended.retain(|lane| !lane.is_lasting() && !LaneNumbers::are_of(*lane, self.links.lane));
+        (foreign, ended)
     }
 
     /// The lanes of the bee are now lanes of this hive.
@@ -111,19 +123,8 @@ impl Reconciler {
         }
         bees.restore(own, image.next_seq, at);
         let lanes: Vec<LaneId> = image.heir_of.iter().copied().chain([own]).collect();
+        // a lane on which nothing is unhandled any more is not here, but receivers must remember it until it has ended
+        let lanes: Vec<LaneId> = lanes.into_iter().filter(|lane| bees.knows(*lane)).collect();
         link.lanes.foreign.forget(&lanes);
-        self.remember_receivers(&lanes);
-    }
-
-    /// Receivers in any hive may remember what the bee has sent from other hives, and must be told the floors.
-    fn remember_receivers(&self, lanes: &[LaneId]) {
-        let mut hives = Vec::new();
-        self.links.registry.read(&mut |view| hives = view.hives().map(|(hive, _)| hive).collect());
-        hives.retain(|hive| *hive != self.hive.id);
-        let apps = self.hive.apps.read().len() as u16;
-        for hive in hives {
-            let all = lanes.iter().flat_map(|lane| (0..apps).map(|app| (*lane, AppId(app))));
-            self.links.remembered_by(hive, all)
-        }
     }
 }

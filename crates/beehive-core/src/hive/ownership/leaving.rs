@@ -3,10 +3,10 @@
 
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, BeeImage, Emit, LaneId, Record};
+use crate::hive::consensus::journal::{AppId, BeeImage, Emit, LaneId, LogState, Record};
 use crate::hive::consensus::registry::ColonyId;
 use crate::hive::dispatch::turn::Link;
-use crate::hive::ownership::reconciler::{Key, Reconciler};
+use crate::hive::ownership::reconciler::{Away, Key, Reconciler};
 use crate::limits;
 use crate::mutant::Mutant;
 use beehive_protocol::Emits;
@@ -18,13 +18,15 @@ impl Reconciler {
     /// what becomes of them.
     pub(super) fn restore(&self) {
         for link in self.hive.log_clients() {
-            let outline = link.outline.lock();
-            let frozen = outline.log.bees.iter();
-            let frozen: Vec<(AppId, BeeId, Vec<CellId>)> = frozen
-                .map(|((app, bee), image)| (*app, *bee, image.cells.iter().copied().collect()))
-                .collect();
+            let mut outline = link.outline.lock();
+            let frozen: Vec<(AppId, BeeId)> = outline.log.bees.keys().copied().collect();
+            let detach = |(app, bee)| Some((app, bee, outline.log.detach(app, bee)?));
+            let frozen: Vec<(AppId, BeeId, LogState)> = frozen.into_iter().filter_map(detach).collect();
             drop(outline);
-            for (app, id, cells) in frozen {
+            for (app, id, content) in frozen {
+                let image = content.bees.get(&(app, id));
+                let cells: Vec<CellId> =
+                    image.into_iter().flat_map(|image| image.cells.iter().copied()).collect();
                 let Some(runtime) = self.app(app) else { continue };
                 let bee = Bee::away(runtime, id, &cells);
                 let mut queen = runtime.queen.lock();
@@ -33,17 +35,15 @@ impl Reconciler {
                     queen.bees.insert(bee.clone());
                     cells.iter().for_each(|cell| runtime.routes.set(*cell, &bee))
                 }
-                self.state.lock().away.insert((link.position(), app, id), (bee, self.hive.now()));
+                let away = Away { bee, since: self.hive.now(), content: Arc::new(content) };
+                self.state.lock().away.insert((link.position(), app, id), away);
             }
         }
     }
 
     /// Checks whether a bee may begin to move.
     pub(super) fn may_leave(&self, key: Key) -> bool {
-        let now = self.hive.now();
-        let mut state = self.state.lock();
-        state.not_before.retain(|_, until| *until > now);
-        !state.not_before.contains_key(&key)
+        !self.state.lock().not_before.contains_key(&key)
     }
 
     /// Freezes a bee that moves to the colony `to`.
@@ -57,9 +57,13 @@ impl Reconciler {
             () = self.hive.over() => return,
         };
         let Some(mut body) = body else { return self.pause().await };
+        let own = bee.lane();
+        let lanes = &link.lanes.bees;
+        let heir_of = body.pending.as_ref().map(|pending| pending.heir_of.clone()).unwrap_or_default();
+        let all: Vec<LaneId> = std::iter::once(own).chain(heir_of).collect();
         // From now on, the hive sends nothing for the bee. What the bee has sent and nobody has handled yet is in the
         // outbox, which moves with it.
-        while !body.queue.close() && !self.hive.is_over() {
+        while !body.queue.close(&all) && !self.hive.is_over() {
             self.hive.platform.sleep(Duration::from_micros(100)).await
         }
         let Some(pending) = &mut body.pending else { return };
@@ -67,8 +71,6 @@ impl Reconciler {
         if !pending.is_logged {
             link.commit(Record::Create { app, bee: id, view }).await
         }
-        let own = bee.lane();
-        let lanes = &link.lanes.bees;
         pending.heir_of.retain(|lane| lanes.is_open(*lane));
         let leaving: Vec<LaneId> = std::iter::once(own).chain(pending.heir_of.iter().copied()).collect();
         link.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view }).await;
@@ -96,9 +98,12 @@ impl Reconciler {
         };
         let outbox = if breaks(Mutant::OutboxNotMoved) { Vec::new() } else { lanes.outbox(&leaving) };
         let outbox = outbox.iter().map(|emit| Emit::clone(emit)).collect();
-        link.outline.lock().log.fill((app, id), image, Emits(outbox));
+        let content = link.outline.lock().log.detach(app, id);
+        let Some(mut content) = content else { return };
+        content.fill((app, id), image, Emits(outbox));
         self.links.forget(&leaving);
-        self.state.lock().away.insert(key, (bee, self.hive.now()));
+        let away = Away { bee, since: self.hive.now(), content: Arc::new(content) };
+        self.state.lock().away.insert(key, away);
     }
 
     /// Forgets a bee that another colony has adopted.
@@ -110,21 +115,27 @@ impl Reconciler {
         let key = (link.position(), app, id);
         self.stop_sending(key);
         let away = self.state.lock().away.remove(&key);
-        let (Some((bee, _)), Some(runtime)) = (away, self.app(app)) else { return };
+        let (Some(Away { bee, .. }), Some(runtime)) = (away, self.app(app)) else { return };
         runtime.remove_moved(&bee);
         tracing::debug!(app = runtime.name, bee = %id, "moved to another hive")
     }
 
     /// Lets a frozen bee continue, because the registry says that it stays.
     pub(super) async fn thaw(&self, link: &Arc<Link>, bee: (AppId, BeeId), record: Record) {
-        link.commit(record).await;
+        link.commit(record.clone()).await;
         if self.hive.is_over() {
             return;
         }
         let key = (link.position(), bee.0, bee.1);
         self.stop_sending(key);
         let away = self.state.lock().away.remove(&key);
-        self.host(link, bee, away.map(|(bee, _)| bee));
+        // the outline has only what it needs to know that the bee is active again
+        drop(link.outline.lock().log.take_active(bee.0, bee.1));
+        if let Some(Away { bee: stays, content, .. }) = away {
+            let mut content = Arc::unwrap_or_clone(content);
+            content.follow(&record);
+            self.host(link, bee, content.take_active(bee.0, bee.1), Some(stays))
+        }
         let until = self.hive.now() + limits::MOVE_STAGED_AFTER_MAX;
         self.state.lock().not_before.insert(key, until);
     }

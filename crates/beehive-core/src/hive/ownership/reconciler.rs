@@ -63,14 +63,23 @@ pub(super) struct State {
     proposals: Vec<Proposal>,
     /// The changes about which a log is being told that the registry knows them.
     told: Vec<Untold>,
-    /// The frozen bees, each with the time since which it has been frozen.
-    pub(super) away: BTreeMap<Key, (Arc<Bee>, Time)>,
+    /// The frozen bees.
+    pub(super) away: BTreeMap<Key, Away>,
     /// The times before which bees do not begin another move, because one has taken too long.
     pub(super) not_before: BTreeMap<Key, Time>,
     /// The copies that are being sent.
     pub(super) sending: BTreeMap<Key, Arc<Sending>>,
     /// The copies to which the staged parts of arriving bees belong.
     pub(super) staging: BTreeMap<Key, u64>,
+}
+
+/// A frozen bee.
+pub(super) struct Away {
+    pub(super) bee: Arc<Bee>,
+    /// The time at which it was frozen, or at which the target last had more of it.
+    pub(super) since: Time,
+    /// Its content ([`LogState::detach`]). It does not change, so nobody needs a lock to read it.
+    pub(super) content: Arc<LogState>,
 }
 
 impl Reconciler {
@@ -120,6 +129,8 @@ impl Reconciler {
                 _ => {}
             }
         }
+        let now = self.hive.now();
+        self.state.lock().not_before.retain(|_, until| *until > now);
         for link in self.hive.log_clients() {
             for step in self.steps(link) {
                 self.take(link, step)
@@ -186,7 +197,7 @@ impl Reconciler {
         let (cancelled, under_way) = {
             let state = self.state.lock();
             let is_late = |since: Time| now.since(since) >= limits::MOVE_STAGED_AFTER_MAX;
-            let of_log = state.away.iter().filter(|((log, ..), (_, since))| *log == at && is_late(*since));
+            let of_log = state.away.iter().filter(|((log, ..), away)| *log == at && is_late(away.since));
             (of_log.map(|((.., bee), _)| *bee).collect(), state.proposals.clone())
         };
         let steps = self

@@ -1,6 +1,7 @@
 //! Takes what other hives say: messages for bees of this hive, acknowledgments, refusals and reports.
 
 use crate::cell::HiveId;
+use crate::hive::consensus::journal::LaneId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
@@ -8,7 +9,8 @@ use crate::hive::dispatch::turn::{Place, Turn};
 use crate::hive::links::frame::{Body, ToBee};
 use crate::hive::links::links::{Handle, Links};
 use crate::hive::message::arrival::Arrival;
-use crate::hive::route::recovery;
+use crate::hive::ownership::foreign;
+use crate::mutant::Mutant;
 use std::sync::{Arc, Weak};
 
 /// Takes what other hives say to a hive.
@@ -54,11 +56,22 @@ impl Handle for Arrivals {
                 logs.changed.notify_one()
             }
             Body::Floors(floors) => {
-                floors.into_iter().for_each(|(lane, app, floor)| logs.lanes.foreign.raise(lane, app, floor))
+                let teller = (from, links.incarnation_in_session(from));
+                let raise = |(lane, app, floor)| logs.lanes.foreign.raise(lane, app, floor, teller);
+                floors.into_iter().for_each(raise)
             }
             Body::Retired(lanes) => {
-                let known = logs.lanes.forget_foreign(&lanes);
-                recovery::retire_lanes(&hive, known)
+                // another hive may have had the bee, and may still have copies of its messages under way. Only the
+                // registry says that a receiver may forget the lane
+                let is_early = |lane: &LaneId| !lane.is_outside() && !hive.breaks(Mutant::RetiredUnheard);
+                let (of_bees, ended): (Vec<LaneId>, Vec<LaneId>) = lanes.into_iter().partition(is_early);
+                logs.lanes.foreign.check_soon(of_bees);
+                let known = logs.lanes.forget_foreign(&ended);
+                foreign::retire_lanes(&hive, known)
+            }
+            Body::Remembers(lanes) => {
+                let floor = |(lane, app)| Some((lane, app, logs.lanes.floor_of_sender(lane, app)?));
+                links.say_floors_to(from, lanes.into_iter().filter_map(floor).collect())
             }
         }
     }
@@ -72,8 +85,18 @@ fn deliver(hive: &Arc<HiveInner>, links: &Arc<Links>, from: HiveId, to_bee: ToBe
         return;
     }
     // a sender that has come to this hive has its lane here, and a late message from its old hive changes nothing
-    if !logs.lanes.bees.knows(first.id.lane) {
-        logs.lanes.foreign.arrived(first.id.lane, from, first.id.app, to_bee.floor)
+    let lane = first.id.lane;
+    if !logs.lanes.bees.knows(lane) {
+        let teller = (from, links.incarnation_in_session(from));
+        let has_retired = || {
+            let mut has_retired = false;
+            links.registry.read(&mut |view| has_retired = !lane.is_outside() && view.is_retired(lane));
+            has_retired && !hive.breaks(Mutant::RetiredUnheard)
+        };
+        if !logs.lanes.foreign.arrived(lane, teller, (first.id.app, to_bee.floor), has_retired) {
+            // everything on the lane was handled, so this is a copy that its sender left behind when it moved
+            return;
+        }
     }
     let arrival = Arc::new(Arrival::new(links.clone(), from, to_bee.bee, to_bee.ticket, to_bee.asks));
 

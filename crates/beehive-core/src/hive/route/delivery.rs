@@ -4,7 +4,7 @@
 use crate::cell::{CellId, CellSet};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
-use crate::hive::consensus::journal::AppId;
+use crate::hive::consensus::journal::{AppId, LaneId};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
 use crate::hive::dispatch::sender::queue::QueueState;
@@ -102,6 +102,10 @@ impl Blocked for BlockedDelivery {
 
     fn cells(&self) -> &[CellId] {
         &self.delivery.cells
+    }
+
+    fn lane(&self) -> LaneId {
+        self.delivery.batch.numbers().lane
     }
 
     fn enter(&mut self, queue: &Arc<QueueState>) {

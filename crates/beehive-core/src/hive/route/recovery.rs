@@ -3,7 +3,7 @@
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{
-    Acked, Emit, Journal, LaneId, LogState, MessageId, Record, Seq, Sweep, Waiting,
+    Acked, Emit, Journal, LaneId, LogState, MessageId, Seq, Sweep, Waiting,
 };
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
@@ -215,22 +215,4 @@ fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting, messag
 /// Returns the name of a logged message's type.
 fn name_of<'a>(emit: &Emit, log: &'a LogState) -> &'a str {
     log.shapes.name_of(emit.message_type).unwrap_or("a message without a name")
-}
-
-/// Records in all logs that these lanes have ended, so that every dedup table drops them.
-pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
-    const LANES_PER_RECORD: usize = 4096;
-    if lanes.is_empty() {
-        return;
-    }
-
-    for link in hive.log_clients() {
-        link.without_bee.forget(&lanes);
-        let (link, lanes) = (link.clone(), lanes.clone());
-        hive.platform.spawn(Box::pin(async move {
-            for lanes in lanes.chunks(LANES_PER_RECORD) {
-                link.commit(Record::Retire { lanes: lanes.to_vec(), view: 0 }).await
-            }
-        }))
-    }
 }

@@ -1,7 +1,8 @@
 //! The periodic task that retires idle bees and ended lanes, and writes pending acknowledgments to the logs.
 
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::route::recovery;
+use crate::hive::ownership::foreign;
+use crate::mutant::Mutant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,16 +25,25 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
             logs.log_consumed();
             logs.log_time(hive.now());
             if let Some(links) = &hive.links {
-                links.say_floors(|lane, app| logs.lanes.floor_of_sender(lane, app))
+                let lanes = &logs.lanes;
+                links.say_floors(
+                    |lane| lanes.is_of_this_hive(lane),
+                    |lane, app| lanes.floor_of_sender(lane, app),
+                )
             }
-            let lanes = logs.lanes.take_retired();
+            let mut lanes = logs.lanes.take_retired();
             if let Some(links) = &hive.links {
                 links.say_retired(&lanes)
             }
             for app in apps {
                 app.lanes_ended(&lanes, &hive)
             }
-            recovery::retire_lanes(&hive, lanes)
+            if hive.links.is_some() {
+                // the logs forget the lane of a bee when the registry says that it has ended
+                lanes.retain(|lane| lane.is_outside() || hive.breaks(Mutant::RetiredUnheard));
+                foreign::look_after(&hive)
+            }
+            foreign::retire_lanes(&hive, lanes)
         }
     }
 }

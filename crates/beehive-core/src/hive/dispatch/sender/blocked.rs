@@ -3,6 +3,7 @@
 
 use crate::cell::{CellId, CellSet};
 use crate::hash::HashMap;
+use crate::hive::consensus::journal::LaneId;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::QueueState;
 use crate::hive::dispatch::turn::Turn;
@@ -29,6 +30,10 @@ pub(crate) trait Blocked: Send {
     fn app(&self) -> u16;
     /// Returns the cells that the messages need; empty for a sweep.
     fn cells(&self) -> &[CellId];
+    /// Returns the lane of the messages; [`LaneId::NONE`] for a sweep, because no hive of a cluster has sweeps.
+    fn lane(&self) -> LaneId {
+        LaneId::NONE
+    }
     /// Checks whether this is a sweep, which visits all of the app's cells.
     fn is_sweep(&self) -> bool {
         false
@@ -146,6 +151,16 @@ impl Queue {
     pub(crate) fn push(&mut self, blocked: Box<dyn Blocked>) {
         self.before.add(&*blocked);
         self.blocked.push_back(blocked)
+    }
+
+    /// Takes the messages on these lanes out of the queue.
+    pub(crate) fn take_lanes(&mut self, lanes: &[LaneId]) -> Vec<Box<dyn Blocked>> {
+        let Queue { blocked, before } = std::mem::take(self);
+        drop(before);
+        let (taken, stay): (Vec<_>, Vec<_>) =
+            blocked.into_iter().partition(|one| lanes.contains(&one.lane()));
+        stay.into_iter().for_each(|blocked| self.push(blocked));
+        taken
     }
 
     /// Moves the entries of `other` to the end of this queue, which is that of `into`.

@@ -10,6 +10,7 @@
 //! that has locked a mailbox must not lock `waiting`.
 
 use crate::cell::{CellId, CellSet};
+use crate::hive::consensus::journal::LaneId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::{Blocked, Head, Queue};
@@ -31,6 +32,8 @@ struct Waiting {
     uniting: Vec<(u16, CellSet)>,
     /// Whether a `resolve` task is running for this queue.
     resolving: bool,
+    /// Number of threads that are sending on the sender's behalf: see [`SenderQueue::enter`].
+    entered: usize,
 }
 
 /// The work that a sender has deferred to the threads running bees, by app.
@@ -59,9 +62,19 @@ pub(crate) struct QueueState {
     /// sets it while it holds the locks of both `deferred_queues` and `waiting` of this queue. Its value
     /// therefore cannot change while another thread holds either lock.
     forward_to: OnceLock<Arc<QueueState>>,
-    /// Whether the sender has moved to another hive, which sends what is not handled. From then on, everything that is sent
-    /// through this queue is dropped. A thread sets this flag under the lock of `waiting`.
-    is_closed: AtomicBool,
+    /// The lanes of the sender, if it has moved to another hive, which sends what is not handled. From then on, what is sent on
+    /// these lanes through this queue is dropped. Other lanes stay in this hive: those of the apps whose stateless handlers
+    /// ran for a message of the sender. A thread sets this under the lock of `waiting`.
+    closed: OnceLock<Vec<LaneId>>,
+}
+
+/// A thread is sending on a sender's behalf, outside of a run of the sender.
+pub(crate) struct Entered(Arc<QueueState>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.waiting.lock().entered -= 1
+    }
 }
 
 /// A handle to a sender's queue. The queue is allocated on first use.
@@ -89,7 +102,7 @@ impl SenderQueue {
     pub(crate) fn blocks(&self, app: u16, cells: &[CellId]) -> bool {
         match &self.0 {
             Some(state) if state.any.load(Ordering::Acquire) => {
-                state.with(|queue| queue.blocks(app, cells)) || self.is_closed()
+                state.with(|queue| queue.blocks(app, cells)) || state.root().closed.get().is_some()
             }
             _ => false,
         }
@@ -103,10 +116,10 @@ impl SenderQueue {
         }
     }
 
-    /// Closes the queue, because its sender moves to another hive: drops all waiting messages, and everything that is sent
-    /// through the queue from now on. If deferred work or a reserved release is unfinished, changes nothing and returns
-    /// `false`; the caller must try again later.
-    pub(crate) fn close(&self) -> bool {
+    /// Closes the queue for `lanes`, because its sender moves to another hive: drops the messages on these lanes that are
+    /// waiting, and those that are sent through the queue from now on. If deferred work or a reserved release is unfinished,
+    /// or a thread is sending on the sender's behalf, changes nothing and returns `false`; the caller must try again later.
+    pub(crate) fn close(&self, lanes: &[LaneId]) -> bool {
         let Some(state) = &self.0 else { return true };
         let closed = state.locked(|state, deferred_queues| {
             let is_busy = deferred_queues.iter().any(|(_, queue)| queue.are_open())
@@ -116,19 +129,38 @@ impl SenderQueue {
                 return None;
             }
             let mut waiting = state.waiting.lock();
-            state.is_closed.store(true, Ordering::Release);
+            if waiting.entered > 0 {
+                return None;
+            }
+            let _ = state.closed.set(lanes.to_vec());
             // from now on, every sender takes the slow path, and finds the queue closed
             state.any.store(true, Ordering::Release);
             state.news.notify_one();
-            Some(std::mem::take(&mut waiting.blocked))
+            Some(waiting.blocked.take_lanes(lanes))
         });
         // dropped without a lock, because this may run the app's code
         closed.map(drop).is_some()
     }
 
-    /// Checks whether the queue is closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.as_ref().is_some_and(|state| state.root().is_closed.load(Ordering::Acquire))
+    /// Begins to send on `lane` on the sender's behalf, for a timer. Until the returned value is dropped, the sender neither
+    /// leaves nor merges. Returns `None` if the queue is closed for the lane: the sender has moved to another hive, which has
+    /// set the timer as well.
+    pub(crate) fn enter(&mut self, lane: LaneId) -> Option<Entered> {
+        let mut state = self.made().clone();
+        loop {
+            let mut waiting = state.waiting.lock();
+            if let Some(forward_to) = state.forward_to.get().cloned() {
+                drop(waiting);
+                state = forward_to;
+                continue;
+            }
+            if state.closed.get().is_some_and(|closed| closed.contains(&lane)) {
+                return None;
+            }
+            waiting.entered += 1;
+            drop(waiting);
+            return Some(Entered(state));
+        }
     }
 
     /// Checks that no message is waiting and no work is deferred because of its depth. Does not lock
@@ -201,7 +233,7 @@ impl SenderQueue {
                 continue;
             }
 
-            if state.is_closed.load(Ordering::Acquire) {
+            if state.closed.get().is_some_and(|closed| closed.contains(&blocked.lane())) {
                 drop(waiting);
                 return drop(blocked);
             }
@@ -228,6 +260,9 @@ impl SenderQueue {
 
         let forward_to = self.made().root().clone();
         let mut left = gone.waiting.lock();
+        if left.entered > 0 {
+            return false;
+        }
         let mut waiting = forward_to.waiting.lock();
 
         waiting.blocked.append(&mut left.blocked, &forward_to);
@@ -339,7 +374,7 @@ impl QueueState {
         let any = !waiting.blocked.is_empty();
         // if the sender has been merged, every holder of a handle to the old queue must still follow
         // `forward_to`
-        let is_closed = self.is_closed.load(Ordering::Acquire);
+        let is_closed = self.closed.get().is_some();
         self.any.store(any || is_closed || self.forward_to.get().is_some(), Ordering::Release);
         waiting.resolving = any;
         any

@@ -294,10 +294,7 @@ impl<M: Message> MessageType<M> {
         let waiting = hive.types.timers.take(count as u32);
 
         let fire = move |turn: &mut Turn| {
-            if queue.is_closed() {
-                // the sender has moved to another hive, which has set the timer as well
-                return;
-            }
+            let Some(_entered) = queue.enter(batch.source.numbers.lane) else { return };
             // the timer keeps its credits until everything it causes is done. Otherwise nothing would hold
             // back a handler that sets timers faster than their messages are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
