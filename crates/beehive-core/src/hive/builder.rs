@@ -508,7 +508,6 @@ impl Builder {
         }
 
         foreign::retire_lanes(&hive, dead);
-        joining::note_ended(&hive);
         recovery::send_again(&hive, &logs, &mut queues)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if hive.logs.is_some() {

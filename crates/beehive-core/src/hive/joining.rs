@@ -1,9 +1,8 @@
 //! The start of a hive in a cluster: it checks its place in the cluster, and brings its logs in line with the registry.
 
-use crate::cell::{BeeId, HiveId};
-use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record, Untold};
+use crate::cell::HiveId;
+use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record};
 use crate::hive::consensus::registry::RegistryState;
-use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::links::network::Membership;
 use crate::hive::ownership::foreign;
 use crate::hive::start_error::StartError;
@@ -92,25 +91,4 @@ pub(in crate::hive) fn is_foreign(
     mutation: Mutation,
 ) -> bool {
     !mutation.breaks(Mutant::RestartRetiresForeign) && foreign::is_foreign(lane, membership.lane, view)
-}
-
-/// Notes which bees have ended although the registry does not know it yet, which the reconciler will tell it.
-///
-/// Until the replica knows it, the registry names these bees. A sender that is told such a name must not take it for a bee
-/// that the hive has yet to create.
-pub(in crate::hive) fn note_ended(hive: &HiveInner) {
-    let ended: Vec<BeeId> = hive
-        .log_clients()
-        .iter()
-        .flat_map(|link| link.outline.lock().log.untold.iter().filter_map(ended_by).collect::<Vec<_>>())
-        .collect();
-    hive.apps.read().iter().for_each(|app| app.note_ended(&ended))
-}
-
-/// Returns the bee whose end the registry must be told.
-pub(in crate::hive) fn ended_by(untold: &Untold) -> Option<BeeId> {
-    match untold {
-        Untold::Released { bee } | Untold::Fused { from: bee, .. } => Some(*bee),
-        Untold::Split { .. } => None,
-    }
 }

@@ -19,7 +19,6 @@ use crate::hive::consensus::journal::{AppId, BeeImage, LogState, Record, Untold}
 use crate::hive::consensus::registry::{Decision, Proposal, RegistryState, Unavailable};
 use crate::hive::dispatch::inner::{AnyApp, HiveInner};
 use crate::hive::dispatch::turn::Link;
-use crate::hive::joining;
 use crate::hive::links::frame::Body;
 use crate::hive::links::links::Links;
 use crate::hive::ownership::copies::Sending;
@@ -82,6 +81,14 @@ pub(super) struct Away {
     pub(super) content: Arc<LogState>,
 }
 
+/// Returns the bee of whose end the registry must be told.
+fn ended_by(untold: &Untold) -> Option<BeeId> {
+    match untold {
+        Untold::Released { bee } | Untold::Fused { from: bee, .. } => Some(*bee),
+        Untold::Split { .. } => None,
+    }
+}
+
 impl Reconciler {
     /// Creates the reconciler of a hive in a cluster. Bees that are frozen in a log are away from the beginning.
     pub(in crate::hive) fn new(
@@ -93,7 +100,18 @@ impl Reconciler {
         let (hive, links) = (hive.clone(), links.clone());
         let reconciler = Reconciler { hive, links, apps, changed, state: Mutex::default() };
         reconciler.restore();
+        reconciler.note_ended();
         Arc::new(reconciler)
+    }
+
+    /// Notes which bees had ended when the previous process ended, although the replica of the registry does not know it yet.
+    /// Until it does, the registry names these bees. A sender that is told such a name must not take it for a bee that the
+    /// hive has yet to create.
+    fn note_ended(&self) {
+        for link in self.hive.log_clients() {
+            let ended: Vec<BeeId> = link.outline.lock().log.untold.iter().filter_map(ended_by).collect();
+            self.apps.iter().for_each(|app| app.note_ended(&ended))
+        }
     }
 
     /// Runs until the hive is over.
@@ -218,7 +236,7 @@ impl Reconciler {
                 state.told.push(what.clone());
                 drop(state);
                 // the replica knows it, so nobody asks for these bees any more
-                let ended: Vec<BeeId> = joining::ended_by(&what).into_iter().collect();
+                let ended: Vec<BeeId> = ended_by(&what).into_iter().collect();
                 self.apps.iter().for_each(|app| app.forget_ended(&ended));
                 self.hive.spawn(Box::pin(async move {
                     link.commit(Record::Told { what: what.clone(), view }).await;
