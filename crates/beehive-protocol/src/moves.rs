@@ -15,8 +15,8 @@
 //! The drawing lists the records in the order in which they are appended. Each one is appended after the previous one
 //! has been committed, so a crash leaves a prefix of them. [`unfinished_moves`] then returns the records that let the
 //! next process finish the move. This is a move within one hive, which has both logs. One process writes all the
-//! records, so the record `Adopt` is the decision. In a move between two hives, the registry would have to decide
-//! whether the target adopts the bee or the source thaws it.
+//! records, so the record `Adopt` is the decision. In a move between two hives, the registry decides
+//! whether the target adopts the bee or the source thaws it: see [`changes`](fn@crate::changes).
 
 use crate::{AppId, BeeId, ColonyId, Epoch, LaneId, LogState, MessageId, Record, StagePart};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! A hive that runs bees does not keep the state of its log, because it has the bees themselves. It keeps an outline: the
 //! changes about which the registry must be told, the staged parts of arriving bees, and the frozen bees with their
-//! outboxes. The outline follows the committed records that change these. [`changes`](crate::changes) and
+//! outboxes. The outline follows the committed records that change these. [`changes`](fn@crate::changes) and
 //! [`frames`](crate::frames) read it as if it were the log's state.
 
 use crate::{AppId, BeeId, BeeImage, Emits, LaneId, LogState, MessageId, Record, Untold, Waiting};

@@ -102,7 +102,7 @@ pub fn steps(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Propo
 
 /// Returns the same as [`steps`], except for new bees that have no aim. Visits the bees of the log and the aims of the
 /// registry, but not the bees of the registry. A leader that creates new bees when they are needed calls this, with an
-/// [outline](LogState::outline) of its log that contains only the bees that take part in a change.
+/// [outline](LogState::split_outline) of its log that contains only the bees that take part in a change.
 pub fn changes(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Proposal]) -> Vec<Step> {
     let Leader { colony, log, view } = leader;
     let mut steps = Vec::new();

@@ -71,6 +71,8 @@ impl BeeLane {
 
 /// A bee whose outbox is moving.
 struct Moving {
+    /// The position of the log that froze the bee.
+    log: usize,
     lanes: Vec<LaneId>,
     /// The epoch in which the bee was frozen, if the hive is in a cluster.
     epoch: Option<Epoch>,
@@ -200,15 +202,15 @@ impl BeeLanes {
         std::mem::take(&mut *self.misdirected.lock())
     }
 
-    /// Notes that a bee's outbox, which consists of these lanes, is about to move. The log has committed the record
-    /// that freezes the bee. `epoch` is that of the frozen bee, if the hive is in a cluster.
-    pub(crate) fn leave(&self, bee: (AppId, BeeId), lanes: &[LaneId], epoch: Option<Epoch>) {
+    /// Notes that a bee's outbox, which consists of these lanes, is about to move from the log at position `log`, which has
+    /// committed the record that freezes the bee. `epoch` is that of the frozen bee, if the hive is in a cluster.
+    pub(crate) fn leave(&self, bee: (AppId, BeeId), log: usize, lanes: &[LaneId], epoch: Option<Epoch>) {
         for id in lanes {
             if let Some(lane) = self.shard(*id).lock().get_mut(id) {
                 lane.is_moving = true
             }
         }
-        self.moving.lock().insert(bee, Moving { lanes: lanes.to_vec(), epoch });
+        self.moving.lock().insert(bee, Moving { log, lanes: lanes.to_vec(), epoch });
     }
 
     /// Notes that a bee's outbox is now in the log at position `log`, which has committed the record that adopts or
@@ -233,9 +235,16 @@ impl BeeLanes {
 
     /// Notes that the log at position `log` has dropped a bee that has moved to another hive. Calls `departs` for each lane
     /// that is no longer one of this hive, before the lane is removed. If another log of this hive has adopted the bee,
-    /// there are none.
+    /// which it may have frozen again by now, there are none.
     pub(crate) fn depart(&self, bee: (AppId, BeeId), log: usize, departs: impl Fn(LaneId)) {
-        let Some(moving) = self.moving.lock().remove(&bee) else { return };
+        let moving = {
+            let mut all = self.moving.lock();
+            if all.get(&bee).is_none_or(|moving| moving.log != log) {
+                return;
+            }
+            all.remove(&bee)
+        };
+        let Some(moving) = moving else { return };
         for id in moving.lanes {
             let mut shard = self.shard(id).lock();
             if shard.get(&id).is_none_or(|lane| lane.is_moving && lane.log == log) {
@@ -452,7 +461,7 @@ pub(crate) mod tests {
         let (lanes, _) = lanes();
         send(&lanes, &[id(1, 0), id(2, 1), id(1, 2)]);
         lanes.acknowledged(0, &acked(id(2, 1)));
-        lanes.leave(BEE, &[LANE], None);
+        lanes.leave(BEE, 0, &[LANE], None);
         // the record of this acknowledgment comes after the record that freezes the bee
         lanes.acknowledged(0, &acked(id(1, 0)));
         assert_eq!(lanes.log_for(&acked(id(1, 2))), None);
@@ -485,7 +494,7 @@ pub(crate) mod tests {
             departed.lock().push(lane)
         };
         send(&lanes, &[id(1, 0)]);
-        lanes.leave(BEE, &[LANE], Some(Epoch(3)));
+        lanes.leave(BEE, 0, &[LANE], Some(Epoch(3)));
         lanes.arrive(BEE, 1, Epoch(5), departs);
         assert_eq!((lanes.is_in(LANE, 1), lanes.outbox(&[LANE]).len()), (false, 0));
         assert_eq!(*departed.lock(), [LANE]);
@@ -494,13 +503,29 @@ pub(crate) mod tests {
         lanes.depart(BEE, 0, departs);
         assert_eq!(lanes.floor(LANE, AppId(1)), Some(Seq(7)), "the bee is in the second log");
 
-        lanes.leave(BEE, &[LANE], Some(Epoch(5)));
+        lanes.leave(BEE, 1, &[LANE], Some(Epoch(5)));
         lanes.arrive(BEE, 0, Epoch(6), departs);
         assert_eq!((lanes.is_in(LANE, 0), lanes.floor(LANE, AppId(1))), (true, Some(Seq(7))));
-        lanes.leave(BEE, &[LANE], Some(Epoch(6)));
+        lanes.leave(BEE, 0, &[LANE], Some(Epoch(6)));
         lanes.depart(BEE, 0, departs);
         assert!(!lanes.knows(LANE));
         assert_eq!(*departed.lock(), [LANE, LANE]);
+    }
+
+    /// A bee moves to another log of this hive, and is about to leave that one when the first log drops it.
+    #[test]
+    fn a_log_that_drops_a_bee_late_does_not_end_its_next_move() {
+        let (lanes, _) = clustered();
+        let departs = |lane| panic!("{lane:?} is still here");
+        send(&lanes, &[id(1, 0)]);
+        lanes.leave(BEE, 0, &[LANE], Some(Epoch(0)));
+        lanes.arrive(BEE, 1, Epoch(1), departs);
+        lanes.leave(BEE, 1, &[LANE], Some(Epoch(1)));
+        lanes.depart(BEE, 0, departs);
+        assert!(lanes.is_moving(LANE));
+        // it stays after all
+        lanes.arrive(BEE, 1, Epoch(2), departs);
+        assert_eq!((lanes.is_moving(LANE), lanes.log_for(&acked(id(1, 0)))), (false, Some(1)))
     }
 
     /// An acknowledgment arrives while the outbox moves. In a cluster, another hive may get the outbox and send the message
@@ -509,7 +534,7 @@ pub(crate) mod tests {
     fn what_is_acknowledged_during_a_move_in_a_cluster_is_acknowledged_again() {
         let (lanes, _) = clustered();
         send(&lanes, &[id(1, 0), id(1, 2)]);
-        lanes.leave(BEE, &[LANE], Some(Epoch(0)));
+        lanes.leave(BEE, 0, &[LANE], Some(Epoch(0)));
         lanes.acknowledged(0, &acked(id(1, 0)));
         assert_eq!(lanes.log_for(&acked(id(1, 2))), None);
         lanes.arrive(BEE, 0, Epoch(1), |_| ());

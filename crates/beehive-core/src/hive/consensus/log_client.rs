@@ -189,7 +189,7 @@ impl<W: ?Sized> LogClient<W> {
         for ((app, bee), image) in &outline.log.bees {
             let own = LaneId::of_bee(*app, *bee);
             let lanes: Vec<LaneId> = image.heir_of.iter().copied().chain([own]).collect();
-            self.lanes.bees.leave((*app, *bee), &lanes, Some(image.epoch))
+            self.lanes.bees.leave((*app, *bee), self.place.position, &lanes, Some(image.epoch))
         }
         outline
     }
@@ -300,7 +300,7 @@ impl<W: ?Sized> LogClient<W> {
             Record::Freeze { app, bee, lanes: leaving, .. } => {
                 let is_clustered = self.place.is_clustered;
                 let epoch = is_clustered.then(|| self.outline.lock().epoch(*app, *bee));
-                lanes.leave((*app, *bee), leaving, epoch)
+                lanes.leave((*app, *bee), self.place.position, leaving, epoch)
             }
             Record::Mark { marker } => self.quarantine.committed(self.place.position, marker.as_ref()),
             // a lane that another hive has used meanwhile is remembered before it is removed

@@ -146,11 +146,18 @@ impl Reconciler {
             return;
         }
 
+        let key = (link.position(), frame.app, frame.bee);
+        // what the log needs is decided while no other record about the bee is being appended
+        self.work([key], async move { this.stage_next(&link, from, &frame).await })
+    }
+
+    /// Stages a part of a copy, if it is the next one, and tells the source how many parts this hive has.
+    async fn stage_next(&self, link: &Arc<Link>, from: HiveId, frame: &StageFrame) {
         let StageFrame { app, bee, epoch, copy, at, of, .. } = *frame;
         let key = (link.position(), app, bee);
         let active = self.active([(app, bee)]);
         let staging = self.state.lock().staging.get(&key).copied();
-        let next = self.look(&link, &active, |view, log| {
+        let next = self.look(link, &active, |view, log| {
             let leader = Leader { colony: frame.to, log, view };
             let staged = log.staged.get(&(app, bee)).filter(|staged| staged.bee.epoch == epoch);
             let parts = match staged {
@@ -158,17 +165,17 @@ impl Reconciler {
                 Some(staged) if staging == Some(copy) => staged.parts,
                 _ => 0,
             };
-            (stage(leader, &frame, staging), parts)
+            (stage(leader, frame, staging), parts)
         });
-        let staged = move |parts| Body::Staged(Staged { app, bee, epoch, copy, parts });
+        let staged = |parts| Body::Staged(Staged { app, bee, epoch, copy, parts });
         match next {
-            Some((Some(record), _)) => self.work([key], async move {
+            Some((Some(record), _)) => {
                 link.commit(record).await;
-                if !this.hive.is_over() {
-                    this.state.lock().staging.insert(key, copy);
-                    this.tell(from, staged(at + 1))
+                if !self.hive.is_over() {
+                    self.state.lock().staging.insert(key, copy);
+                    self.tell(from, staged(at + 1))
                 }
-            }),
+            }
             // otherwise the source would send the same part again at once
             Some((None, parts)) if parts != at => self.tell(from, staged(parts)),
             _ => {}

@@ -272,6 +272,14 @@ impl Reconciler {
                 Record::Drop { app, bee, .. } => self
                     .work([(at, app, bee)], async move { this.drop_moved(&link, (app, bee), record).await }),
                 Record::Unstage { app, bee, .. } => self.work([(at, app, bee)], async move {
+                    // Since this step was found, a part of a newer copy may have been staged. As long as this work goes on,
+                    // none is
+                    let is_it = |step: &Step| {
+                        matches!(step, Step::Append(Record::Unstage { app: its, bee: other, .. }) if (*its, *other) == (app, bee))
+                    };
+                    if !this.steps(&link).iter().any(is_it) {
+                        return;
+                    }
                     link.commit(record).await;
                     this.state.lock().staging.remove(&(at, app, bee));
                 }),

@@ -1,6 +1,7 @@
 //! Takes what other hives say: messages for bees of this hive, acknowledgments, refusals and reports.
 
 use crate::cell::HiveId;
+use crate::hive::admission::outside_lanes::LaneNumbers;
 use crate::hive::consensus::journal::LaneId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
@@ -11,6 +12,7 @@ use crate::hive::links::links::{Handle, Links};
 use crate::hive::message::arrival::Arrival;
 use crate::hive::ownership::foreign;
 use crate::mutant::Mutant;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 /// Takes what other hives say to a hive.
@@ -70,6 +72,15 @@ impl Handle for Arrivals {
                 foreign::retire_lanes(&hive, known)
             }
             Body::Remembers(lanes) => {
+                // this hive knows the lanes of all its senders outside of bees until they have ended
+                let has_ended = |lane: &LaneId| {
+                    let is_ours = LaneNumbers::are_of(*lane, links.lane) && !lane.is_lasting();
+                    is_ours && !logs.lanes.is_of_this_hive(*lane)
+                };
+                let ended: BTreeSet<LaneId> = lanes.iter().map(|(lane, _)| *lane).filter(has_ended).collect();
+                if !ended.is_empty() {
+                    links.send(from, Body::Retired(ended.into_iter().collect()))
+                }
                 let floor = |(lane, app)| Some((lane, app, logs.lanes.floor_of_sender(lane, app)?));
                 links.say_floors_to(from, lanes.into_iter().filter_map(floor).collect())
             }
