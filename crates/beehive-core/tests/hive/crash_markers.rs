@@ -128,7 +128,7 @@ async fn recovered(planner: LogState, worker: LogState) -> usize {
     eventually("all tasks are acknowledged", Duration::from_secs(30), is_done).await;
 
     for task in 0..TASKS {
-        assert_eq!(hive.request(Count(task)).await, Ok(1), "task {task}")
+        assert_eq!(hive.request_within(Duration::from_secs(30), Count(task)).await, Ok(1), "task {task}")
     }
     assert!(hive.dead_letters().is_empty());
     eventually("the markers name none", Duration::from_secs(10), || {
