@@ -60,7 +60,6 @@ mod stop_memory;
 mod supervision;
 mod sweep;
 mod sweep_log;
-mod sweep_order;
 mod sweep_visits;
 mod timers;
 mod timers_order;

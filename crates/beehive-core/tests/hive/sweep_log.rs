@@ -2,9 +2,10 @@
 //! the sender's order.
 
 use crate::load::{Chance, eventually, on_workers};
-use beehive_core::journal::LogState;
+use beehive_core::journal::{Entry, Journal, LogState, Record};
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Ctx, Dict, Hive, Message, Time, handlers, limits};
+use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, Time, handlers, limits};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[derive(Message)]
@@ -92,15 +93,12 @@ impl Farmer {
 const KEYS: u64 = 1_500;
 const SWEEPS: u64 = 4;
 
-fn begin(journal: &std::sync::Arc<TestJournal>, colony: LogState) -> Hive {
-    Hive::builder()
-        .app::<Field>()
-        .app::<Witness>()
-        .app::<Farmer>()
-        .seed(3)
-        .journal(journal.clone(), colony)
-        .start()
-        .unwrap()
+fn farm() -> Builder {
+    Hive::builder().app::<Field>().app::<Witness>().app::<Farmer>().seed(3)
+}
+
+fn begin(journal: &Arc<TestJournal>, colony: LogState) -> Hive {
+    farm().journal(journal.clone(), colony).start().unwrap()
 }
 
 /// Returns a log in which all cells exist.
@@ -225,6 +223,72 @@ async fn check(hive: &Hive) {
         }
 
         assert_eq!(all, want, "key {key}");
+    }
+}
+
+// ---- bees in several logs ----
+
+/// Starts a hive on logs in these states.
+fn begin_on(states: Vec<LogState>, seed: u64) -> (Vec<Arc<TestJournal>>, Hive) {
+    let start = |(at, state): (u64, &LogState)| TestJournal::start(seed + at, 0, state.last);
+    let journals: Vec<_> = (0..).zip(&states).map(start).collect();
+    let all = journals.iter().cloned().map(|journal| journal as Arc<dyn Journal>).zip(states);
+    let hive = farm().journals(all).start().unwrap();
+    (journals, hive)
+}
+
+async fn kill(journals: &[Arc<TestJournal>], hive: &Hive) {
+    journals.iter().for_each(|journal| journal.stop());
+    hive.stop(Duration::ZERO).await;
+}
+
+/// Returns the states of the logs of a hive that was killed when a sweep had taken its first step.
+fn killed_behind_a_step(logs: usize, seed: u64) -> Vec<LogState> {
+    on_workers(3, async {
+        let (journals, hive) = begin_on(vec![LogState::default(); logs], seed);
+        let mut io = hive.io();
+        for key in 0..KEYS {
+            io.emit(Plant(key))
+        }
+        io.flush().await;
+        hive.idle().await;
+        io.emit(Begin(10));
+        io.flush().await;
+        let is_step = |bytes: &Vec<u8>| matches!(Entry::decode(bytes).unwrap().record, Record::Expand { .. });
+        let has_stepped = || journals.iter().any(|journal| journal.log().iter().rev().take(50).any(is_step));
+        eventually("the sweep takes a step", Duration::from_secs(20), has_stepped).await;
+        kill(&journals, &hive).await;
+
+        let logs = journals.iter().map(|journal| journal.log());
+        let state = |log: Vec<Vec<u8>>| LogState::replay(log.iter().map(Vec::as_slice)).unwrap();
+        logs.map(|log| LogState { marker: None, ..state(log) }).collect()
+    })
+}
+
+#[test]
+fn after_a_crash_what_a_bee_has_sent_stays_behind_its_sweep_whichever_logs_they_are_in() {
+    for logs in [1, 2, 4] {
+        let mut middles = 0;
+        for run in 0..4 {
+            let states = killed_behind_a_step(logs, 10 * run);
+            middles += states.iter().map(|state| state.sweeps.len()).sum::<usize>();
+            on_workers(3, async {
+                let (journals, hive) = begin_on(states, 10 * run + 5);
+                for key in 0..20 {
+                    let mut turns = Vec::new();
+                    for _ in 0..1_000 {
+                        turns = hive.request_within(LIMIT, Turns(key)).await.unwrap();
+                        if turns.len() >= 2 {
+                            break;
+                        }
+                        tokio::time::sleep(Duration::from_millis(10)).await
+                    }
+                    assert_eq!(turns, [10, 11], "{logs} logs, key {key}")
+                }
+                kill(&journals, &hive).await
+            })
+        }
+        assert!(middles > 0, "{logs} logs: it was never killed in the middle of the sweep")
     }
 }
 

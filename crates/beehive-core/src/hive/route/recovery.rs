@@ -25,8 +25,11 @@ pub(crate) struct SenderQueues {
 impl SenderQueues {
     /// Creates no queues yet, for the senders in these logs.
     pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> SenderQueues {
-        let lanes = in_order(logs).into_iter().map(|message| message.sent_as().lane).collect();
-        SenderQueues { queues: HashMap::default(), lanes }
+        let all = logs.iter().enumerate().flat_map(|(log, (_, state))| unhandled(log, state));
+        SenderQueues {
+            queues: HashMap::default(),
+            lanes: all.map(|message| message.sent_as().lane).collect(),
+        }
     }
 
     /// Returns a lane's queue, creating it if necessary.
@@ -95,26 +98,16 @@ fn in_order(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<Unhandled<'_>> {
         let MessageId { lane, seq, .. } = message.sent_as();
         of_lanes.entry(lane).or_default().push((seq, at))
     }
-    sweeps.sort_by_key(Unhandled::sent_as);
-    let position = |sweep: &Unhandled<'_>| {
+    let before = |sweep: Unhandled<'_>| {
         let MessageId { lane, seq, .. } = sweep.sent_as();
         let later = of_lanes.get(&lane).into_iter().flatten().filter(|(other, _)| *other >= seq);
         later.map(|(_, at)| *at).min().unwrap_or(all.len())
     };
-    // the sort is stable, so sweeps before the same message keep their order
-    sweeps.sort_by_cached_key(position);
-    let positions: Vec<usize> = sweeps.iter().map(position).collect();
-
-    let mut sweeps = positions.into_iter().zip(sweeps).peekable();
-    let mut ordered = Vec::with_capacity(all.len() + sweeps.len());
-    for (at, message) in all.iter().enumerate() {
-        while let Some((_, sweep)) = sweeps.next_if(|(before, _)| *before <= at) {
-            ordered.push(sweep)
-        }
-        ordered.push(*message)
-    }
-    ordered.extend(sweeps.map(|(_, sweep)| sweep));
-    ordered
+    let sweeps = sweeps.into_iter().map(|sweep| ((before(sweep), false, sweep.sent_as()), sweep));
+    let rest = all.iter().enumerate().map(|(at, message)| ((at, true, message.sent_as()), *message));
+    let mut placed: Vec<_> = sweeps.chain(rest).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, message)| message).collect()
 }
 
 /// Returns all lanes that the logs remember.
