@@ -114,6 +114,10 @@ pub const VISITS_NOTED_MAX: usize = 32_768;
 /// part of its own.
 pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;
 
+/// Maximum number of statements of other hives about bees that move, such as parts of their copies, that wait to be handled.
+/// Further ones are dropped; they are said again.
+pub const MOVE_STATEMENTS_MAX: usize = 256;
+
 /// Time after which a bee's move is abandoned if the destination log has not committed a copy of the bee. The bee
 /// handles no messages during that time.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);

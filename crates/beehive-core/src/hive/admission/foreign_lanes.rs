@@ -104,9 +104,12 @@ impl ForeignLanes {
         self.0.lock().lanes.get_mut(&lane).map(|lane| lane.floors.entry(app).or_default().floor)
     }
 
-    /// Checks these lanes next.
-    pub(crate) fn check_soon(&self, lanes: impl IntoIterator<Item = LaneId>) {
-        self.0.lock().unchecked.extend(lanes)
+    /// Checks these lanes next, if they are known. If other hives name lanes faster than this hive checks them, they are
+    /// checked when their turn comes.
+    pub(crate) fn check_soon(&self, soon: impl IntoIterator<Item = LaneId>) {
+        let State { lanes, unchecked } = &mut *self.0.lock();
+        let room = (2 * lanes.len()).saturating_sub(unchecked.len());
+        unchecked.extend(soon.into_iter().filter(|lane| lanes.contains_key(lane)).take(room))
     }
 
     /// Returns the next lanes to be checked, at most `count`. One call after the other, it returns all of them, and then
@@ -170,6 +173,8 @@ mod tests {
         assert_eq!(all[5].1, [(AppId(3), None)]);
         lanes.check_soon([told, LaneId::passing(99)]);
         assert_eq!(lanes.to_check(9).len(), 1);
+        lanes.check_soon(std::iter::repeat_n(told, 1_000));
+        assert_eq!(lanes.to_check(2_000).len(), 20, "their number is bounded");
         assert_eq!(lanes.to_check(9).len(), 9)
     }
 }

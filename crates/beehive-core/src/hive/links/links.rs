@@ -6,6 +6,7 @@ use crate::hive::links::frame::{Body, Packet, ToBee};
 use crate::hive::links::network::{Membership, Network, Packets};
 use crate::hive::links::sent::{Entry, Fate, Requester, SentMessages};
 use crate::hive::links::session::Session;
+use crate::limits;
 use crate::seams::Platform;
 use beehive_protocol::{Acked, AppId, Incarnation, LaneId, Seq};
 use parking_lot::Mutex;
@@ -40,7 +41,7 @@ pub(crate) struct Links {
     /// Notified when something must be acknowledged by another hive.
     unsettled: Notify,
     is_closed: AtomicBool,
-    /// What other hives say about bees that move, until the reconciler takes it.
+    /// Statements of other hives about bees that move, until the reconciler takes them.
     moves: Mutex<VecDeque<(HiveId, Body)>>,
     /// Held while the bodies of a packet are handled, so that they are handled in order.
     handling: Mutex<()>,
@@ -201,9 +202,13 @@ impl Links {
             .for_each(|(hive, lanes)| self.send(hive, Body::Retired(lanes.into_iter().collect())))
     }
 
-    /// Keeps what a hive says about a bee that moves. The caller wakes the reconciler.
+    /// Keeps what a hive says about a bee that moves. The caller wakes the reconciler. If too many statements are waiting,
+    /// drops this one: the other hive says it again.
     pub(crate) fn push_move(&self, from: HiveId, body: Body) {
-        self.moves.lock().push_back((from, body))
+        let mut moves = self.moves.lock();
+        if moves.len() < limits::MOVE_STATEMENTS_MAX {
+            moves.push_back((from, body))
+        }
     }
 
     /// Takes the oldest statement about a bee that moves.
