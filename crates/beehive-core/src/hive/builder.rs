@@ -77,9 +77,7 @@ struct Installing<'a> {
     /// of them.
     restore: Vec<(Vec<usize>, Restore)>,
     /// The installed apps, in the order in which they were added.
-    apps: Vec<Arc<dyn AnyApp>>,
-    /// The same apps, with their type.
-    runtimes: Vec<Arc<AppRuntime>>,
+    apps: Vec<Arc<AppRuntime>>,
     /// Actions to run once all apps are installed.
     seal: Vec<Seal>,
     /// Actions to run once the apps are restored. They start the timers.
@@ -228,7 +226,7 @@ impl Builder {
     /// log.
     ///
     /// The logs commit independently of one another. While one of them cannot commit, the bees of the
-    /// others continue. If the cells of a message have owners in several logs, the hive moves these owners
+    /// others continue, except those that a message makes merge with a bee of that log. If the cells of a message have owners in several logs, the hive moves these owners
     /// to one log before it merges them. [`Builder::journal`] says what must be the same as when the logs
     /// were written. Logs may be added, but none may be removed.
     pub fn journals(mut self, logs: impl IntoIterator<Item = (Arc<dyn Journal>, LogState)>) -> Self {
@@ -444,7 +442,6 @@ impl Builder {
             of_apps,
             restore: Vec::new(),
             apps: Vec::new(),
-            runtimes: Vec::new(),
             seal: Vec::new(),
             start: Vec::new(),
             views_by_moment: self.views_by_moment,
@@ -456,7 +453,7 @@ impl Builder {
             install(&mut installing)?;
         }
 
-        let Installing { apps, runtimes, seal, start, restore, shapes, new_settings, .. } = installing;
+        let Installing { apps, seal, start, restore, shapes, new_settings, .. } = installing;
         if let Some(SameName { name: message, places }) = hive.types.take_clash() {
             return Err(StartError::SameMessageName { message, places });
         }
@@ -479,7 +476,7 @@ impl Builder {
             }
         }
 
-        *hive.apps.write() = apps;
+        *hive.apps.write() = apps.iter().map(|app| app.clone() as Arc<dyn AnyApp>).collect();
         seal.into_iter().for_each(|seal| seal(&hive.types));
 
         if let Some(((app, _), _)) = logs.iter().find_map(|(_, state)| state.bees.first_key_value()) {
@@ -494,7 +491,7 @@ impl Builder {
         if let Some(logs) = &hive.logs {
             logs.quarantine.begin_life(logs.clients())
         }
-        let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, runtimes));
+        let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, apps));
         for (log, record) in moves.into_iter().chain(unsaid) {
             if let Some(link) = hive.log_clients().get(log) {
                 drop(link.say(record))
@@ -627,8 +624,7 @@ impl Installing<'_> {
         runtime.set_swept(swept);
         self.seal.extend(seal);
         self.start.extend(start);
-        self.apps.push(runtime.clone());
-        self.runtimes.push(runtime);
+        self.apps.push(runtime);
         Ok(())
     }
 }

@@ -7,8 +7,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::bee::mailbox::{AtRest, Mailbox, Mode, Queue};
-use parking_lot::Mutex;
+use crate::hive::bee::mailbox::{AtRest, Mailbox, Mode};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -95,17 +94,4 @@ pub(super) fn pass_on(mailbox: &mut Mailbox, body: Box<Body>) -> Option<Box<Body
     mailbox.scheduled = false;
     // sending fails if the hive is over
     leaves.send(body).err()
-}
-
-/// Returns a mailbox of an idle bee.
-pub(super) fn mailbox(at_rest: Option<AtRest>) -> Mutex<Mailbox> {
-    Mutex::new(Mailbox {
-        mode: Mode::Active,
-        scheduled: false,
-        waits_at: 0,
-        idle_noted: false,
-        at_rest,
-        queue: Queue::default(),
-        rare: None,
-    })
 }

@@ -68,9 +68,8 @@ impl Bee {
     ) -> Arc<Bee> {
         let first_cell = cells.first().copied().unwrap_or(CellId(0));
         let more = cells.get(1..).filter(|more| !more.is_empty());
-        let mailbox = leaving::mailbox(at_rest);
-        mailbox.lock().rare =
-            more.map(|more| Box::new(Rare { more_cells: more.to_vec(), ..Rare::default() }));
+        let rare = more.map(|more| Box::new(Rare { more_cells: more.to_vec(), ..Rare::default() }));
+        let mailbox = Mutex::new(Mailbox::idle(at_rest, rare));
         Arc::new(Bee { id, first_cell, app: app.clone(), mailbox })
     }
 

@@ -127,6 +127,19 @@ pub(super) struct Rare {
 }
 
 impl Mailbox {
+    /// Returns the mailbox of an idle bee.
+    pub(super) fn idle(at_rest: Option<AtRest>, rare: Option<Box<Rare>>) -> Mailbox {
+        Mailbox {
+            mode: Mode::Active,
+            scheduled: false,
+            waits_at: 0,
+            idle_noted: false,
+            at_rest,
+            queue: Queue::default(),
+            rare,
+        }
+    }
+
     pub(super) fn more_cells(&self) -> &[CellId] {
         self.rare.as_ref().map_or(&[], |rare| rare.more_cells.as_slice())
     }

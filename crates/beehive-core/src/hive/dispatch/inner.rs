@@ -260,8 +260,7 @@ impl HiveInner {
     pub(crate) fn acknowledge(&self, acked: Acked) {
         let Some(logs) = &self.logs else { return };
         // a late copy may have made a lane of this hive look like that of another one
-        let is_elsewhere = !logs.lanes.bees.knows(acked.lane);
-        let links = self.links.as_ref().filter(|_| is_elsewhere);
+        let links = self.links.as_ref().filter(|_| !logs.lanes.bees.knows(acked.lane));
         let from = links.and_then(|_| logs.lanes.foreign.hive_of(acked.lane));
         match (&self.links, from) {
             (Some(links), Some(from)) => links.send(from, Body::Acked(acked)),

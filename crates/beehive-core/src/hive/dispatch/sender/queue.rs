@@ -146,21 +146,13 @@ impl SenderQueue {
     /// leaves nor merges. Returns `None` if the queue is closed for the lane: the sender has moved to another hive, which has
     /// set the timer as well.
     pub(crate) fn enter(&mut self, lane: LaneId) -> Option<Entered> {
-        let mut state = self.made().clone();
-        loop {
-            let mut waiting = state.waiting.lock();
-            if let Some(forward_to) = state.forward_to.get().cloned() {
-                drop(waiting);
-                state = forward_to;
-                continue;
-            }
-            if state.closed.get().is_some_and(|closed| closed.contains(&lane)) {
+        self.made().waiting(|state, waiting| {
+            if state.is_closed_for(lane) {
                 return None;
             }
             waiting.entered += 1;
-            drop(waiting);
-            return Some(Entered(state));
-        }
+            Some(Entered(state.clone()))
+        })
     }
 
     /// Checks that no message is waiting and no work is deferred because of its depth. Does not lock
@@ -223,23 +215,18 @@ impl SenderQueue {
 
     /// Adds a run of messages to the queue and makes sure that a task resolves the owners of its cells.
     pub(crate) fn block(&mut self, mut blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
-        let mut state = self.made().clone();
-        loop {
-            let mut waiting = state.waiting.lock();
-            if let Some(forward_to) = state.forward_to.get().cloned() {
-                // this queue has been merged into another one since `made` returned it
-                drop(waiting);
-                state = forward_to;
-                continue;
+        let resolving = self.made().waiting(|state, waiting| {
+            if state.is_closed_for(blocked.lane()) {
+                return Err(blocked);
             }
-
-            if state.closed.get().is_some_and(|closed| closed.contains(&blocked.lane())) {
-                drop(waiting);
-                return drop(blocked);
-            }
-            blocked.enter(&state);
+            blocked.enter(state);
             waiting.blocked.push(blocked);
-            return state.clone().see_to_it(waiting.look(&state), hive);
+            Ok((state.clone(), waiting.look(state)))
+        });
+        match resolving {
+            Ok((state, resolving)) => state.see_to_it(resolving, hive),
+            // without a lock, because this may run the app's code
+            Err(blocked) => drop(blocked),
         }
     }
 
@@ -315,6 +302,26 @@ impl QueueState {
                 }
             }
         }
+    }
+
+    /// Calls `run` with the waiting messages of this queue, or of the queue that has replaced it, and with that queue.
+    fn waiting<R>(self: &Arc<QueueState>, run: impl FnOnce(&Arc<QueueState>, &mut Waiting) -> R) -> R {
+        let mut state = self.root();
+        loop {
+            let mut waiting = state.waiting.lock();
+            match state.forward_to.get() {
+                None => return run(state, &mut waiting),
+                Some(forward_to) => {
+                    drop(waiting);
+                    state = forward_to.root()
+                }
+            }
+        }
+    }
+
+    /// Checks whether the sender has moved to another hive, which sends on this lane.
+    fn is_closed_for(&self, lane: LaneId) -> bool {
+        self.closed.get().is_some_and(|closed| closed.contains(&lane))
     }
 
     /// Makes the `resolve` task look at the waiting messages, if there are any.
