@@ -59,13 +59,15 @@ pub use hive::{
 /// If the cells of a message belong to bees of several hives, these bees come to one hive and merge, and the bee that results
 /// handles the message. [`Hive::move_bee`] moves a bee to another hive. A bee moves with its dictionaries, its unhandled
 /// messages, its timers, and its memory of the messages that it has handled. While it moves, nobody handles its messages;
-/// they wait with their senders. A crash of either hive delays the move, but loses and doubles nothing. If the other hive
+/// they wait with their senders. A crash of either hive delays the move. If the other hive
 /// cannot be reached for ten seconds, the bee stays where it is.
 ///
 /// # What a cluster does not do yet
 ///
 /// - A colony's log belongs to one hive. While that hive is down, its bees are not available.
 /// - No policy moves bees: they move for merges, and on request.
+/// - If a hive crashes between a stateless handler's record of a timer's message and its acknowledgment, and the bee that
+///   set the timer then moves before the timer fires again, the handler may run twice.
 /// - The rows of `#[volatile]` dictionaries do not move with a bee. A periodic tick may miss a cell that is moving.
 /// - A request that an app passes on to the next app of the answer chain may end without an answer if the bee that passes it
 ///   on moves at the same time. Its message is handled.

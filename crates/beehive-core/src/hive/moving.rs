@@ -39,7 +39,7 @@ impl std::fmt::Display for MoveError {
 
 impl std::error::Error for MoveError {}
 
-/// Where the registry says that a bee is.
+/// The entry of a bee in the registry, and the colony to which it is to move.
 struct Standing {
     colony: ColonyId,
     epoch: Epoch,

@@ -1,5 +1,5 @@
-//! What a sender that moves leaves behind: late copies of its messages, the memory of its receivers, and the outputs of
-//! handlers without state.
+//! Senders that move leave three things behind: late copies of their messages, receivers that remember their lanes, and
+//! outputs of handlers without state.
 
 use crate::directed::QUIET;
 use beehive_core::testing::{Cluster, ClusterSetup, Mutant};

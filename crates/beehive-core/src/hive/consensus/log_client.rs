@@ -71,7 +71,8 @@ pub(crate) struct LogClient<W: ?Sized> {
     pub(crate) without_bee: WithoutBee,
     /// Messages that may have crashed the previous process, for all of the hive's logs.
     pub(crate) quarantine: Arc<Quarantine>,
-    /// What moves and merges need of the log's state, if the hive is in a cluster. Threads lock this after `state`.
+    /// The outline of the log, which moves and merges need. It is empty unless the hive is in a cluster. A thread that
+    /// needs both locks takes that of `state` first.
     pub(crate) outline: Mutex<Outline>,
     /// Incremented with each journal decision.
     version: AtomicU64,

@@ -1,4 +1,4 @@
-//! What a running hive keeps of the state of a log for moves and merges.
+//! The outline of a log, which a running hive in a cluster keeps for moves and merges.
 
 use crate::hive::consensus::journal::{AppId, Epoch, LogState, Record};
 use beehive_protocol::BeeId;
@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 /// The outline of a log's state ([`LogState::split_outline`]), and the epochs of its bees.
 #[derive(Default)]
 pub(crate) struct Outline {
-    /// The outline. It contains no active bees, except while somebody who holds the lock adds them.
+    /// The outline. It contains active bees only while a thread that holds the lock has added them, and between the commit of
+    /// `Adopt` or `Thaw` and the call of `take_active`.
     pub(crate) log: LogState,
     /// The epochs of the bees that have moved.
     epochs: BTreeMap<(AppId, BeeId), Epoch>,
