@@ -376,7 +376,7 @@ impl LogState {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{Address, HiveId, MessageTypeId, Part, Payload};
     use std::sync::Arc;
@@ -387,7 +387,7 @@ mod tests {
         LaneId::of_bee(APP, BeeId(bee))
     }
 
-    fn emit(bee: u64, seq: u64) -> Emit {
+    pub(crate) fn emit(bee: u64, seq: u64) -> Emit {
         Emit {
             id: MessageId { lane: lane(bee), seq: Seq(seq), part: Part::WHOLE, app: AppId(1) },
             message_type: MessageTypeId(1),

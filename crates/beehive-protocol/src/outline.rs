@@ -99,29 +99,15 @@ impl LogState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Address, CellId, ColonyId, Epoch, HiveId, MessageTypeId, Op, Part, Payload, Redo, Seq, Time, Work,
-        frames,
-    };
+    use crate::log_state::tests::emit as emit_of;
+    use crate::{CellId, ColonyId, Epoch, Op, Redo, Seq, Time, Work, frames};
     use std::sync::Arc;
 
     const APP: AppId = AppId(0);
     const BEE: BeeId = BeeId(7);
 
     fn emit(seq: u64) -> crate::Emit {
-        crate::Emit {
-            id: MessageId { lane: LaneId::of_bee(APP, BEE), seq: Seq(seq), part: Part::WHOLE, app: AppId(1) },
-            message_type: MessageTypeId(1),
-            payload: Payload::from(&[][..]),
-            at: None,
-            is_sweep: false,
-            position: None,
-            origin: HiveId(0),
-            sender: Address::App(APP),
-            hops: 0,
-            chain: 0,
-            chance: 0,
-        }
+        emit_of(BEE.0, seq)
     }
 
     /// A log with a bee that has rows and messages.

@@ -94,8 +94,9 @@ pub struct Leader<'a> {
 pub fn steps(leader: Leader<'_>, cancelled: &BTreeSet<BeeId>, under_way: &[Proposal]) -> Vec<Step> {
     let mut steps = changes(leader, cancelled, under_way);
     if leader.may_work() {
-        let missing = leader.view.bees_at(leader.colony).filter_map(|bee| leader.of_missing(bee));
-        steps.extend(missing.filter(|step| !steps.contains(step)).collect::<Vec<_>>())
+        let has_aim = |bee: &BeeId| leader.view.bee(*bee).is_some_and(|entry| entry.aim.is_some());
+        let others = leader.view.bees_at(leader.colony).filter(|bee| !has_aim(bee));
+        steps.extend(others.filter_map(|bee| leader.of_missing(bee)))
     }
     steps
 }

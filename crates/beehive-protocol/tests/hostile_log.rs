@@ -1,48 +1,17 @@
 //! A log with damaged records, or with records that no hive writes: the state machine ends, and takes no more memory than
 //! the records and the state warrant.
 
+mod largest_block;
+
 use beehive_protocol::codec::{append_integer, decode_many, encode_many};
 use beehive_protocol::{
     Acked, Address, AppId, BeeId, CellId, Consumed, Emit, Emits, Entry, HiveId, Input, LaneId, LogState,
     MessageId, MessageTypeId, Part, Payload, Record, Seq, SnapshotLoader, Time, Work, limits,
 };
+use largest_block::largest_block;
 use proptest::prelude::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-thread_local! {
-    /// The largest block that this thread has allocated since it was set to 0.
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Watching;
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Watching {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Does nothing while the thread ends.
-        let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Watching = Watching;
-
-/// Runs `work`. Also returns the size of the largest block that it has allocated.
-fn largest_block<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    LARGEST.set(0);
-    let done = work();
-    (done, LARGEST.get())
-}
 
 /// A decoder may reserve this many bytes for a list whose length it has not checked.
 const RESERVED_BYTES: usize = 1 << 20;
@@ -108,7 +77,8 @@ fn longest_run(record: &Record) -> u32 {
     inputs.iter().map(|input| input.count).max().unwrap_or(0)
 }
 
-/// What the state machine asserts about the hive that writes the log, in builds with debug assertions.
+/// Parts of the messages with which the state machine panics, in builds with debug assertions, if a hive has written
+/// records in a wrong order.
 const ASSERTIONS: [&str; 4] =
     ["are staged in order", "about to move", "comes back before", "belong to another move"];
 

@@ -1,5 +1,6 @@
-//! Snapshots: the chunks of a state make up the state, whatever their size, and a loader refuses everything else. Every
-//! allocation of this test binary is counted.
+//! Snapshots: the chunks of a state make up the state, whatever their size, and a loader refuses everything else.
+
+mod largest_block;
 
 use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
@@ -7,36 +8,10 @@ use beehive_protocol::{
     Epoch, HiveId, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Seq, Shape,
     SnapshotLoader, Staged, Suspect, Sweep, Time, Untold, Waiting, limits,
 };
+use largest_block::largest_block;
 use proptest::prelude::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
-
-thread_local! {
-    /// The largest block that this thread has allocated since it was set to 0.
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Watching;
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Watching {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Does nothing while the thread ends.
-        let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Watching = Watching;
 
 /// Version, number and checksum.
 const OVERHEAD: usize = 1 + 8 + 8;
@@ -276,9 +251,8 @@ fn wrong_contents_are_refused_or_loaded() {
     let (mut loaded, mut refused, mut largest) = (0, 0, 0);
     let mut check = |mut chunks: Vec<Vec<u8>>| {
         seal(&mut chunks);
-        LARGEST.with(|largest| largest.set(0));
-        let result = load(&chunks);
-        largest = LARGEST.with(Cell::get).max(largest);
+        let (result, block) = largest_block(|| load(&chunks));
+        largest = block.max(largest);
         match result {
             Ok(state) => {
                 // what was loaded can be worked with
@@ -327,9 +301,9 @@ fn a_state_may_be_larger_than_a_value() {
     for chunk in state.chunks(CHUNK) {
         assert!(chunk.len() <= CHUNK);
         bytes += chunk.len();
-        LARGEST.with(|largest| largest.set(0));
-        loader.add(&chunk).unwrap();
-        largest = LARGEST.with(Cell::get).max(largest)
+        let (added, block) = largest_block(|| loader.add(&chunk));
+        added.unwrap();
+        largest = block.max(largest)
     }
     assert!(bytes > limits::ENCODED_BYTES_MAX, "{bytes} bytes");
     assert!(largest <= 3 * (row.len() + CHUNK), "a block of {largest} bytes");

@@ -56,7 +56,7 @@ pub struct MergedChunks<'a> {
     last_old: Option<(AppId, BeeId)>,
     /// The bees in memory that have not been written.
     new: Peekable<btree_map::Iter<'a, (AppId, BeeId), Box<BeeImage>>>,
-    /// What follows the last bee, once it is reached.
+    /// The items behind the last bee. `None` until that is reached.
     rest: Option<Box<dyn Iterator<Item = Item> + 'a>>,
     writer: Writer,
     is_over: bool,

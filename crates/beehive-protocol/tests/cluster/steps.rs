@@ -7,6 +7,7 @@ use beehive_protocol::{
     Aim, AppId, BeeId, CellId, HiveId, Leader, LogState, Proposal, Record, RegistryState, StageFrame,
     StagePart, Step, frames, split, stage,
 };
+use std::rc::Rc;
 
 /// If a bee ends, bees that have to merge into it no longer have to.
 #[test]
@@ -79,9 +80,8 @@ fn the_parts_of_a_copy_are_staged_in_order() {
     assert!(matches!(&all[0].part, StagePart::Bee(_)))
 }
 
-/// Another leader of the source may send another copy. Its parts do not mix with those that are staged.
-#[test]
-fn parts_of_two_copies_are_not_mixed() {
+/// Returns a bee that is about to move, the log that has frozen it, and the registry.
+fn leaving() -> (BeeId, LogState, Rc<RegistryState>) {
     let mut world = quiet(None);
     let bee = world.claim(&[CELL], 0);
     world.follow();
@@ -92,6 +92,13 @@ fn parts_of_two_copies_are_not_mixed() {
     let mut source = world.colonies[0].committed.clone();
     source.bees.get_mut(&(APP, bee)).unwrap().cells.extend([CellId(76)]);
     source.carry_out(&Record::Freeze { app: APP, bee, lanes: vec![], to: id(1), view: view.index() });
+    (bee, source, view)
+}
+
+/// Another leader of the source may send another copy. Its parts do not mix with those that are staged.
+#[test]
+fn parts_of_two_copies_are_not_mixed() {
+    let (bee, mut source, view) = leaving();
     let one = frames(&source, APP, bee, 8);
     source.bees.get_mut(&(APP, bee)).unwrap().cells.extend([CellId(77), CellId(78)]);
     let other = frames(&source, APP, bee, 8);
@@ -148,16 +155,7 @@ fn a_bee_splits_by_one_record() {
 /// Another hive may send anything. What does not fit together is refused.
 #[test]
 fn a_part_that_no_leader_sends_is_refused() {
-    let mut world = quiet(None);
-    let bee = world.claim(&[CELL], 0);
-    world.follow();
-    world.commit_all(0);
-    let entry = world.newest().bee(bee).unwrap();
-    world.decide(&Proposal::Aim { bee, epoch: entry.epoch, colony: id(1) });
-    let view = world.newest().clone();
-    let mut source = world.colonies[0].committed.clone();
-    source.bees.get_mut(&(APP, bee)).unwrap().cells.extend([CellId(76)]);
-    source.carry_out(&Record::Freeze { app: APP, bee, lanes: vec![], to: id(1), view: view.index() });
+    let (bee, source, view) = leaving();
     let parts = frames(&source, APP, bee, 8);
     let mut target = LogState::default();
     let staged = |target: &LogState, frame: &StageFrame| {
