@@ -42,6 +42,11 @@ impl Capacity {
         self.waiting_bytes.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of switches whose turn it is. Zero while so few are busy that they take no turns.
+    pub fn turns_taken(&self) -> u32 {
+        limits::TURNS_MAX.saturating_sub(self.turns.available_permits() as u32)
+    }
+
     /// Returns whether so many drivers are busy that they take turns.
     #[inline]
     pub(super) fn has_turns(&self) -> bool {

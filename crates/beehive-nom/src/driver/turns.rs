@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Waits for the next free turn. Dropping it gives up the place in the queue.
 type Wait = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 
-/// What one driver has to do with turns.
+/// The turn of one driver, or its place in the queue.
 #[derive(Default)]
 pub(super) enum Turn {
     /// It is not the driver's turn, and the driver does not wait for it.

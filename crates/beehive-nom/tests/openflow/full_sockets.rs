@@ -255,9 +255,10 @@ async fn more_switches_than_turns_have_equal_shares_and_a_quiet_one_does_not_wai
     });
     let floods: Vec<_> = floods.collect();
 
-    let mut sent = Vec::new();
+    let (mut sent, mut turns) = (Vec::new(), 0);
     while began.elapsed() < DURATION {
         tokio::time::sleep(Duration::from_millis(50)).await;
+        turns = turns.max(controller.directory.capacity().turns_taken());
         let mut data = frame_between(3, 4);
         data.extend((sent.len() as u32).to_be_bytes());
         let mut packet = BytesMut::new();
@@ -286,8 +287,11 @@ async fn more_switches_than_turns_have_equal_shares_and_a_quiet_one_does_not_wai
     times.sort_unstable();
     let (slowest, all) = (taken.iter().min().unwrap(), taken.iter().sum::<u64>());
     let (mean, median) = (all / taken.len() as u64, times[times.len() / 2]);
-    println!("{busy} busy; slowest {slowest} of a mean of {mean}; the quiet switch waited {median:?}");
+    println!(
+        "{busy} busy, {turns} turns; slowest {slowest} of a mean of {mean}; the quiet switch waited {median:?}"
+    );
     assert!(busy > limits::TURNS_MAX, "only {busy} switches had more to say");
+    assert!(turns > limits::TURNS_MAX / 2, "at most {turns} switches had their turn");
     assert_eq!(taken.len(), switches.len(), "some switches had no turn: {taken:?}");
     assert!(slowest * 2 > mean, "the slowest switch had {slowest} packets, and the mean is {mean}");
     // if it waited behind those that wait for a turn, it would wait as long as they do
