@@ -77,7 +77,7 @@ pub(crate) fn write(place: &Place, folder_id: u64, states: &[LogState], end: End
     write_to(place, &place::checkpoint(&place.folder, end.segment + 1), &[], folder_id, states, end)
 }
 
-/// What has changed since a checkpoint, for each log.
+/// The changes since a checkpoint, for each log.
 #[derive(Clone, Copy)]
 pub(crate) struct Changed<'a> {
     /// The states, of which only the bees in `bees` are loaded.
