@@ -51,6 +51,7 @@
 mod address;
 mod changes;
 pub mod codec;
+mod consumed;
 mod crash_marker;
 mod dedup;
 mod emits;

@@ -325,3 +325,39 @@ fn a_read_of_a_message_that_another_app_has_passed_on_leaves_the_outbox() {
         hive.stop(Duration::from_secs(5)).await;
     })
 }
+
+/// While a log commits nothing, its reads go on, and the notes that they leave do not pile up: at most one entry of notes
+/// waits for the log, and notes that the floor of the sender has passed are dropped.
+#[test]
+fn the_notes_about_reads_are_bounded_while_the_log_is_stalled() {
+    on_workers(2, async {
+        let (hive, journal) = start(0);
+        for key in 0..4 {
+            assert_eq!(hive.request(Add(key)).await, Ok(1));
+        }
+        journal.stall(true);
+
+        let mut io = hive.io();
+        io.resume(5, 0);
+        let (rounds, size) = (500, 100);
+        for round in 0..rounds {
+            (0..size).for_each(|n| io.emit(Get(n % 4)));
+            io.flush().await;
+            let done = || io.floor() == (round + 1) * size;
+            eventually("the reads are answered", Duration::from_secs(10), done).await;
+            while io.try_receive().is_some() {}
+        }
+        // one entry of notes, and one for the time
+        assert!(journal.waiting() <= 2, "{} entries wait", journal.waiting());
+
+        let logged = journal.log().len();
+        journal.stall(false);
+        let said = || said(&journal.log()[logged..]).concat();
+        let last = |said: Vec<(BeeId, LaneId, u64)>| said.iter().map(|(.., seq)| *seq).max();
+        let all = || last(said()) == Some(rounds * size - 1);
+        eventually("the log knows the last reads", Duration::from_secs(5), all).await;
+        let count = said().len() as u64;
+        assert!(count < rounds * size / 5, "{count} of {} messages are named", rounds * size);
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}

@@ -100,6 +100,8 @@ impl<W: ?Sized> LogClient<W> {
             dead: HashMap::default(),
             consumed: BTreeMap::new(),
             consumed_bytes: 0,
+            consumed_bytes_max: limits::CONSUMED_BYTES_MAX,
+            consumed_in_flight: 0,
             acked: Vec::new(),
             visited: Vec::new(),
             cells_visited: 0,
@@ -257,7 +259,9 @@ impl<W: ?Sized> LogClient<W> {
                     }
                     waking.push(bees)
                 }
-                (Undecided::Said(..), Fate::Dead) if self.lanes.breaks(Mutant::RefusedRecordDropped) => {}
+                (Undecided::Said(dead, _), Fate::Dead) if self.lanes.breaks(Mutant::RefusedRecordDropped) => {
+                    state.is_decided(&dead.record)
+                }
                 (Undecided::Said(dead, committed), Fate::Dead) => {
                     let record =
                         Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
@@ -268,6 +272,7 @@ impl<W: ?Sized> LogClient<W> {
                 (Undecided::Said(entry, committed), _) => {
                     // the lock is still held, so the lanes change in the order of the log
                     self.committed(&entry.record, &mut state.sweeps);
+                    state.is_decided(&entry.record);
                     let _ = committed.send(());
                 }
             }
@@ -362,8 +367,8 @@ impl<W: ?Sized> LogClient<W> {
             false => state.take_visited(),
         };
         if consumed.is_some() || !visited.is_empty() {
-            // nobody else has the run yet, so this does not clone it. What is added is small: notes are logged
-            // before they are many
+            // nobody else has the run yet, so this does not clone it. What is added is small: notes are logged or
+            // compacted before they are many
             let work = Arc::make_mut(&mut work);
             if let Some(consumed) = &consumed {
                 bytes += consumed.size();
@@ -434,10 +439,14 @@ impl<W: ?Sized> LogClient<W> {
         state.consumed_bytes += consumed.size();
         state.consumed.insert(of, consumed);
 
-        if state.consumed_bytes > limits::CONSUMED_BYTES_MAX {
-            drop(state);
-            self.say_next(State::take_all_consumed)
+        if state.consumed_bytes <= state.consumed_bytes_max {
+            return;
         }
+        if state.consumed_in_flight > 0 {
+            return state.compact_consumed();
+        }
+        drop(state);
+        self.say_next(State::take_consumed_if_due)
     }
 
     /// Notes that messages from this log have been handled. The record that consumed them has already been committed in
@@ -464,6 +473,14 @@ impl<W: ?Sized> LogClient<W> {
             drop(state);
             self.say_next(State::take_visits)
         }
+    }
+
+    /// Appends entries for everything collected so far, like [`LogClient::log_consumed`]. But as long as an entry about
+    /// messages handled without effect is in flight, those that follow are not logged.
+    pub(crate) fn log_consumed_if_due(&self) {
+        self.say_next(State::take_consumed_if_due);
+        self.say_next(State::take_acked);
+        self.say_next(State::take_visits)
     }
 
     /// Appends entries for everything collected so far: acknowledgments, visits, and messages handled without effect.

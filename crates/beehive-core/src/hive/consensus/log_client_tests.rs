@@ -155,6 +155,42 @@ fn many_visits_are_recorded_at_once() {
     assert_eq!(visits(&journal), [(0..=limits::VISITS_NOTED_MAX as u64).collect::<Vec<_>>()]);
 }
 
+/// Notes that a bee has handled a message on a lane whose floor is `floor`.
+fn note(client: &LogClient<u64>, bee: u64, (floor, seq): (u64, u64)) {
+    let (lane, part) = (LaneId::lasting(1), Part::WHOLE);
+    let inputs =
+        [Input { lane, floor: Some(Seq(floor)), seq: Seq(seq), count: 1, part }].into_iter().collect();
+    client.note_consumed(Consumed { app: AppId(0), bee: BeeId(bee), inputs, visits: Vec::new() })
+}
+
+/// A log that commits nothing gets one entry of notes. Those that follow wait for it, and the floor removes them.
+#[test]
+fn notes_wait_while_an_entry_of_notes_is_in_flight() {
+    let (journal, client) = client();
+    note(&client, 1, (0, 0));
+    client.log_consumed_if_due();
+    assert_eq!(journal.entries().len(), 1);
+
+    for seq in 1..100_000 {
+        note(&client, 1 + seq % 2, (seq, seq));
+        if seq.is_multiple_of(1_000) {
+            client.log_consumed_if_due()
+        }
+    }
+    assert_eq!(journal.entries().len(), 1, "one is in flight");
+    let bytes = client.state.lock().consumed_bytes;
+    assert!(bytes <= limits::CONSUMED_BYTES_MAX, "{bytes} bytes");
+
+    // a refused entry is appended again, and is still the only one
+    client.aborted(EntryNumber(0));
+    client.log_consumed_if_due();
+    assert_eq!(journal.entries().len(), 2);
+    client.released(EntryNumber(2));
+    client.log_consumed_if_due();
+    assert_eq!(journal.entries().len(), 3);
+    assert_eq!(client.state.lock().consumed_bytes, 0);
+}
+
 #[test]
 fn an_entry_that_stays_open_is_appended() {
     let (journal, client) = client();

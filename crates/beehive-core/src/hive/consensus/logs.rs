@@ -159,8 +159,18 @@ impl<W: ?Sized> Logs<W> {
     /// Appends the consumed messages, acknowledgments and visits collected by the clients: see
     /// [`LogClient::log_consumed`].
     pub(crate) fn log_consumed(&self) {
-        self.lanes.bees.take_misdirected().into_iter().for_each(|acked| self.acknowledge(acked));
+        self.redirect_acknowledgments();
         self.clients.iter().for_each(|client| client.log_consumed())
+    }
+
+    /// Same as [`Logs::log_consumed`], at intervals: see [`LogClient::log_consumed_if_due`].
+    pub(crate) fn log_consumed_if_due(&self) {
+        self.redirect_acknowledgments();
+        self.clients.iter().for_each(|client| client.log_consumed_if_due())
+    }
+
+    fn redirect_acknowledgments(&self) {
+        self.lanes.bees.take_misdirected().into_iter().for_each(|acked| self.acknowledge(acked))
     }
 
     /// Restores the bees' lanes. Tracked messages still in an outbox count as unacknowledged. Returns the

@@ -7,6 +7,7 @@ use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, MessageId, Record, Visited, Work,
 };
 use crate::hive::consensus::open_sweeps::OpenSweeps;
+use crate::limits;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -64,6 +65,10 @@ pub(super) struct State<W: ?Sized> {
     pub(super) consumed: BTreeMap<(AppId, BeeId), Consumed>,
     /// Size of `consumed`, in bytes.
     pub(super) consumed_bytes: usize,
+    /// The size that `consumed` may reach before it is logged, or made smaller.
+    pub(super) consumed_bytes_max: usize,
+    /// Number of entries in flight that record consumed messages alone.
+    pub(super) consumed_in_flight: usize,
     /// Acknowledgments, not yet in any entry, of messages from this log that bees in other logs have handled.
     pub(super) acked: Vec<Acked>,
     /// Cells that this log's sweeps have visited, and that no entry has recorded as visited. If bees may move, these
@@ -146,9 +151,37 @@ impl<W: ?Sized> State<W> {
 
     /// Takes a record of everything noted in `consumed`, if there is anything.
     pub(super) fn take_all_consumed(&mut self) -> Option<Record> {
-        self.consumed_bytes = 0;
+        (self.consumed_bytes, self.consumed_bytes_max) = (0, limits::CONSUMED_BYTES_MAX);
         let consumed = std::mem::take(&mut self.consumed);
-        (!consumed.is_empty()).then(|| Record::Consumed(consumed.into_values().collect()))
+        if consumed.is_empty() {
+            return None;
+        }
+        self.consumed_in_flight += 1;
+        Some(Record::Consumed(consumed.into_values().collect()))
+    }
+
+    /// Same as [`State::take_all_consumed`], unless such a record is in flight: then the next one waits for its commit. A
+    /// log that commits nothing would otherwise get record after record.
+    pub(super) fn take_consumed_if_due(&mut self) -> Option<Record> {
+        if self.consumed_in_flight == 0 { self.take_all_consumed() } else { None }
+    }
+
+    /// Notes that one of the hive's own records is in flight no longer.
+    pub(super) fn is_decided(&mut self, record: &Record) {
+        if matches!(record, Record::Consumed(_)) {
+            self.consumed_in_flight -= 1
+        }
+    }
+
+    /// Makes the notes about consumed messages smaller, if they are large and cannot be logged now.
+    pub(super) fn compact_consumed(&mut self) {
+        if self.consumed_bytes <= self.consumed_bytes_max {
+            return;
+        }
+        self.consumed.values_mut().for_each(Consumed::compact);
+        self.consumed_bytes = self.consumed.values().map(Consumed::size).sum();
+        // so that each message is looked at only a few times
+        self.consumed_bytes_max = limits::CONSUMED_BYTES_MAX.max(2 * self.consumed_bytes)
     }
 
     /// Takes a record of everything noted in `acked`, if there is anything.

@@ -22,7 +22,7 @@ pub(crate) async fn maintain(hive: Arc<HiveInner>) {
             app.clone().retire_idle(&hive);
         }
         if let Some(logs) = &hive.logs {
-            logs.log_consumed();
+            logs.log_consumed_if_due();
             logs.log_time(hive.now());
             if let Some(links) = &hive.links {
                 let lanes = &logs.lanes;
