@@ -122,6 +122,11 @@ pub const MOVE_STATEMENTS_MAX: usize = 256;
 /// handles no messages during that time.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
+/// Time for which a bee that is about to merge waits, frozen, for something that may wait for another log: for the other bee
+/// while that one is moving, or for the record of a stateless handler that ran for a message of the bee. When it has
+/// passed, the bee handles messages again, and the merge begins again later.
+pub const FROZEN_BEE_AWAITED_MAX: Duration = Duration::from_secs(1);
+
 /// Maximum number of pending runs of acknowledged messages. When it is reached, they are logged immediately.
 pub const ACKED_RUNS_MAX: usize = 1024;
 

@@ -226,9 +226,9 @@ impl Builder {
     /// log.
     ///
     /// The logs commit independently of one another. While one of them cannot commit, the bees of the
-    /// others continue, except those that a message makes merge with a bee of that log. If the cells of a message have owners in several logs, the hive moves these owners
-    /// to one log before it merges them. [`Builder::journal`] says what must be the same as when the logs
-    /// were written. Logs may be added, but none may be removed.
+    /// others continue. If the cells of a message have owners in several logs, the hive moves these owners
+    /// to one log before it merges them; the message waits until all of these logs commit. [`Builder::journal`]
+    /// says what must be the same as when the logs were written. Logs may be added, but none may be removed.
     pub fn journals(mut self, logs: impl IntoIterator<Item = (Arc<dyn Journal>, LogState)>) -> Self {
         self.logs.add_default(logs);
         self

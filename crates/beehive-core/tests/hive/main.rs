@@ -31,6 +31,7 @@ mod log_checks;
 mod log_mutants;
 mod map_limits;
 mod merge;
+mod merge_across_logs;
 mod merge_dedup;
 mod moved_dictionaries;
 mod order;

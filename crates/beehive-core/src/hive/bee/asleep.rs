@@ -61,6 +61,11 @@ impl Asleep {
         &self.image
     }
 
+    /// Returns the position of the bee's log.
+    pub(super) fn log(&self) -> usize {
+        self.log.position()
+    }
+
     /// Returns the bee's body.
     ///
     /// # Panics

@@ -35,6 +35,11 @@ pub(crate) struct Body<S: ?Sized = dyn AnyState> {
 }
 
 impl Body {
+    /// Returns the position of the bee's log; `None` if the app is not journaled.
+    pub(crate) fn log(&self) -> Option<usize> {
+        self.pending.as_ref().map(|pending| pending.link().position())
+    }
+
     /// Checks that all executed runs are committed.
     pub(super) fn is_settled(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())

@@ -81,7 +81,7 @@ impl Bee {
         mailbox.mode = Mode::Active;
         // if the bee was scheduled when its body was taken, the thread that came to run it found none
         mailbox.scheduled = false;
-        mailbox.at_rest = Some(asleep.into())
+        mailbox.stays_asleep(asleep)
     }
 }
 

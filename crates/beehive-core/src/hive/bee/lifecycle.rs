@@ -37,6 +37,17 @@ pub(crate) enum Retirement {
     WithItsTimers,
 }
 
+/// An attempt to freeze a bee.
+pub(crate) enum Freezing {
+    /// The bee is frozen. This is its body.
+    Done(Box<Body>),
+    /// The receiver gets the body when the bee can be frozen, or an error if the bee ends first. A caller that gives up
+    /// must close the receiver and look whether it has the body.
+    Waiting(oneshot::Receiver<Box<Body>>),
+    /// The bee has ended, or is about to move to another hive.
+    Ended,
+}
+
 /// A bee's log, and the floors of the resumable lanes from which the bee has received messages.
 type Floors = (Arc<Link>, Vec<(LaneId, Seq)>);
 
@@ -115,33 +126,50 @@ impl Bee {
     /// Freezes the bee: takes its body as soon as no handler runs and every run is committed. From then on,
     /// messages are queued but not run. Returns `None` if the bee has ended.
     pub(crate) async fn freeze(self: &Arc<Self>) -> Option<Box<Body>> {
-        let waiting = {
-            let mut mailbox = self.mailbox.lock();
-            if matches!(mailbox.mode, Mode::Gone | Mode::Leaving) {
-                return None;
-            }
-            // the bee is running, or one of its records is not yet committed
-            let is_busy = match &mailbox.at_rest {
-                Some(AtRest::Awake(body)) => !body.is_settled(),
-                Some(AtRest::Asleep(_)) => false,
-                None => true,
-            };
-            match mailbox.at_rest.take_if(|_| !is_busy) {
-                // if the bee is scheduled, the turn that wants to run it will find no body, and `thaw` will
-                // schedule the bee again
-                Some(at_rest) => {
-                    mailbox.mode = Mode::Frozen;
-                    drop(mailbox);
-                    return Some(at_rest.wake(&self.app));
-                }
-                None => {
-                    let (sender, receiver) = oneshot::channel();
-                    mailbox.rare.get_or_insert_default().freezers.push_back(sender);
-                    receiver
-                }
-            }
+        match self.ask_to_freeze() {
+            Freezing::Done(body) => Some(body),
+            Freezing::Waiting(waiting) => waiting.await.ok(),
+            Freezing::Ended => None,
+        }
+    }
+
+    /// Begins to freeze the bee, like [`Bee::freeze`].
+    pub(crate) fn ask_to_freeze(self: &Arc<Self>) -> Freezing {
+        let mut mailbox = self.mailbox.lock();
+        if matches!(mailbox.mode, Mode::Gone | Mode::Leaving) {
+            return Freezing::Ended;
+        }
+        // the bee is running, or one of its records is not yet committed
+        let is_busy = match &mailbox.at_rest {
+            Some(AtRest::Awake(body)) => !body.is_settled(),
+            Some(AtRest::Asleep(_)) => false,
+            None => true,
         };
-        waiting.await.ok()
+        match mailbox.at_rest.take_if(|_| !is_busy) {
+            // if the bee is scheduled, the turn that wants to run it will find no body, and `thaw` will
+            // schedule the bee again
+            Some(at_rest) => {
+                mailbox.mode = Mode::Frozen;
+                drop(mailbox);
+                Freezing::Done(at_rest.wake(&self.app))
+            }
+            None => {
+                let (sender, receiver) = oneshot::channel();
+                mailbox.rare.get_or_insert_default().freezers.push_back(sender);
+                Freezing::Waiting(receiver)
+            }
+        }
+    }
+
+    /// Checks whether a merge or a move holds the body.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.mailbox.lock().mode == Mode::Frozen
+    }
+
+    /// Returns the position of the bee's log; `None` if the app is not journaled. While a bee is moving from one log of
+    /// the hive to another, this is the old log.
+    pub(crate) fn log(&self) -> Option<usize> {
+        self.mailbox.lock().log()
     }
 
     /// Thaws the bee: puts the body back, or passes it to the next task waiting to freeze the bee.
@@ -153,6 +181,7 @@ impl Bee {
             "only a frozen bee is thawed; one that is gone stays gone"
         );
 
+        mailbox.note_log(&body);
         let Some(body) = pass_to_freezer(&mut mailbox, body) else { return };
         mailbox.mode = Mode::Active;
         mailbox.at_rest = Some(body.into());

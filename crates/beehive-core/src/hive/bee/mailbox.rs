@@ -82,6 +82,14 @@ impl AtRest {
             AtRest::Asleep(asleep) => asleep.wake(app),
         }
     }
+
+    /// Returns the position of the bee's log.
+    fn log(&self) -> Option<usize> {
+        match self {
+            AtRest::Awake(body) => body.log(),
+            AtRest::Asleep(asleep) => Some(asleep.log()),
+        }
+    }
 }
 
 impl From<Box<Body>> for AtRest {
@@ -105,6 +113,9 @@ pub(super) struct Mailbox {
     pub(super) waits_at: u16,
     /// Whether the bee is on the list of candidates for retirement.
     pub(super) idle_noted: bool,
+    /// The position of the bee's log plus one; zero if the app is not journaled. It is not in the body, because a merge
+    /// needs it while a handler is running.
+    log: u16,
     /// The body, or the image from which it is made; `None` while the bee is running or frozen.
     pub(super) at_rest: Option<AtRest>,
     /// Deliveries not yet taken by any turn.
@@ -126,10 +137,15 @@ pub(super) struct Rare {
     pub(super) leaves: Option<Freezer>,
 }
 
+fn log_plus_one(log: Option<usize>) -> u16 {
+    log.map_or(0, |position| u16::try_from(position + 1).unwrap_or(u16::MAX))
+}
+
 impl Mailbox {
     /// Returns the mailbox of an idle bee.
     pub(super) fn idle(at_rest: Option<AtRest>, rare: Option<Box<Rare>>) -> Mailbox {
         Mailbox {
+            log: log_plus_one(at_rest.as_ref().and_then(AtRest::log)),
             mode: Mode::Active,
             scheduled: false,
             waits_at: 0,
@@ -138,6 +154,22 @@ impl Mailbox {
             queue: Queue::default(),
             rare,
         }
+    }
+
+    /// Returns the position of the bee's log; `None` if the app is not journaled.
+    pub(super) fn log(&self) -> Option<usize> {
+        self.log.checked_sub(1).map(usize::from)
+    }
+
+    /// Puts in the image of a bee that stays in this hive after all.
+    pub(super) fn stays_asleep(&mut self, asleep: Box<Asleep>) {
+        self.log = log_plus_one(Some(asleep.log()));
+        self.at_rest = Some(asleep.into())
+    }
+
+    /// Notes in which log the bee is that has this body.
+    pub(super) fn note_log(&mut self, body: &Body) {
+        self.log = log_plus_one(body.log())
     }
 
     pub(super) fn more_cells(&self) -> &[CellId] {

@@ -327,6 +327,18 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
+    /// Returns the number of the newest entry that is known to be committed. It rises with each commit, and stays the
+    /// same when entries are refused.
+    pub(crate) fn newest_committed(&self) -> EntryNumber {
+        EntryNumber(self.committed.load(Ordering::Acquire))
+    }
+
+    /// Makes sure that the journal has something to decide: appends a record without contents, unless an entry is in
+    /// flight. Nobody waits for it to commit.
+    pub(crate) fn probe(&self) {
+        self.say_next(|state| state.undecided.is_empty().then(|| Record::Acked(Vec::new())))
+    }
+
     /// Returns a number that changes with each journal decision.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)

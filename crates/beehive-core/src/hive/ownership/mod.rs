@@ -1,7 +1,7 @@
 //! Ownership: each app's queen, which asks the registry which bee owns which cell and executes the registry's
-//! decisions. Also moves bees between an app's logs (`moves`), and in a cluster between hives: the reconciler compares the
-//! registry with the outlines of the logs, and takes the steps in `leaving`, `copies` and `hosting`; `foreign` looks after the
-//! lanes of other hives.
+//! decisions. Also merges bees (`merging`), and moves them between an app's logs (`moves`), and in a cluster between hives: the
+//! reconciler compares the registry with the outlines of the logs, and takes the steps in `leaving`, `copies` and `hosting`;
+//! `foreign` looks after the lanes of other hives.
 //!
 //! Input: sets of cells without a single owner, from routing tasks. Output: proposals to the registry, changes to the
 //! routing table, and new, merged or retired bees.
@@ -16,6 +16,7 @@ mod copies;
 pub(crate) mod foreign;
 mod hosting;
 mod leaving;
+mod merging;
 mod moves;
 pub(crate) mod queen;
 pub(in crate::hive) mod reconciler;

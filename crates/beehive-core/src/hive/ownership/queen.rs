@@ -1,4 +1,4 @@
-//! An app's queen: finds or creates the owners of cells, merges bees, and retires idle ones.
+//! An app's queen: finds or creates the owners of cells, and retires idle ones.
 //!
 //! Each app has at most one claim proposal in flight. Misses arriving meanwhile are batched into the next proposal,
 //! up to a limit. `Fused` and `Release` proposals do not wait for it.
@@ -6,13 +6,12 @@
 use crate::cell::{BeeId, CellId, CellSet};
 use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, OwnerRequest, Queen, Standing};
-use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::consensus::journal::{AppId, Epoch, LaneId, Record};
 use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
-use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::dispatch::turn::Link;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
@@ -53,13 +52,21 @@ impl Owners for AppRuntime {
                 return app.united(&cells, &hive).await;
             }
             let mut pause = Duration::from_micros(100);
+            let mut merges_in_vain = 0;
             while !hive.is_over() {
                 let decided = app.decide(vec![cells.clone()], &hive).await;
                 match decided.map(|mut all| all.pop()) {
                     Ok(Some(Standing::Owned)) => return,
                     Ok(Some(Standing::Merging { root, from })) => {
+                        let mut has_merged = false;
                         for from in from {
-                            app.fuse(from, root, &hive).await
+                            has_merged |= app.fuse(from, root, &hive).await
+                        }
+                        merges_in_vain = if has_merged { 0 } else { merges_in_vain + 1 };
+                        if merges_in_vain > 1 {
+                            // a bee has ended, and the registry is told of it when its log has committed that
+                            hive.platform.sleep(pause).await;
+                            pause = (pause * 2).min(RETRY)
                         }
                     }
                     Ok(_) => {
@@ -312,112 +319,10 @@ impl AppRuntime {
         self.queen.lock().bees.get(id).cloned()
     }
 
-    /// Merges `from` into `into` if both still exist. Freezes both in order of their ids, so that two concurrent merges
-    /// cannot deadlock, and then unites their state, cells and queued messages.
-    pub(crate) async fn fuse(self: &Arc<Self>, from: BeeId, into: BeeId, hive: &Arc<HiveInner>) {
-        let (Some(source), Some(target)) = (self.bee(from), self.bee(into)) else { return };
-        let (low, high) = if from < into { (&source, &target) } else { (&target, &source) };
-        let Some(low_body) = freeze(low, hive).await else { return };
-        let Some(high_body) = freeze(high, hive).await else {
-            return Turn::with(hive, Place::Runners, |turn| low.thaw(low_body, turn));
-        };
-        let (mut gone, mut body) = if from < into { (low_body, high_body) } else { (high_body, low_body) };
-        let mut said = vec![Proposal::Fused { from, into }];
-        let log = body.pending.as_ref().map(|pending| pending.link().clone());
-        if !self.into_one_log(&source, &mut gone, log, hive).await {
-            return Turn::with(hive, Place::Runners, |turn| {
-                source.thaw(gone, turn);
-                target.thaw(body, turn)
-            });
-        }
-        // `into` takes over the cells of `from`. Messages that `into` emits from now on must not overtake messages that
-        // `from` emitted earlier
-        while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
-            hive.platform.sleep(Duration::from_micros(100)).await
-        }
-
-        if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
-            let link = pending.link().clone();
-            // log the consumed messages before the log forgets `from`
-            link.log_consumed();
-            let lanes = &link.lanes.bees;
-            if !link.lanes.breaks(Mutant::OutboxNotMerged) {
-                pending.heir_of.append(&mut other.heir_of);
-                pending.heir_of.insert(source.lane());
-            }
-            pending.heir_of.retain(|lane| lanes.is_open(*lane));
-            link.commit(Record::Fuse { app: AppId(self.index), from, into, view: self.view() }).await;
-            if hive.is_over() {
-                return;
-            }
-            if !lanes.knows(source.lane()) {
-                // the lane table no longer contains this lane, so it will never report that the lane has ended
-                said.push(Proposal::Retire { lane: source.lane() })
-            }
-            lanes.end(source.lane())
-        } else {
-            said.push(Proposal::Retire { lane: source.lane() })
-        }
-        {
-            let mut queen = self.queen.lock();
-            body.app.absorb(&mut gone.app);
-            if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
-                pending.base.absorb(std::mem::take(&mut other.base));
-                if !pending.link().lanes.breaks(Mutant::DedupNotMerged) {
-                    pending.seen.absorb(std::mem::take(&mut other.seen))
-                }
-                // zero means unknown: `from` may own cells that are not in the log yet
-                pending.cells_logged = 0;
-                pending.is_logged |= other.is_logged
-            }
-            body.now = body.now.max(gone.now);
-            body.traffic.absorb(&gone.traffic);
-            for cell in target.take_over(&source) {
-                self.routes.set(cell, &target)
-            }
-            queen.bees.remove(from);
-            if self.is_clustered() {
-                queen.ended.insert(from);
-            }
-        }
-
-        self.merged.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(app = self.name, %from, %into, "merged");
-
-        // the registry must know about the merge before the merged bee continues
-        let index = self.state(&said, hive).await;
-        self.knows_end(from, index, hive);
-        Turn::with(hive, Place::Runners, |turn| target.thaw(body, turn))
-    }
-
     /// Returns the index of the replica of the registry for a record about which the registry must be told; zero if the
     /// hive is alone. If the hive is in a cluster, the next process must know what the registry was not told.
-    fn view(&self) -> u64 {
+    pub(super) fn view(&self) -> u64 {
         if self.is_clustered() { self.registry.index() } else { 0 }
-    }
-
-    /// Moves a frozen bee to the log of the bee into which it is about to merge. Returns whether it ends up in that
-    /// log.
-    async fn into_one_log(
-        self: &Arc<Self>,
-        source: &Arc<Bee>,
-        gone: &mut Body,
-        to: Option<Arc<Link>>,
-        hive: &Arc<HiveInner>,
-    ) -> bool {
-        let Some(to) = to else { return true };
-        if !self.transfer(source, gone, &to, hive).await {
-            return false;
-        }
-        // the bee is about to end. If a restart found only a copy, in a log that the bee has left, it would thaw that
-        // copy
-        let ends_now = to.lanes.breaks(Mutant::EndsBeforeDropped);
-        if let Some(left) = gone.pending.as_ref().and_then(|pending| pending.left.clone())
-            && !ends_now
-        {
-            left.none(|| hive.is_over()).await
-        }
-        true
     }
 
     /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
@@ -457,7 +362,7 @@ impl AppRuntime {
 
     /// Sends statements to the registry, and retries until this succeeds or the hive is over. Returns the registry's
     /// index.
-    async fn state(&self, statements: &[Proposal], hive: &HiveInner) -> u64 {
+    pub(super) async fn state(&self, statements: &[Proposal], hive: &HiveInner) -> u64 {
         loop {
             match self.registry.propose(statements.to_vec()).await {
                 Ok(decisions) => return decisions.last().map_or(0, Decision::index),
@@ -468,7 +373,7 @@ impl AppRuntime {
     }
 
     /// Forgets that a bee has ended when the replica of the registry knows it.
-    fn knows_end(self: &Arc<Self>, bee: BeeId, index: u64, hive: &Arc<HiveInner>) {
+    pub(super) fn knows_end(self: &Arc<Self>, bee: BeeId, index: u64, hive: &Arc<HiveInner>) {
         if !self.is_clustered() {
             return;
         }
@@ -549,16 +454,6 @@ impl AppRuntime {
         self.note_with_timers(with_timers);
         self.retired.fetch_add(retired as u64, Ordering::Relaxed);
         retired
-    }
-}
-
-/// Freezes a bee: see [`Bee::freeze`]. Returns `None` if the bee has ended or the hive is over. A bee whose records are
-/// never committed is never frozen.
-async fn freeze(bee: &Arc<Bee>, hive: &HiveInner) -> Option<Box<Body>> {
-    tokio::select! {
-        biased;
-        body = bee.freeze() => body,
-        () = hive.over() => None,
     }
 }
 

@@ -44,6 +44,17 @@ impl Releases {
         state.going || !state.queue.is_empty()
     }
 
+    /// Returns the place behind the last one that is reserved.
+    pub(crate) fn end(&self) -> u64 {
+        let state = self.0.lock();
+        state.first + state.queue.len() as u64
+    }
+
+    /// Checks whether all places before `place` have been released.
+    pub(crate) fn has_released(&self, place: u64) -> bool {
+        self.0.lock().first >= place
+    }
+
     /// Reserves the next place.
     pub(crate) fn enter(&self) -> u64 {
         let mut state = self.0.lock();

@@ -77,6 +77,20 @@ impl Drop for Entered {
     }
 }
 
+/// The releases that a sender had reserved at some moment.
+pub(crate) struct Unreleased {
+    state: Arc<QueueState>,
+    /// The place behind the last one.
+    end: u64,
+}
+
+impl Unreleased {
+    /// Checks whether all of them have been released.
+    pub(crate) fn are_over(&self) -> bool {
+        self.state.releases.has_released(self.end)
+    }
+}
+
 /// A handle to a sender's queue. The queue is allocated on first use.
 #[derive(Clone, Default)]
 pub(crate) struct SenderQueue(Option<Arc<QueueState>>);
@@ -228,6 +242,13 @@ impl SenderQueue {
             // without a lock, because this may run the app's code
             Err(blocked) => drop(blocked),
         }
+    }
+
+    /// Returns the releases of this sender that wait for records, or `None` if there are none. A log that may be another one
+    /// than the sender's commits these records.
+    pub(crate) fn unreleased(&self) -> Option<Unreleased> {
+        let state = self.0.as_ref().filter(|state| state.releases.are_open())?;
+        Some(Unreleased { end: state.releases.end(), state: state.clone() })
     }
 
     /// Takes over the waiting messages of `gone`, a sender being merged into this one. From then on, all
