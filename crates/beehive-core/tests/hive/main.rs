@@ -34,6 +34,7 @@ mod merge;
 mod merge_across_logs;
 mod merge_dedup;
 mod moved_dictionaries;
+mod next_program;
 mod order;
 mod order_across_turns;
 mod ownership_handover;

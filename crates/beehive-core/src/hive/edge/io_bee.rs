@@ -296,6 +296,7 @@ impl Io {
             chain: Chain::begun(self.chain),
             numbers: self.numbers,
             chance: self.chance,
+            is_logged: false,
         };
 
         let (out, queue, inbox, numbers) = (&mut self.out, &mut self.queue, &self.inbox, &mut self.numbers);

@@ -39,6 +39,9 @@ pub(crate) struct Source {
     pub(crate) numbers: Numbers,
     /// Seed of `Ctx::rng` in the handlers.
     pub(crate) chance: u64,
+    /// Whether the message comes from the outbox of a log, so that a record must mark it as consumed even if the map drops
+    /// it. The program may have another map than the one that sent the message.
+    pub(crate) is_logged: bool,
 }
 
 /// The causal chain of messages, identified by the outside message that began it.
@@ -98,10 +101,11 @@ impl Source {
             chain: Chain::begun(chain_from(chance)),
             numbers: Numbers::NONE,
             chance,
+            is_logged: false,
         }
     }
 
-    /// Returns the origin of a logged message.
+    /// Returns the origin of a message that was logged, in this hive or in another one.
     pub(crate) fn again(emit: &Emit) -> Source {
         Source {
             origin: emit.origin,
@@ -112,6 +116,7 @@ impl Source {
             chain: Chain::of(emit.chain),
             numbers: Numbers::again(emit.id),
             chance: emit.chance,
+            is_logged: false,
         }
     }
 
@@ -193,6 +198,7 @@ impl<M: Message> Batch<M> {
             numbers,
             chance: self.source.chance_of(u64::from(index)),
             chain: self.source.chain.behind(index as usize),
+            is_logged: false,
             ..self.source.clone()
         };
         let sink = self.sink.clone().filter(|_| asks);

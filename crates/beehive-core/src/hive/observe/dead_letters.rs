@@ -73,8 +73,9 @@ impl HiveInner {
         };
 
         self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
+            let (bytes, position) = (&bytes, way.position);
             let again =
-                Again { bytes: &bytes, source, position: way.position, admitted, at: None, arrival: None };
+                Again { bytes, source, position, admitted, at: None, arrival: None, is_handled: false };
             cx.turn.hive.types.logged.send_again(way.app, way.message_type, again, cx)
         })
     }

@@ -237,6 +237,13 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
         }
     }
 
+    fn pass_on_handled(&self, index: u32, cx: &mut RouteContext) {
+        if let Some(position) = self.position {
+            let kind = cx.turn.hive.types.kind::<M>();
+            kind.pass_on_handled(self.batch, index, position, cx)
+        }
+    }
+
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext) {
         let OnItsWay { app, batch, position, .. } = *self;
         if range.len() > 1 && trace::is_on() {
@@ -338,6 +345,7 @@ fn hand_over(handing: &mut Handing, run: &Neighbors, count: u32, cx: &mut RouteC
     }
 
     match run.outcome {
+        Outcome::Drop if way.batch().source().is_logged => routed::drop_logged(way, range, cx),
         Outcome::Drop => routed::drop_all(way, range, cx),
         Outcome::Refused(limit) => {
             let error = Error::of(ErrorKind::Limit, limit.to_string());

@@ -3,12 +3,13 @@
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{
-    Acked, Emit, Journal, LaneId, LogState, MessageId, Seq, Sweep, Waiting,
+    Acked, Emit, Journal, LaneId, LogState, MessageId, Seq, Suspect, Sweep, Waiting,
 };
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::dispatch::types::logged_types::Resent;
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ pub(crate) struct SenderQueues {
     queues: HashMap<LaneId, SenderQueue>,
     /// The lanes with messages to resend.
     lanes: BTreeSet<LaneId>,
+    /// The messages to resend that a bee has handled already. Their acknowledgments were lost.
+    handled: BTreeSet<MessageId>,
 }
 
 impl SenderQueues {
@@ -29,6 +32,7 @@ impl SenderQueues {
         SenderQueues {
             queues: HashMap::default(),
             lanes: all.map(|message| message.sent_as().lane).collect(),
+            handled: handled(logs),
         }
     }
 
@@ -75,6 +79,25 @@ fn unhandled(log: usize, state: &LogState) -> impl Iterator<Item = Unhandled<'_>
     let messages = state.outbox.values().map(|waiting| (waiting, None));
     let sweeps = state.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep)));
     messages.chain(sweeps).map(move |(waiting, sweep)| Unhandled { log, state, waiting, sweep })
+}
+
+/// Returns the messages in the outboxes that bees have handled. The log of the bee contains that, and the log of the sender
+/// does not contain the acknowledgment.
+fn handled(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<MessageId> {
+    let mut of_lanes: HashMap<LaneId, Vec<MessageId>> = HashMap::default();
+    for id in logs.iter().flat_map(|(_, state)| state.outbox.keys()) {
+        of_lanes.entry(id.lane).or_default().push(*id)
+    }
+    if of_lanes.is_empty() {
+        return BTreeSet::new();
+    }
+    let bees = logs.iter().flat_map(|(_, state)| &state.bees);
+    let remembered = bees.flat_map(|((app, _), bee)| {
+        let of_lane = |(lane, _)| of_lanes.get(&lane).into_iter().flatten();
+        let ids = bee.seen.floors().flat_map(of_lane).filter(|id| id.app == *app);
+        ids.filter(|id| bee.seen.contains(id.lane, id.seq, id.part))
+    });
+    remembered.copied().collect()
 }
 
 /// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
@@ -156,11 +179,19 @@ pub(crate) fn send_again(
                 give_to_app_in_memory(hive, log, waiting, name_of(&waiting.emit, state))
             }
 
+            let logged = &hive.types.logged;
             let resumed = match sweep {
-                Some(sweep) => hive.types.logged.resume_sweep(log, sweep, cx),
-                None => hive.types.logged.resend(&waiting.emit, cx),
+                Some(sweep) => logged.resume_sweep(log, sweep, cx).map(|()| Resent::Sent),
+                // in a cluster, a bee of another hive may have handled the message
+                None if hive.links.is_some() => logged.resend(&waiting.emit, cx).map(|()| Resent::Sent),
+                None => logged.resend_at_start(&waiting.emit, queues.handled.contains(&waiting.emit.id), cx),
             };
-            resumed.map_err(|error| named(&waiting.emit, state, error))?
+            let resumed = resumed.map_err(|error| named(&waiting.emit, state, error))?;
+            if let (Resent::Settled, Some(link)) = (resumed, hive.log_clients().get(log)) {
+                let id = waiting.emit.id;
+                link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
+                link.quarantine.is_run(&Suspect { id, cell: None })
+            }
         }
         Ok(())
     })

@@ -48,6 +48,8 @@ pub(crate) trait Routed {
     fn dropped_wrongly(&self, index: u32, turn: &mut Turn) -> Option<Error>;
     /// Routes messages dropped by the map to the next app in the answer chain.
     fn pass_on(&self, range: Range<u32>, cx: &mut RouteContext);
+    /// Routes a message that a record marks as consumed to the next app in the answer chain, under a new number.
+    fn pass_on_handled(&self, index: u32, cx: &mut RouteContext);
     /// Runs the stateless handler.
     fn run_now(&self, range: Range<u32>, cx: &mut RouteContext);
     /// Fails a message with an error that its handler did not return.
@@ -152,6 +154,31 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
     }
 
     routed.pass_on(first..range.end, cx)
+}
+
+/// Drops messages from a log, which another version of the program has sent: its map did not drop them. A record marks each of
+/// them as consumed and contains what becomes of it, so that the log need not keep it. The maps are verified for all of
+/// them, because they are few.
+#[cold]
+pub(crate) fn drop_logged(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
+    let handler = routed.handler();
+    let Some(link) = handler.link.filter(|_| !cx.is_held()) else { return drop_all(routed, range, cx) };
+    for index in range {
+        let id = routed.batch().source().message_id(index, handler.app);
+        handler.counters.dropped.fetch_add(1, Ordering::Relaxed);
+        let wrong = match cx.turn.hive.verify_maps {
+            0 => None,
+            _ => routed.dropped_wrongly(index, cx.turn),
+        };
+        consume_held((id, handler.number, None), cx, &mut |cx| match &wrong {
+            Some(error) => {
+                dropped::report(&handler, error);
+                routed.end_with(index, error, cx)
+            }
+            None => routed.pass_on_handled(index, cx),
+        });
+        link.quarantine.is_run(&Suspect { id, cell: None })
+    }
 }
 
 /// Refuses messages: each fails with an error. If the messages are logged (`remembered`), a record marks them as

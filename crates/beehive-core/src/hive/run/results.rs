@@ -105,6 +105,7 @@ fn hand_over(
         chain,
         // messages in the same batch differ in their index, which `chance_of` adds to the seed
         chance: chance.rotate_left(32).wrapping_add(STRIDE),
+        is_logged: false,
     };
 
     cx.turn.count_emits(app, handler, &outputs);

@@ -399,8 +399,8 @@ impl Quarantine {
             .wait_while(&mut committed, |committed| !committed.is_over && !are_so(committed))
     }
 
-    /// Removes a message from the quarantine after it has been run.
-    fn is_run(&self, suspect: &Suspect) {
+    /// Removes a message from the quarantine after it has been run, or because no handler will run it.
+    pub(crate) fn is_run(&self, suspect: &Suspect) {
         let mut suspects = self.suspects.lock();
         suspects.is_run(suspect);
         self.any.store(!suspects.is_empty(), Ordering::Release)

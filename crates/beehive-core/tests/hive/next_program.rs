@@ -1,0 +1,238 @@
+//! The program changes between two processes: the next one has another map, which drops messages that the log still
+//! contains. They must leave the log, and go on to the next app that can answer.
+
+use crate::load::{eventually, killed, on_workers};
+use beehive_core::journal::LogState;
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, handlers};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Sends a job for each number.
+#[derive(Message)]
+#[message(name = "next_program::Send")]
+struct Send(Vec<u64>);
+/// Sets a timer for each number.
+#[derive(Message)]
+#[message(name = "next_program::Later")]
+struct Later(Vec<u64>);
+#[derive(Message)]
+#[message(name = "next_program::Late")]
+struct Late(u64);
+#[derive(Message)]
+#[message(name = "next_program::Job", reply = u64)]
+struct Job(u64);
+#[derive(Message)]
+#[message(name = "next_program::Done", reply = u64)]
+struct Done(u64);
+
+#[derive(App)]
+#[app(name = "sender")]
+struct Sender {
+    sent: Dict<u64, u64>,
+}
+#[handlers]
+impl Sender {
+    #[rcv(centralized)]
+    fn send(&mut self, msg: &Send, ctx: &mut Ctx) {
+        *self.sent.entry(0).or_default() += 1;
+        for number in &msg.0 {
+            ctx.emit(Job(*number))
+        }
+    }
+}
+
+/// Handles all jobs.
+#[derive(App)]
+#[app(name = "first")]
+struct All {
+    jobs: Dict<u64, u64>,
+}
+#[handlers]
+impl All {
+    #[rcv(sharded)]
+    fn job(&mut self, msg: &Job) -> Option<u64> {
+        *self.jobs.entry(msg.0).or_default() += 1;
+        // the next app gets these as well
+        (msg.0 < 100).then_some(msg.0)
+    }
+    #[rcv(centralized)]
+    fn later(&mut self, msg: &Later, ctx: &mut Ctx) {
+        self.jobs.entry(u64::MAX).or_default();
+        for number in &msg.0 {
+            ctx.after(TIMER, Late(*number))
+        }
+    }
+    #[rcv(sharded)]
+    fn late(&mut self, msg: &Late) {
+        *self.jobs.entry(msg.0).or_default() += 1;
+    }
+}
+
+/// The same app in the next program: handles only even jobs.
+#[derive(App)]
+#[app(name = "first")]
+struct Even {
+    jobs: Dict<u64, u64>,
+}
+#[handlers]
+impl Even {
+    #[rcv(sharded)]
+    fn job(&mut self, msg: &Job) -> Option<u64> {
+        if msg.0.is_multiple_of(2) {
+            *self.jobs.entry(msg.0).or_default() += 1;
+            return Some(msg.0);
+        }
+        None
+    }
+    #[rcv(sharded)]
+    fn late(&mut self, msg: &Late) {
+        if msg.0.is_multiple_of(2) {
+            *self.jobs.entry(msg.0).or_default() += 1;
+        }
+    }
+}
+
+#[derive(App)]
+#[app(name = "second")]
+struct Rest {
+    jobs: Dict<u64, u64>,
+}
+#[handlers]
+impl Rest {
+    #[rcv(sharded)]
+    fn job(&mut self, msg: &Job) -> u64 {
+        *self.jobs.entry(msg.0).or_default() += 1;
+        msg.0
+    }
+    #[rcv(sharded)]
+    fn done(&mut self, msg: &Done) -> u64 {
+        self.jobs.get(&msg.0).copied().unwrap_or(0)
+    }
+}
+
+/// Long enough for a test to kill the hive before its timers fire.
+const TIMER: Duration = Duration::from_secs(3);
+
+type Logs = Vec<Arc<TestJournal>>;
+
+/// Starts a hive whose apps have one log together, or a log each.
+fn start(builder: Builder, before: Option<&Logs>, has_one_log: bool) -> (Hive, Logs) {
+    let apps = ["sender", "first", "second"];
+    let of_logs: Vec<&[&'static str]> = if has_one_log { vec![&apps] } else { apps.chunks(1).collect() };
+    let mut builder = builder.seed(3);
+    let mut logs = Logs::new();
+    for (at, its_apps) in of_logs.into_iter().enumerate() {
+        let state = before.map_or_else(LogState::default, |logs| killed(&logs[at].log()));
+        let journal = TestJournal::start(17 + at as u64, 0, state.last);
+        builder = builder.journal_of(its_apps.iter().copied(), journal.clone(), state);
+        logs.push(journal)
+    }
+    (builder.start().unwrap(), logs)
+}
+
+fn first_program() -> Builder {
+    Hive::builder().app::<Sender>().app::<All>().app::<Rest>()
+}
+
+fn next_program() -> Builder {
+    Hive::builder().app::<Sender>().app::<Even>().app::<Rest>()
+}
+
+/// Returns the number of messages in the outboxes of logs, of which the later ones continue the earlier ones.
+fn waiting(earlier: &Logs, later: &Logs) -> usize {
+    let both = earlier.iter().zip(later);
+    both.map(|(earlier, later)| replay(&[earlier.log(), later.log()].concat()).outbox.len()).sum()
+}
+
+fn replay(log: &[Vec<u8>]) -> LogState {
+    LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
+}
+
+async fn kill(hive: Hive, logs: &Logs) {
+    logs.iter().for_each(|log| log.stop());
+    hive.stop(Duration::ZERO).await;
+}
+
+/// Waits until no log contains a message, and checks that half of `jobs` messages were dropped.
+async fn odd_ones_left_the_logs(hive: &Hive, earlier: &Logs, later: &Logs, jobs: u64) {
+    let what = "the logs have no messages left";
+    eventually(what, Duration::from_secs(20), || waiting(earlier, later) == 0).await;
+    let dropped: u64 = hive.status().apps[1].handlers.iter().map(|handler| handler.dropped).sum();
+    assert_eq!(dropped, jobs / 2, "they are counted");
+    assert_eq!(hive.dead_letters().len(), 0);
+}
+
+/// The log has timers, which fire in the next program.
+async fn timers_of_dropped_messages(has_one_log: bool) {
+    let (hive, earlier) = start(first_program(), None, has_one_log);
+    let of_timers = &earlier[earlier.len() / 2];
+    let mut io = hive.io();
+    io.emit(Later((0..10).collect()));
+    io.flush().await;
+    eventually("set", Duration::from_secs(5), || replay(&of_timers.log()).outbox.len() == 10).await;
+    kill(hive, &earlier).await;
+
+    let (hive, later) = start(next_program(), Some(&earlier), has_one_log);
+    odd_ones_left_the_logs(&hive, &earlier, &later, 10).await;
+    kill(hive, &later).await;
+}
+
+#[test]
+fn a_message_of_a_timer_that_the_next_program_drops_leaves_the_log() {
+    for has_one_log in [true, false] {
+        on_workers(2, timers_of_dropped_messages(has_one_log))
+    }
+}
+
+/// The logs of the receivers commit nothing while the first program runs.
+#[test]
+fn a_message_that_the_next_program_drops_leaves_the_log_of_its_sender() {
+    on_workers(2, async {
+        let (hive, earlier) = start(first_program(), None, false);
+        earlier[1].stall(true);
+        let mut io = hive.io();
+        io.emit(Send((0..10).collect()));
+        io.flush().await;
+        eventually("sent", Duration::from_secs(5), || replay(&earlier[0].log()).outbox.len() == 10).await;
+        kill(hive, &earlier).await;
+
+        let (hive, later) = start(next_program(), Some(&earlier), false);
+        odd_ones_left_the_logs(&hive, &earlier, &later, 10).await;
+        for number in 0..10 {
+            assert_eq!(
+                hive.request(Done(number)).await,
+                Ok(number % 2),
+                "job {number} went on once if it was dropped"
+            );
+        }
+        kill(hive, &later).await;
+    })
+}
+
+/// The first app has handled the messages and passed them on. The log of the sender does not know it yet.
+#[test]
+fn a_message_that_was_handled_before_does_not_go_on_again() {
+    on_workers(2, async {
+        let (hive, earlier) = start(first_program(), None, false);
+        earlier[1].stall(true);
+        let mut io = hive.io();
+        io.emit(Send((100..110).collect()));
+        io.flush().await;
+        let sent = || replay(&earlier[0].log()).outbox.len() == 10;
+        eventually("sent", Duration::from_secs(5), sent).await;
+        earlier[0].stall(true);
+        earlier[1].stall(false);
+        let handled = || replay(&earlier[2].log()).bees.len() == 10;
+        eventually("handled", Duration::from_secs(5), handled).await;
+        kill(hive, &earlier).await;
+        assert!(sent());
+
+        let (hive, later) = start(next_program(), Some(&earlier), false);
+        eventually("empty", Duration::from_secs(10), || waiting(&earlier, &later) == 0).await;
+        for number in 100..110 {
+            assert_eq!(hive.request(Done(number)).await, Ok(1), "job {number}");
+        }
+        kill(hive, &later).await;
+    })
+}
