@@ -146,6 +146,8 @@ impl Builder {
     /// The registry must know a colony for each of the hive's logs, in order, beginning with the colony with id 1. If
     /// the hive keeps the bees of an app in memory only, the registry must know one more colony, which comes after those
     /// of the logs.
+    ///
+    /// The registry may outlive the hive. The next hive tells it which of its bees no log contains: they have ended.
     pub fn registry(mut self, registry: Arc<dyn Registry>) -> Self {
         self.registry = Some(registry);
         self
@@ -349,6 +351,7 @@ impl Builder {
             }
         }
 
+        let is_registry_own = self.registry.is_some() && self.membership.is_none();
         let registry = match self.registry {
             Some(registry) => registry,
             None => Arc::new(LocalRegistry::restored(registry_of(&logs, self.mutation)?)),
@@ -490,6 +493,9 @@ impl Builder {
         }
         if let Some(logs) = &hive.logs {
             logs.quarantine.begin_life(logs.clients())
+        }
+        if is_registry_own {
+            apps.iter().for_each(|app| app.release_unknown(&hive))
         }
         let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, apps));
         for (log, record) in moves.into_iter().chain(unsaid) {

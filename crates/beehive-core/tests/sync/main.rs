@@ -4,6 +4,7 @@
 
 extern crate beehive_core as beehive;
 
+mod lost_answers;
 mod merge_storm;
 mod model;
 mod registry;

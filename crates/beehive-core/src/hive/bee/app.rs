@@ -114,8 +114,11 @@ pub(crate) struct OwnerRequest {
 pub(crate) struct Queen {
     /// All bees of the app by id, because decisions of the registry name ids.
     pub(crate) bees: BeesById,
-    /// In a cluster: the bees that have ended, until this hive's replica of the registry knows it.
+    /// The bees that have ended, until this hive's replica of the registry knows it. Until then, the registry names them, and
+    /// the queen must not take them for bees that it has yet to create.
     pub(crate) ended: BTreeSet<BeeId>,
+    /// Whether the hive has stopped, and has dropped its bees.
+    pub(crate) is_cleared: bool,
     /// Whether a proposal about owners is in flight or is about to be made by a running `answer` task.
     pub(crate) asking: bool,
     /// The requests for the next proposal.
@@ -158,6 +161,7 @@ impl AppRuntime {
             queen: Mutex::new(Queen {
                 bees: BeesById::default(),
                 ended: BTreeSet::new(),
+                is_cleared: false,
                 asking: false,
                 asked: VecDeque::new(),
             }),
@@ -220,6 +224,11 @@ impl AppRuntime {
         // cell ids are hashes, so this spreads the bees evenly over the logs
         let at = (u128::from(first) * self.colonies.len() as u128) >> 64;
         self.colonies.get(at as usize).copied().unwrap_or_default()
+    }
+
+    /// Returns the colonies over which the app's bees are spread.
+    pub(crate) fn colonies(&self) -> &[ColonyId] {
+        &self.colonies
     }
 
     /// Checks whether the hive is in a cluster.

@@ -185,7 +185,11 @@ impl AnyApp for AppRuntime {
 
     fn clear(&self) -> usize {
         self.take_idle();
-        let bees = std::mem::take(&mut self.queen.lock().bees);
+        let bees = {
+            let mut queen = self.queen.lock();
+            queen.is_cleared = true;
+            std::mem::take(&mut queen.bees)
+        };
         let waiting = bees.values().map(|bee| bee.waiting()).sum();
         self.routes.clear();
         waiting

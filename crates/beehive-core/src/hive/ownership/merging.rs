@@ -153,9 +153,7 @@ impl AppRuntime {
                 self.routes.set(cell, target)
             }
             queen.bees.remove(from);
-            if self.is_clustered() {
-                queen.ended.insert(from);
-            }
+            queen.ended.insert(from);
         }
 
         self.merged.fetch_add(1, Ordering::Relaxed);

@@ -241,8 +241,10 @@ impl AppRuntime {
             return (Owner::Bee(bee), None);
         }
 
-        if self.is_clustered() && queen.bees.get(root).is_none() {
-            self.create_missing(queen, root)
+        for bee in merging.iter().chain([&root]) {
+            if queen.bees.get(*bee).is_none() {
+                self.create_missing(queen, *bee)
+            }
         }
         let Some(bee) = queen.bees.get(root) else { return (Owner::NotYet, None) };
         if !merging.is_empty() {
@@ -294,11 +296,12 @@ impl AppRuntime {
         }
     }
 
-    /// Creates a bee that the registry has assigned to one of this hive's colonies without this hive noticing, because the
-    /// process that claimed it has ended before the registry decided.
+    /// Creates a bee that the registry has assigned to one of this hive's colonies without this hive noticing: the answer of
+    /// the registry was lost, or the process that claimed the bee has ended before the registry decided.
     fn create_missing(self: &Arc<Self>, queen: &mut Queen, id: BeeId) {
         let is_broken = self.link.as_ref().is_some_and(|link| link.lanes.breaks(Mutant::MissingNotCreated));
-        if queen.ended.contains(&id) || is_broken {
+        // when the hive stops, it drops its bees before their routes
+        if queen.is_cleared || queen.ended.contains(&id) || is_broken {
             return;
         }
         let mut new = None;
@@ -308,8 +311,11 @@ impl AppRuntime {
             new = place.map(|entry| (entry.colony, state.cells_of(id).collect::<Vec<CellId>>()))
         });
         let Some((colony, cells)) = new else { return };
-        let Some(log) = self.log_of(colony) else { return };
-        let bee = Bee::new(self, id, &cells, self.body(Some(log)));
+        let log = self.log_of(colony);
+        if log.is_none() && !self.links.is_empty() {
+            return;
+        }
+        let bee = Bee::new(self, id, &cells, self.body(log));
         queen.bees.insert(bee.clone());
         self.count_created();
         cells.iter().for_each(|cell| self.routes.set(*cell, &bee))
@@ -327,16 +333,46 @@ impl AppRuntime {
 
     /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
     /// that no longer exists, and senders to its cells keep asking.
-    fn release(self: &Arc<Self>, bee: BeeId, hive: &Arc<HiveInner>) {
+    fn release(self: &Arc<Self>, queen: &mut Queen, bee: BeeId, hive: &Arc<HiveInner>) {
         let ended = vec![Proposal::Release { bee }];
-        if !self.is_clustered() {
-            return self.tell(ended, hive);
+        let polled = match self.is_clustered() {
+            // the replica is always behind
+            true => Poll::Pending,
+            false => poll_once(&mut self.registry.propose(ended.clone())),
+        };
+        let index = match polled {
+            Poll::Ready(Ok(decisions)) => decisions.last().map(Decision::index),
+            Poll::Ready(Err(Unavailable)) | Poll::Pending => None,
+        };
+        if index.is_some_and(|index| self.registry.index() >= index) {
+            return;
         }
+
+        queen.ended.insert(bee);
         let (app, waiting) = (self.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
-            let index = app.state(&ended, &waiting).await;
+            let index = match index {
+                Some(index) => index,
+                None => app.state(&ended, &waiting).await,
+            };
             app.knows_end(bee, index, &waiting)
         }))
+    }
+
+    /// Tells the registry that the bees of this app have ended that it knows and the hive does not have. They were in the
+    /// memory of an earlier process, or that process has ended before the registry was told of their ends. Without this,
+    /// the hive would take them for bees that it has yet to create.
+    ///
+    /// For a hive without a cluster that starts on a registry that an earlier process has used.
+    pub(in crate::hive) fn release_unknown(self: &Arc<Self>, hive: &Arc<HiveInner>) {
+        let mut queen = self.queen.lock();
+        let mut known = Vec::new();
+        self.registry.read(&mut |state| {
+            let all = self.colonies().iter().flat_map(|colony| state.bees_at(*colony));
+            known = all.filter(|bee| state.bee(*bee).is_some_and(|entry| entry.app.0 == self.index)).collect()
+        });
+        known.retain(|bee| queen.bees.get(*bee).is_none());
+        known.into_iter().for_each(|bee| self.release(&mut queen, bee, hive))
     }
 
     /// Tells the registry that nothing on these lanes is unhandled. Ignores the lanes of other apps.
@@ -374,7 +410,8 @@ impl AppRuntime {
 
     /// Forgets that a bee has ended when the replica of the registry knows it.
     pub(super) fn knows_end(self: &Arc<Self>, bee: BeeId, index: u64, hive: &Arc<HiveInner>) {
-        if !self.is_clustered() {
+        if self.registry.index() >= index {
+            self.queen.lock().ended.remove(&bee);
             return;
         }
         let app = self.clone();
@@ -415,8 +452,10 @@ impl AppRuntime {
             let mut queen = self.queen.lock();
             let mut logged = None;
             let ended = bee.retire(|cells, floors| {
-                if floors.is_none() || self.frees_cells_at_once() {
-                    self.release(bee.id, hive)
+                match floors.is_none() || self.frees_cells_at_once() {
+                    true => self.release(&mut queen, bee.id, hive),
+                    // `said_ended` will tell the registry
+                    false => drop(queen.ended.insert(bee.id)),
                 }
                 logged = floors;
                 for cell in cells {
@@ -439,9 +478,6 @@ impl AppRuntime {
                         link.lanes.bees.end(bee.lane())
                     }
                     queen.bees.remove(bee.id);
-                    if self.is_clustered() {
-                        queen.ended.insert(bee.id);
-                    }
                     retired += 1;
                 }
                 Retirement::Busy => {}

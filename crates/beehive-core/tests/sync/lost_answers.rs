@@ -1,0 +1,222 @@
+//! A registry that decides, but whose answer is lost: it says that it is unavailable, and decides at once or later. Nobody
+//! may wait for ever because of this, and no bee that has ended may be created a second time.
+
+use crate::merge_storm::on_workers;
+use beehive_core::journal::LogState;
+use beehive_core::registry::{Decision, LocalRegistry, Proposal, Registry, RegistryState, Unavailable};
+use beehive_core::seams::BoxFuture;
+use beehive_core::testing::TestJournal;
+use beehive_core::{App, Builder, Dict, Hive, Message, handlers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Add(Vec<u64>);
+/// Empties cells, whose bees retire then. Answers with the total of what they contained.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Take(Vec<u64>);
+
+#[derive(App)]
+struct Counter {
+    counts: Dict<u64, u64>,
+}
+#[handlers]
+impl Counter {
+    #[rcv(joins)]
+    fn add(&mut self, msg: &Add) -> u64 {
+        for key in &msg.0 {
+            *self.counts.entry(*key).or_default() += 1;
+        }
+        msg.0.len() as u64
+    }
+    #[rcv(joins)]
+    fn take(&mut self, msg: &Take) -> u64 {
+        let mut total = 0;
+        for key in &msg.0 {
+            total += self.counts.remove(key).unwrap_or_default();
+        }
+        total
+    }
+}
+
+/// Loses the answers to one round of proposals in `lose_one_in`.
+struct LosesAnswers {
+    registry: Arc<LocalRegistry>,
+    lose_one_in: u64,
+    /// The time after which proposals are decided whose answers are lost; `None` if that is at once.
+    decides_after: Option<Duration>,
+    rounds: AtomicU64,
+}
+
+impl LosesAnswers {
+    fn new(lose_one_in: u64, decides_after: Option<Duration>, logs: u32) -> Arc<LosesAnswers> {
+        let registry = Arc::new(LocalRegistry::restored(RegistryState::alone(logs.max(1), [], 0)));
+        Arc::new(LosesAnswers { registry, lose_one_in, decides_after, rounds: AtomicU64::new(0) })
+    }
+}
+
+impl Registry for LosesAnswers {
+    fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        let round = self.rounds.fetch_add(1, Ordering::Relaxed) + 1;
+        if !round.is_multiple_of(self.lose_one_in) {
+            return self.registry.propose(proposals);
+        }
+        let registry = self.registry.clone();
+        match self.decides_after {
+            None => drop(registry.decide(&proposals)),
+            Some(after) => drop(tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                registry.decide(&proposals)
+            })),
+        }
+        Box::pin(std::future::ready(Err(Unavailable)))
+    }
+
+    fn index(&self) -> u64 {
+        self.registry.index()
+    }
+
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.registry.wait(index)
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.registry.read(read)
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn add(hive: &Hive, keys: Vec<u64>) {
+    let count = keys.len() as u64;
+    assert_eq!(hive.request_within(PATIENCE, Add(keys)).await, Ok(count))
+}
+
+/// Lets bees begin, merge and retire again and again, and checks that nothing is lost.
+async fn live(builder: Builder, registry: Arc<LosesAnswers>) {
+    let hive = builder.app::<Counter>().seed(7).registry(registry.clone()).start().unwrap();
+    let keys = 16;
+    for round in 0..4 {
+        for key in 0..keys {
+            add(&hive, vec![key]).await
+        }
+        for key in (round % 3..keys - 5).step_by(3) {
+            add(&hive, vec![key, key + 5]).await
+        }
+        let merges = (round % 3..keys - 5).step_by(3).count() as u64;
+        let all = hive.request_within(PATIENCE, Take((0..keys / 2).collect())).await.unwrap();
+        let rest = hive.request_within(PATIENCE, Take((keys / 2..keys).collect())).await.unwrap();
+        assert_eq!(all + rest, keys + 2 * merges, "round {round}");
+        // some bees retire now, and some while they are needed again
+        tokio::time::sleep(Duration::from_millis(60 * (round % 4))).await
+    }
+
+    // a claim that is decided late may leave a bee of which the hive has not heard yet
+    let is_empty = || registry.decides_after.is_some() || registry.registry.size() == (0, 0);
+    let began = std::time::Instant::now();
+    while hive.status().apps[0].bees > 0 || !is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{:?}, {:?}", registry.registry.size(), hive.status().apps[0]);
+        tokio::time::sleep(Duration::from_millis(5)).await
+    }
+    hive.stop(Duration::from_secs(5)).await;
+}
+
+fn logs(count: u64) -> (Builder, Vec<Arc<TestJournal>>) {
+    let journals: Vec<_> = (0..count).map(|at| TestJournal::start(5 + at, 0, 0)).collect();
+    let logs = journals.iter().map(|journal| (journal.clone() as Arc<_>, LogState::default()));
+    (Hive::builder().journals(logs), journals)
+}
+
+#[test]
+fn a_lost_answer_hangs_nobody_and_creates_no_bee_twice() {
+    for decides_after in [None, Some(Duration::from_millis(3)), Some(Duration::from_millis(70))] {
+        on_workers(2, live(Hive::builder(), LosesAnswers::new(3, decides_after, 1)));
+        for count in [1, 3] {
+            on_workers(2, async {
+                let (builder, journals) = logs(count);
+                live(builder, LosesAnswers::new(3, decides_after, count as u32)).await;
+                journals.iter().for_each(|journal| journal.stop())
+            })
+        }
+    }
+}
+
+/// A registry that cannot be told of the end of any bee while it is closed.
+struct Closed {
+    registry: LocalRegistry,
+    is_closed: AtomicBool,
+}
+
+impl Registry for Closed {
+    fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        let says_end = proposals.iter().any(|one| matches!(one, Proposal::Release { .. }));
+        match says_end && self.is_closed.load(Ordering::Acquire) {
+            true => Box::pin(std::future::ready(Err(Unavailable))),
+            false => self.registry.propose(proposals),
+        }
+    }
+
+    fn index(&self) -> u64 {
+        self.registry.index()
+    }
+
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.registry.wait(index)
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.registry.read(read)
+    }
+}
+
+/// The registry still names a bee that has ended. The hive must not take it for one that it has yet to create: when the
+/// registry learns of the end, the cells of the bee would get a second owner.
+#[test]
+fn a_bee_that_has_ended_is_not_created_again_while_the_registry_names_it() {
+    on_workers(2, async {
+        let registry =
+            Arc::new(Closed { registry: LocalRegistry::default(), is_closed: AtomicBool::new(true) });
+        let builder = Hive::builder().app::<Counter>().registry(registry.clone());
+        let hive = builder.start().unwrap();
+        add(&hive, vec![1]).await;
+        assert_eq!(hive.request(Take(vec![1])).await, Ok(1));
+        let began = std::time::Instant::now();
+        while hive.status().apps[0].bees > 0 {
+            assert!(began.elapsed() < PATIENCE, "the bee retires");
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        assert_eq!(registry.registry.size(), (1, 1), "the registry does not know it");
+
+        let adding = tokio::spawn({
+            let hive = hive.clone();
+            async move { add(&hive, vec![1]).await }
+        });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!adding.is_finished(), "the cell has no owner yet");
+        registry.is_closed.store(false, Ordering::Release);
+        adding.await.unwrap();
+        add(&hive, vec![1]).await;
+        assert_eq!(hive.request(Take(vec![1])).await, Ok(2));
+        hive.stop(Duration::from_secs(5)).await;
+    })
+}
+
+/// The registry lives longer than the hive, and knows bees that were in memory only.
+#[test]
+fn a_hive_that_starts_on_a_used_registry_gives_up_the_bees_that_it_does_not_have() {
+    on_workers(2, async {
+        let registry = LosesAnswers::new(2, None, 1);
+        for _ in 0..2 {
+            let builder = Hive::builder().app::<Counter>().seed(7).registry(registry.clone());
+            let hive = builder.start().unwrap();
+            for key in 0..20 {
+                add(&hive, vec![key]).await
+            }
+            assert_eq!(hive.request_within(PATIENCE, Take((0..20).collect())).await, Ok(20));
+            hive.stop(Duration::ZERO).await;
+        }
+    })
+}
