@@ -101,6 +101,8 @@ mutants! {
     DedupNotMerged,
     /// A bee that merges takes over no lanes.
     OutboxNotMerged,
+    /// The log forgets a bee that merges without knowing which messages the bee has handled without effect.
+    MarksNotMerged,
 
     // Moves.
     /// A bee moves without a record that freezes it.

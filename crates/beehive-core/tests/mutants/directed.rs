@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 
 /// Adds one to a cell.
 #[derive(Message)]
-struct Add(u64);
+pub(crate) struct Add(pub(crate) u64);
 /// Looks at a cell, and changes nothing.
 #[derive(Message)]
-struct Touch(u64);
+pub(crate) struct Touch(pub(crate) u64);
 /// Touches a cell that stays empty, so its bee soon retires.
 #[derive(Message)]
 struct Leave(u64);
 #[derive(Message)]
 #[message(reply = u64)]
-struct Get(u64);
+pub(crate) struct Get(pub(crate) u64);
 /// `Counter` passes it on to `Field`.
 #[derive(Message)]
 #[message(reply = u64)]
@@ -33,7 +33,7 @@ struct Both(u64, u64);
 /// Merges the bees of two keys.
 #[derive(Message)]
 #[message(reply = u64)]
-struct Unite(u64, u64);
+pub(crate) struct Unite(pub(crate) u64, pub(crate) u64);
 /// `Counter` sends [`After`] to `Field`.
 #[derive(Message)]
 struct Tell(u64);
@@ -45,7 +45,7 @@ struct Behind(u64);
 struct Hold;
 /// Adds one to every cell.
 #[derive(Message)]
-struct All;
+pub(crate) struct All;
 /// Sends [`All`], and then [`After`] to every cell.
 #[derive(Message)]
 struct Begin(u64);
@@ -60,7 +60,7 @@ static HELD: AtomicBool = AtomicBool::new(false);
 static HOLDS: AtomicBool = AtomicBool::new(false);
 
 #[derive(App)]
-struct Counter {
+pub(crate) struct Counter {
     counts: Dict<u64, u64>,
 }
 #[handlers]
@@ -118,7 +118,7 @@ impl Counter {
 }
 
 #[derive(App)]
-struct Field {
+pub(crate) struct Field {
     visits: Dict<u64, u64>,
     early: Dict<u64, u64>,
 }
@@ -153,7 +153,7 @@ impl Field {
     }
 }
 #[derive(Message)]
-struct Early(u64);
+pub(crate) struct Early(pub(crate) u64);
 
 #[derive(App)]
 struct Farmer {
@@ -169,14 +169,14 @@ impl Farmer {
     }
 }
 
-const LANE: u64 = 5;
+pub(crate) const LANE: u64 = 5;
 
-fn counter(mutant: Option<Mutant>) -> Builder {
+pub(crate) fn counter(mutant: Option<Mutant>) -> Builder {
     Hive::builder().app::<Counter>().seed(7).mutant(mutant)
 }
 
 /// Waits a moment; an error after `began` is long ago.
-async fn wait(what: &str, began: Instant) -> Result<(), Finding> {
+pub(crate) async fn wait(what: &str, began: Instant) -> Result<(), Finding> {
     tokio::time::sleep(Duration::from_millis(2)).await;
     match began.elapsed() > Duration::from_secs(20) {
         true => Err(Finding::new(Checker::Liveness, what)),
@@ -185,7 +185,7 @@ async fn wait(what: &str, began: Instant) -> Result<(), Finding> {
 }
 
 /// Waits until the first `count` messages of a sender are done.
-async fn all_done(io: &mut Io, count: u64) -> Result<(), Finding> {
+pub(crate) async fn all_done(io: &mut Io, count: u64) -> Result<(), Finding> {
     let began = Instant::now();
     while io.floor() != count {
         wait("all messages are done", began).await?
@@ -195,7 +195,11 @@ async fn all_done(io: &mut Io, count: u64) -> Result<(), Finding> {
 
 /// A scenario finds the mutant, and finds nothing without it.
 #[track_caller]
-fn check(mutant: Mutant, checker: Checker, scenario: impl Fn(Option<Mutant>) -> Result<(), Finding>) {
+pub(crate) fn check(
+    mutant: Mutant,
+    checker: Checker,
+    scenario: impl Fn(Option<Mutant>) -> Result<(), Finding>,
+) {
     scenario(None).unwrap_or_else(|found| panic!("without {mutant:?}: {found}"));
     match scenario(Some(mutant)) {
         Err(found) if found.checker == checker => println!("{mutant:?}: {found}"),

@@ -13,6 +13,7 @@ mod load;
 mod log_checks;
 #[path = "../hive/log_mutants.rs"]
 mod log_mutants;
+mod marks;
 #[path = "../hive/relay.rs"]
 mod relay;
 #[path = "../hive/relay_load.rs"]

@@ -98,6 +98,7 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::EachOvertaken
         | Mutant::PoisonUnmarked
         | Mutant::PoisonBeforeMarker => return None, // `directed.rs`
+        Mutant::MarksNotMerged => return None, // `marks.rs`
         Mutant::ForeignForgotten
         | Mutant::RestartRetiresForeign
         | Mutant::ForeignFloorTooHigh

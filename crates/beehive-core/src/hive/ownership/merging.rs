@@ -116,7 +116,9 @@ impl AppRuntime {
         if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
             let link = pending.link().clone();
             // log the consumed messages before the log forgets `from`
-            link.log_consumed();
+            if !link.lanes.breaks(Mutant::MarksNotMerged) {
+                link.log_consumed()
+            }
             let lanes = &link.lanes.bees;
             if !link.lanes.breaks(Mutant::OutboxNotMerged) {
                 pending.heir_of.append(&mut other.heir_of);

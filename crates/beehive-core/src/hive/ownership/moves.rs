@@ -38,8 +38,10 @@ impl AppRuntime {
         }
         debug_assert!(from.bees_move(), "a bee moves only if its lane is acknowledged within a log, too");
 
-        // log the consumed messages before the bee leaves the old log
-        from.log_consumed();
+        // The old log need not know what the bee has handled without effect. The copy's dedup table lists these messages, and
+        // what the old log says of them later does not concern the copy. If the bee stays, the note stays in the old
+        // log's client. A bee that the old log does not contain has no notes: its first run on a lane whose messages may
+        // arrive again has an entry, with or without effect (`run/journaled.rs: record`).
         if !pending.is_logged {
             pending.moved_to(to, 0);
             self.said_moved(bee.id, &mut pending.registry_epoch, to, hive).await;
