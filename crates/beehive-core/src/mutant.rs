@@ -129,6 +129,8 @@ mutants! {
     Visited,
     /// A later message of the sender of a sweep overtakes the visit of its cell.
     EachOvertaken,
+    /// A restart does not notice that a sweep ends that began before.
+    OpenSweepsForgotten,
 
     // Messages between hives.
     /// A bee forgets the lanes of senders in other hives.

@@ -19,3 +19,4 @@ mod relay;
 #[path = "../hive/relay_load.rs"]
 mod relay_load;
 mod seeds;
+mod sweep_ends;

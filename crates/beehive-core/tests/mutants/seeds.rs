@@ -99,6 +99,7 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::PoisonUnmarked
         | Mutant::PoisonBeforeMarker => return None, // `directed.rs`
         Mutant::MarksNotMerged => return None, // `marks.rs`
+        Mutant::OpenSweepsForgotten => return None, // `sweep_ends.rs`
         Mutant::ForeignForgotten
         | Mutant::RestartRetiresForeign
         | Mutant::ForeignFloorTooHigh

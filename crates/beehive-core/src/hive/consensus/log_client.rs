@@ -91,6 +91,7 @@ impl<W: ?Sized> LogClient<W> {
         quarantine: Arc<Quarantine>,
     ) -> Arc<LogClient<W>> {
         let last = colony.last;
+        let forgets_sweeps = lanes.breaks(Mutant::OpenSweepsForgotten);
         let state = State {
             next: last,
             last,
@@ -105,7 +106,7 @@ impl<W: ?Sized> LogClient<W> {
             acked: Vec::new(),
             visited: Vec::new(),
             cells_visited: 0,
-            sweeps: OpenSweeps::new(colony),
+            sweeps: if forgets_sweeps { OpenSweeps::default() } else { OpenSweeps::new(colony) },
             is_over: false,
         };
         Arc::new(LogClient {
