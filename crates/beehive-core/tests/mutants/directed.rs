@@ -557,6 +557,9 @@ fn the_next_owner_of_the_cells_of_a_bee_that_has_ended() {
             for key in 0..100 {
                 let mut io = hive.io();
                 io.resume(LANE + key, 0);
+                // the log knows that the bee owns the cell
+                io.emit(Add(key));
+                io.flush().await;
                 io.emit(Leave(key));
                 io.flush().await
             }
