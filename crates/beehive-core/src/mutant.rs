@@ -155,6 +155,14 @@ mutants! {
     /// A bee that has come to a hive handles messages before the hive has routed what it had sent.
     AdoptedOvertakes,
 
+    // The end of a hive.
+    /// Handlers begin although the hive is over.
+    RunsWhenOver,
+    /// A run is recorded although the hive ended before its last messages.
+    RecordsWhenOver,
+    /// A merge whose record was never committed is carried out when the hive is over.
+    MergesWhenOver,
+
     // Poison messages.
     /// The crash marker does not name the message that runs.
     PoisonUnmarked,

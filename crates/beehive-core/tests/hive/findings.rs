@@ -41,6 +41,8 @@ pub(crate) enum Checker {
     History,
     /// The crash marker names the message that runs.
     Marker,
+    /// After the end of a hive, no handler begins, and nothing is appended, proposed or answered.
+    Ended,
 }
 
 /// Something that a checker has found.

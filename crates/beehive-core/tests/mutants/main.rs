@@ -3,6 +3,7 @@
 
 extern crate beehive_core as beehive;
 
+mod after_the_end;
 mod directed;
 #[path = "../hive/findings.rs"]
 mod findings;

@@ -126,7 +126,7 @@ impl AppRuntime {
             }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
             link.commit(Record::Fuse { app: AppId(self.index), from, into, view: self.view() }).await;
-            if hive.is_over() {
+            if hive.is_over() && !lanes.mutation.breaks(Mutant::MergesWhenOver) {
                 return false;
             }
             if !lanes.knows(source.lane()) {

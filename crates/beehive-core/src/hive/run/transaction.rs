@@ -17,6 +17,7 @@ use crate::hive::message::trace;
 use crate::hive::run::results::Executed;
 use crate::hive::run::unrecorded::{may_move, moved, recorded};
 use crate::message::{Error, ErrorKind, Message};
+use crate::mutant::Mutant;
 use crate::panics::Refusal;
 use crate::state::column::{Columns, State};
 use crate::state::guard::Held;
@@ -106,7 +107,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     let (messages, at) = (batch.all(), hive.run_at(slot));
     for index in range {
         let Some(message) = messages.get(index as usize) else { break };
-        if hive.is_over() {
+        if hive.is_over() && !hive.breaks(Mutant::RunsWhenOver) {
             // no handler begins once the hive is over
             break;
         }
