@@ -124,14 +124,15 @@ impl TestJournal {
         journal
     }
 
-    /// When the hive begins to use the journal, the log gets `blank`, the first entry of a term, and then `late`, what an
-    /// earlier process has appended.
-    pub(crate) fn begin_with(&self, blank: Entry, late: impl IntoIterator<Item = Arc<Entry>>) {
+    /// When the hive begins to use the journal, the log gets `blank`, the first entry of a term
+    /// ([`LogState::begin_term`](beehive_protocol::LogState::begin_term)), and then `late`, what an earlier process has
+    /// appended.
+    pub fn begin_with(&self, blank: Entry, late: impl IntoIterator<Item = Arc<Entry>>) {
         self.state.lock().beginning = std::iter::once(Arc::new(blank)).chain(late).collect()
     }
 
-    /// Removes the entries that wait to be committed.
-    pub(crate) fn take_waiting(&self) -> Vec<Arc<Entry>> {
+    /// Removes the entries that wait to be committed, and returns them, oldest first.
+    pub fn take_waiting(&self) -> Vec<Arc<Entry>> {
         self.state.lock().arrived.drain(..).collect()
     }
 

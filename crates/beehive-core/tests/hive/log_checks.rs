@@ -2,9 +2,7 @@
 //! moves as it was frozen, and a lane does not fall behind what its receivers have handled.
 
 use crate::findings::{Checker, Finding};
-use beehive_core::journal::{
-    BeeImage, Emits, Entry, HandlerId, Input, LaneId, LogState, MessageId, Part, Record, Seq, SnapshotLoader,
-};
+use beehive_core::journal::{BeeImage, Entry, LaneId, LogState, MessageId, Record, Seq, SnapshotLoader};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A log, as encoded entries.
@@ -24,9 +22,8 @@ fn rest(what: String) -> Finding {
 }
 
 /// Checks an idle hive: all outboxes are empty, no sweep runs, and no bee is moving.
-pub(crate) fn check_rest(logs: &[Log]) -> Result<(), Finding> {
-    for (at, log) in logs.iter().enumerate() {
-        let state = replay(log);
+pub(crate) fn check_rest<'a>(states: impl IntoIterator<Item = &'a LogState>) -> Result<(), Finding> {
+    for (at, state) in states.into_iter().enumerate() {
         let frozen = state.bees.iter().find(|(_, image)| image.is_frozen()).map(|(bee, _)| bee);
         let left = match (state.outbox.keys().next(), state.sweeps.keys().next(), state.staged.keys().next())
         {
@@ -120,68 +117,6 @@ pub(crate) fn check_ends(logs: &[Log]) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Checks that each message in the logs is accounted for: each one that a record emits is handled or still in an outbox, none
-/// is handled twice, and none is handled that no record emits. This holds wherever the logs end.
-pub(crate) fn check_emits(logs: &[Log]) -> Result<(), Finding> {
-    let wrong = |what: String| Err(Finding::new(Checker::Emits, what));
-    let (mut emitted, mut sweeps, mut open) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    // several handlers of an app may consume a message without a bee
-    let mut handled: BTreeMap<(MessageId, Option<HandlerId>), u64> = BTreeMap::new();
-    for log in logs {
-        let mut state = LogState::default();
-        for entry in log.iter().map(|bytes| Entry::decode(bytes).unwrap()) {
-            if !state.apply(&entry) {
-                continue;
-            }
-            let mut emits = |emits: &Emits| {
-                for emit in emits.iter() {
-                    if emit.is_sweep {
-                        sweeps.insert(emit.id)
-                    } else {
-                        emitted.insert(emit.id)
-                    };
-                }
-            };
-            let mut handles = |app, inputs: &[Input], by| {
-                for input in inputs.iter().filter(|input| !input.lane.is_outside()) {
-                    for (seq, part) in input.messages() {
-                        let id = MessageId { lane: input.lane, seq, part, app };
-                        *handled.entry((id, by)).or_default() += 1
-                    }
-                }
-            };
-            match &entry.record {
-                Record::Turn(works) => works.iter().for_each(|work| {
-                    emits(&work.emits);
-                    handles(work.app, &work.inputs, None)
-                }),
-                Record::Consumed(all) => all.iter().for_each(|one| handles(one.app, &one.inputs, None)),
-                Record::Admit { app, handler, input, emits: sent } => {
-                    emits(sent);
-                    handles(*app, &[*input], Some(*handler))
-                }
-                _ => {}
-            }
-        }
-        open.extend(state.outbox.keys().copied());
-        open.extend(state.staged.values().flat_map(|staged| staged.outbox.iter().map(|emit| emit.id)));
-    }
-    if let Some(((id, _), times)) = handled.iter().find(|(_, times)| **times > 1) {
-        return wrong(format!("{id:?} is handled {times} times"));
-    }
-    // the visits of a sweep are parts of its number
-    let is_visit = |id: &MessageId| sweeps.contains(&MessageId { part: Part::WHOLE, ..*id });
-    let handled: BTreeSet<MessageId> = handled.into_keys().map(|(id, _)| id).collect();
-    let known = |id: &&MessageId| emitted.contains(id) || sweeps.contains(id) || is_visit(id);
-    if let Some(id) = handled.iter().find(|id| !known(id)) {
-        return wrong(format!("{id:?} is handled, but no record emits it"));
-    }
-    match emitted.iter().find(|id| !handled.contains(id) && !open.contains(id)) {
-        Some(id) => wrong(format!("{id:?} is neither handled nor in an outbox")),
-        None => Ok(()),
-    }
-}
-
 /// A bee and the ids of the messages in its outbox.
 type Copy = (BeeImage, Vec<MessageId>);
 
@@ -255,15 +190,7 @@ pub(crate) fn check_moves(logs: &[Log]) -> Result<(), Finding> {
 /// has sent. The sender would otherwise use the number for another message, which its receivers would ignore.
 pub(crate) fn check_lanes(logs: &[Log]) -> Result<(), Finding> {
     let states: Vec<LogState> = logs.iter().map(|log| replay(log)).collect();
-    let mut next: BTreeMap<LaneId, Seq> = BTreeMap::new();
-    for state in &states {
-        let of_bees =
-            state.bees.iter().map(|((app, bee), image)| (LaneId::of_bee(*app, *bee), image.next_seq));
-        for (lane, seq) in of_bees.chain(state.next_seqs.iter().map(|(lane, seq)| (*lane, *seq))) {
-            let known = next.entry(lane).or_default();
-            *known = seq.max(*known)
-        }
-    }
+    let next = next_of(&states);
     for ((_, bee), image) in states.iter().flat_map(|state| &state.bees) {
         for (lane, floor) in image.seen.floors() {
             let Some(next) = next.get(&lane) else { continue };
@@ -274,6 +201,65 @@ pub(crate) fn check_lanes(logs: &[Log]) -> Result<(), Finding> {
         }
     }
     Ok(())
+}
+
+/// What the senders of some logs had sent when everything was handled and acknowledged.
+pub(crate) struct Settled {
+    next: BTreeMap<LaneId, Seq>,
+    /// Number of entries of each log.
+    entries: Vec<usize>,
+}
+
+impl Settled {
+    /// Returns `None` if an outbox has a message, or a sweep runs. `entries` is the number of entries of each log.
+    pub(crate) fn of(states: &[LogState], entries: Vec<usize>) -> Option<Settled> {
+        let is_settled = |state: &LogState| {
+            let nothing_staged = state.staged.values().all(|staged| staged.outbox.is_empty());
+            state.outbox.is_empty() && state.sweeps.is_empty() && nothing_staged
+        };
+        states.iter().all(is_settled).then(|| Settled { next: next_of(states), entries })
+    }
+
+    /// Checks that each bee that has handled a message since then has forgotten all earlier ones of the same lane: the
+    /// sender has stated a floor above them.
+    pub(crate) fn check(&self, logs: &[Log], states: &[LogState]) -> Result<(), Finding> {
+        let mut heard = BTreeSet::new();
+        for (log, read) in logs.iter().zip(&self.entries) {
+            for entry in log[*read..].iter().map(|bytes| Entry::decode(bytes).unwrap()) {
+                let Record::Turn(works) = &entry.record else { continue };
+                for work in works {
+                    let lanes = work.inputs.iter().map(|input| input.lane).filter(|lane| !lane.is_outside());
+                    heard.extend(lanes.map(|lane| (work.app, work.bee, lane)))
+                }
+            }
+        }
+        for (app, bee, lane) in heard {
+            let images = states.iter().filter_map(|state| state.bees.get(&(app, bee)));
+            let Some(image) = images.max_by_key(|image| image.epoch) else { continue };
+            let (floor, next) = (image.seen.floor(lane), self.next.get(&lane).copied().unwrap_or_default());
+            if floor < next && image.seen.contains_lane(lane) {
+                let what = format!(
+                    "{bee} of {app:?} lists messages of {lane:?} from {floor:?} on, not from {next:?}"
+                );
+                return Err(Finding::new(Checker::Memory, what));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the next number of each lane.
+fn next_of(states: &[LogState]) -> BTreeMap<LaneId, Seq> {
+    let mut next: BTreeMap<LaneId, Seq> = BTreeMap::new();
+    for state in states {
+        let of_bees =
+            state.bees.iter().map(|((app, bee), image)| (LaneId::of_bee(*app, *bee), image.next_seq));
+        for (lane, seq) in of_bees.chain(state.next_seqs.iter().map(|(lane, seq)| (*lane, *seq))) {
+            let known = next.entry(lane).or_default();
+            *known = seq.max(*known)
+        }
+    }
+    next
 }
 
 /// Checks that dedup tables are small: nearly everything that they list is below a floor.

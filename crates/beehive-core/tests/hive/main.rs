@@ -4,6 +4,7 @@
 
 extern crate beehive_core as beehive;
 
+mod accounts;
 mod atomicity;
 mod blocking_handlers;
 mod clock;

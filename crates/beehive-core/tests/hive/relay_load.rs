@@ -1,14 +1,15 @@
 //! A load on the apps of `relay`: a hive on several logs is killed again and again, each time with its logs at
 //! different points, while its bees merge, move and retire. In the end, every checker looks at what is left.
 
+use crate::accounts::Accounts;
 use crate::findings::{Checker, Finding, Watched, panicked_here};
 use crate::load::Chance;
 use crate::log_checks::{
-    Log, check_emits, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
+    Log, Settled, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
 };
 use crate::log_mutants::{LogMutant, replay_as};
 use crate::relay::{APPS, Begin, KEYS, PLANTED, Plant, Unite, apps, check};
-use beehive_core::journal::Journal;
+use beehive_core::journal::{Entry, Journal, LogState};
 use beehive_core::testing::{Mutant, TestJournal, merge_two, move_one};
 use beehive_core::{Hive, Io};
 use std::ops::Range;
@@ -66,6 +67,9 @@ pub(crate) struct Load {
     pub(crate) is_long: bool,
     /// Whether the logs contain entries without effect, because they were executed on refused ones.
     pub(crate) logs_dead: bool,
+    /// Whether each hive begins a term of its logs. What the hive before it had appended, and its journals had not decided, is in
+    /// the logs behind the first entry of the term.
+    pub(crate) begins_terms: bool,
     /// Whether to check, whenever a hive is killed, that each emitted message is accounted for. Without a mutant, this is always
     /// checked.
     pub(crate) checks_emits: bool,
@@ -95,6 +99,7 @@ impl Load {
             uneven: false,
             is_long: false,
             logs_dead: false,
+            begins_terms: false,
             checks_emits: false,
             mutant: None,
             log_mutant: None,
@@ -102,16 +107,28 @@ impl Load {
         }
     }
 
-    /// Runs the load. Returns the number of moves of bees.
-    pub(crate) fn run(&self, seed: u64) -> Result<u64, Finding> {
+    /// Runs the load.
+    pub(crate) fn run(&self, seed: u64) -> Result<Ran, Finding> {
         let mut logs: Vec<Log> = vec![Vec::new(); self.logs];
-        let (mut done, mut moves) = (0, 0);
+        let mut late: Vec<Late> = vec![Vec::new(); self.logs];
+        let (mut done, mut ran, mut accounts) = (0, Ran::default(), Accounts::default());
+        let accounts_for_all = self.checks_emits || (self.mutant.is_none() && self.log_mutant.is_none());
         for life in 0..self.lives {
-            let (load, before) = (self.clone(), std::mem::take(&mut logs));
-            let lived = Watched::new(3).run(async move { load.live(before, seed, life, done).await })??;
-            (logs, done, moves) = (lived.logs, lived.floor, moves + lived.moves);
-            if self.checks_emits || (self.mutant.is_none() && self.log_mutant.is_none()) {
-                check_emits(&logs)?
+            if accounts_for_all {
+                accounts.read(&logs)
+            }
+            let states = accounts_for_all.then(|| accounts.states().cloned().collect());
+            let load = self.clone();
+            let before = Before { logs: std::mem::take(&mut logs), states, late: std::mem::take(&mut late) };
+            let living = async move { load.live(before, seed, life, done).await };
+            let lived = Watched::new(3).run(living)??;
+            (logs, late, done) = (lived.logs, lived.late, lived.floor);
+            ran.moves += lived.moves;
+            ran.refused += lived.refused;
+            ran.late += late.iter().map(Vec::len).sum::<usize>();
+            if accounts_for_all {
+                accounts.read(&logs);
+                accounts.check()?
             }
         }
         check_owners(&logs)?;
@@ -124,15 +141,17 @@ impl Load {
         if self.is_long {
             check_memory(&logs)?
         }
-        Ok(moves)
+        ran.handled = accounts.handled();
+        Ok(ran)
     }
 
     /// Starts a hive on the logs.
-    fn start(&self, logs: &[Log], seed: u64) -> Result<(Hive, Vec<Arc<TestJournal>>), Finding> {
+    fn start(&self, before: &Before, seed: u64) -> Result<(Hive, Vec<Arc<TestJournal>>), Finding> {
         let mut builder = apps().mutant(self.mutant);
         let (mut journals, mut spread) = (Vec::new(), Vec::new());
-        for (at, log) in logs.iter().enumerate() {
-            let mut state = crate::load::spared(replay_as(log, self.log_mutant));
+        let states = before.states(self.log_mutant);
+        for (at, (state, late)) in states.into_iter().zip(&before.late).enumerate() {
+            let mut state = crate::load::spared(state);
             if !seed.is_multiple_of(4) {
                 // as after a clean stop, so that unfinished messages do not wait for a marker that names them
                 state.marker = None
@@ -140,8 +159,12 @@ impl Load {
             let journal = TestJournal::start(seed.wrapping_mul(31) + at as u64, 50, state.last);
             journal.depose(4);
             journal.log_dead_entries(self.logs_dead);
+            if self.begins_terms {
+                let term = state.last.term() + 1;
+                journal.begin_with(state.begin_term(term), late.iter().cloned())
+            }
             journals.push(journal.clone());
-            match self.divided.apps_of(at, logs.len()) {
+            match self.divided.apps_of(at, before.logs.len()) {
                 Some(its_apps) => builder = builder.journal_of(its_apps, journal, state),
                 None => spread.push((journal as Arc<dyn Journal>, state)),
             }
@@ -153,13 +176,15 @@ impl Load {
         Ok((hive, journals))
     }
 
-    async fn live(&self, before: Vec<Log>, seed: u64, life: u64, done: u64) -> Result<Lived, Finding> {
+    async fn live(&self, before: Before, seed: u64, life: u64, done: u64) -> Result<Lived, Finding> {
         let (hive, journals) = self.start(&before, seed * 100 + life)?;
         let lived = self.until_killed(&hive, &journals, (seed, life), (&before, done)).await;
         journals.iter().for_each(|journal| journal.stop());
-        let lived = lived.map(|(floor, moves)| Lived { logs: written(&before, &journals), floor, moves });
         hive.stop(Duration::ZERO).await;
-        lived
+        let (floor, moves) = lived?;
+        let refused = journals.iter().map(|journal| journal.refused()).sum();
+        let late = journals.iter().map(|journal| journal.take_waiting()).collect();
+        Ok(Lived { logs: written(&before.logs, &journals), late, floor, moves, refused })
     }
 
     /// Returns the floor of the sender outside and the number of moves.
@@ -168,7 +193,7 @@ impl Load {
         hive: &Hive,
         journals: &[Arc<TestJournal>],
         (seed, life): (u64, u64),
-        (before, done): (&[Log], u64),
+        (before, done): (&Before, u64),
     ) -> Result<(u64, u64), Finding> {
         let (end_of_moves, moved) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let mover = |number| {
@@ -213,12 +238,12 @@ impl Load {
         let mut io = hive.io();
         io.resume(LANE, done);
         let until = self.messages * (life + 1) / self.lives;
+        let mut settled = None;
         if is_last && self.is_long {
             let until = until - STATING_FLOORS;
             self.within(self.emit(&mut io, done..until, &mut chance)).await?;
             self.within(quiet(hive)).await?;
-            // long enough for two rounds of the acknowledgments that the hive writes ten times a second
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            settled = Some(self.settle(journals, before).await?);
             self.within(self.emit(&mut io, until..self.messages, &mut chance)).await?;
         }
         let sending = async {
@@ -236,7 +261,11 @@ impl Load {
             self.within(quiet(hive)).await?;
             check(hive, self.messages).await?;
             journals.iter().for_each(|journal| journal.accept_all());
-            self.come_to_rest(journals, before).await?
+            let states = self.come_to_rest(journals, before).await?;
+            if let Some(settled) = settled {
+                let logs: Vec<Log> = journals.iter().map(|journal| journal.log()).collect();
+                settled.check(&logs, &states)?
+            }
         } else {
             let killed = tokio::time::sleep(Duration::from_millis(life_time));
             let sends_and_waits = async {
@@ -293,17 +322,38 @@ impl Load {
         self.within(quiet(hive)).await
     }
 
-    /// Waits until the logs are at rest.
-    async fn come_to_rest(&self, journals: &[Arc<TestJournal>], before: &[Log]) -> Result<(), Finding> {
+    /// Waits until the logs are at rest. Returns their states.
+    async fn come_to_rest(
+        &self,
+        journals: &[Arc<TestJournal>],
+        before: &Before,
+    ) -> Result<Vec<LogState>, Finding> {
         let began = Instant::now();
         loop {
             // the hive writes acknowledgments ten times a second
             tokio::time::sleep(Duration::from_millis(110)).await;
             panicked_here().map_or(Ok(()), Err)?;
-            match check_rest(&written(before, journals)) {
+            let (states, _) = before.states_after(journals);
+            match check_rest(&states) {
                 Err(finding) if began.elapsed() > self.patience => return Err(finding),
                 Err(_) => {}
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(states),
+            }
+        }
+    }
+
+    /// Waits until all messages are acknowledged, although bees move.
+    async fn settle(&self, journals: &[Arc<TestJournal>], before: &Before) -> Result<Settled, Finding> {
+        let began = Instant::now();
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            panicked_here().map_or(Ok(()), Err)?;
+            let (states, entries) = before.states_after(journals);
+            if let Some(settled) = Settled::of(&states, entries) {
+                return Ok(settled);
+            }
+            if began.elapsed() > self.patience {
+                return Err(Finding::new(Checker::Rest, "not all messages are acknowledged"));
             }
         }
     }
@@ -317,11 +367,57 @@ impl Load {
     }
 }
 
+/// Entries that a hive has appended and that its journal has not decided.
+type Late = Vec<Arc<Entry>>;
+
+/// What a hive starts with.
+struct Before {
+    logs: Vec<Log>,
+    /// The states of the logs, if they are known.
+    states: Option<Vec<LogState>>,
+    late: Vec<Late>,
+}
+
+impl Before {
+    fn states(&self, mutant: Option<LogMutant>) -> Vec<LogState> {
+        let replayed = || self.logs.iter().map(|log| replay_as(log, mutant)).collect();
+        self.states.clone().unwrap_or_else(replayed)
+    }
+
+    /// Returns the states of the logs after the entries in these journals, and the numbers of these entries.
+    fn states_after(&self, journals: &[Arc<TestJournal>]) -> (Vec<LogState>, Vec<usize>) {
+        let (mut states, mut entries) = (self.states(None), Vec::new());
+        for (state, journal) in states.iter_mut().zip(journals) {
+            let log = journal.log();
+            entries.push(log.len());
+            log.iter().for_each(|bytes| {
+                state.apply(&Entry::decode(bytes).unwrap());
+            })
+        }
+        (states, entries)
+    }
+}
+
 /// What a hive leaves when it is killed.
 struct Lived {
     logs: Vec<Log>,
+    late: Vec<Late>,
     floor: u64,
     moves: u64,
+    refused: u64,
+}
+
+/// What happened during a load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ran {
+    /// Number of messages that the logs say are handled. Not counted if the hive has a mutant.
+    pub(crate) handled: usize,
+    /// Number of moves of bees.
+    pub(crate) moves: u64,
+    /// Number of refused appends.
+    pub(crate) refused: u64,
+    /// Number of entries that were not decided when their hive was killed.
+    pub(crate) late: usize,
 }
 
 /// Returns the logs: what earlier hives have written, and what the journals contain.

@@ -4,19 +4,24 @@
 use crate::load::{eventually, on_workers};
 use crate::log_checks::{check_memory, replay};
 use crate::relay::{APPS, Begin, Clear, KEYS, Plant, apps};
-use crate::relay_load::{Divided, Load};
+use crate::relay_load::{Divided, Load, Ran};
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{Hive, limits};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn live_and_die(divided: Divided, logs: usize, seed: u64) {
     let messages = 6_000;
-    let moves = Load::new(divided, logs, messages).run(seed);
-    let moves = moves.unwrap_or_else(|found| panic!("{divided:?}, {logs} logs, seed {seed}: {found}"));
-    let must_move = if divided.moves_bees(logs) { messages / 100 } else { 0 };
-    assert!(moves >= must_move, "{moves} moves");
+    run(&Load::new(divided, logs, messages), seed);
+}
+
+/// Runs a load. Checks that enough bees move.
+fn run(load: &Load, seed: u64) -> Ran {
+    let ran = load.run(seed).unwrap_or_else(|found| panic!("seed {seed}, {load:?}: {found}"));
+    let must_move = if load.divided.moves_bees(load.logs) { load.messages / 100 } else { 0 };
+    assert!(ran.moves >= must_move, "{ran:?}");
+    ran
 }
 
 /// Starts a hive whose apps are divided among empty logs that refuse nothing.
@@ -60,6 +65,30 @@ fn each_message_is_handled_once_if_only_some_apps_have_a_log_of_their_own() {
         for logs in [2, 8] {
             live_and_die(Divided::Mixed, logs, seed)
         }
+    }
+}
+
+/// Each life of the hive begins a term of its logs, in which entries of the life before arrive late. Meanwhile the journals
+/// refuse one entry in 50, and sometimes everything for a while, and bees move all the time. `BEEHIVE_LONG=1` handles more than
+/// a million messages with each number of logs, with the seed `BEEHIVE_SEED`, or 1; it takes a quarter of an hour.
+#[test]
+fn each_message_is_handled_once_in_many_terms() {
+    let is_long = std::env::var_os("BEEHIVE_LONG").is_some();
+    let seed =
+        std::env::var("BEEHIVE_SEED").map_or(1, |seed| seed.parse().expect("BEEHIVE_SEED is a number"));
+    for logs in if is_long { &[8, 4, 2, 1][..] } else { &[8] } {
+        let messages = if is_long { 140_000 } else { 3_000 };
+        let lives = if is_long { 10 } else { 4 };
+        let life = if is_long { 1_000..6_000 } else { 20..120 };
+        let load = Load::new(Divided::ByBee, *logs, messages);
+        let patience = Duration::from_secs(if is_long { 600 } else { 60 });
+        let load = Load { lives, life, patience, is_long: true, begins_terms: true, merges: 6, ..load };
+        let began = Instant::now();
+        let ran = run(&load, seed);
+        let terms = lives * *logs as u64;
+        println!("{logs} logs, seed {seed}, {terms} terms, {ran:?}, in {:.1?}", began.elapsed());
+        assert!(ran.refused > 0 && ran.late > 0, "{ran:?}");
+        assert!(!is_long || ran.handled > 1_000_000, "{ran:?}")
     }
 }
 

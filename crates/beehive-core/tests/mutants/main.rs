@@ -3,6 +3,8 @@
 
 extern crate beehive_core as beehive;
 
+#[path = "../hive/accounts.rs"]
+mod accounts;
 mod after_the_end;
 mod directed;
 #[path = "../hive/findings.rs"]
