@@ -146,7 +146,7 @@ impl Logged {
         tokio::spawn(async move {
             io.flush().await;
             let mail = tokio::time::timeout(PATIENCE, io.receive()).await.expect("an answer");
-            let mut answers = mail.into_answers::<Join>().ok().expect("an answer to `Join`").into_iter();
+            let mut answers = mail.into_answers::<Join>().ok().unwrap().into_iter();
             answers.next().expect("an answer")
         })
     }
