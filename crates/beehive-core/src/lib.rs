@@ -62,9 +62,15 @@ pub use hive::{
 /// they wait with their senders. A crash of either hive delays the move. If the other hive
 /// cannot be reached for ten seconds, the bee stays where it is.
 ///
+/// If a hive dies, another one that replicates its colonies' logs leads them from then on ([`Hive::lead`]), and goes on with
+/// their bees as the dead hive would have after a restart. Messages under way to the dead hive go to the new leader, which
+/// recognizes those that were handled. A request that was handled there and not answered ends with
+/// [`RequestError::Unavailable`]: its outcome is unknown.
+///
 /// # What a cluster does not do yet
 ///
-/// - A colony's log belongs to one hive. While that hive is down, its bees are not available.
+/// - Nothing elects leaders: the program calls [`Hive::lead`]. Until it does, the bees of a hive that is down are not available.
+/// - A hive that lives is not deposed: the previous leader of a colony must be down.
 /// - No policy moves bees: they move for merges, and on request.
 /// - If a hive crashes between a stateless handler's record of a timer's message and its acknowledgment, and the bee that
 ///   set the timer then moves before the timer fires again, the handler may run twice.
@@ -77,8 +83,8 @@ pub use hive::{
 /// - A message to an IO bee of another hive is dropped.
 /// - A sender's message to other hives waits until the previous one to the same cells is handled.
 pub mod cluster {
-    pub use crate::hive::MoveError;
     pub use crate::hive::links::network::{Membership, Network, Packets};
+    pub use crate::hive::{LeadError, MoveError};
     pub use beehive_protocol::Incarnation;
 }
 

@@ -127,6 +127,13 @@ pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 /// passed, the bee handles messages again, and the merge begins again later.
 pub const FROZEN_BEE_AWAITED_MAX: Duration = Duration::from_secs(1);
 
+/// Maximum number of colonies that a hive in a cluster begins to lead while it runs.
+pub const COLONIES_TAKEN_MAX: usize = 64;
+
+/// Number of bees that a hive has taken over, and whose rows it shows in the views at once, before other tasks of its runtime
+/// run.
+pub(crate) const BEES_SHOWN_AT_ONCE: usize = 64;
+
 /// Maximum number of pending runs of acknowledged messages. When it is reached, they are logged immediately.
 pub const ACKED_RUNS_MAX: usize = 1024;
 

@@ -163,6 +163,20 @@ mutants! {
     /// A merge whose record was never committed is carried out when the hive is over.
     MergesWhenOver,
 
+    // Another hive leads a colony.
+    /// A hive begins to lead before its replica of the registry is as new as the log.
+    LeadsBehind,
+    /// What is under way to the old leader of a colony never comes back.
+    OldLeaderKept,
+    /// What is in the outboxes of a log is not sent again by its new leader.
+    TakenNotResent,
+    /// The new leader of a log does not look at the crash marker of the old one.
+    TakenUnmarked,
+    /// A message is remembered in the log of the app whose stateless handler has handled it, and not in that of its sender.
+    StatelessAtHome,
+    /// A bee of a log with a new leader handles messages before what it had sent is on its way.
+    TakenOvertakes,
+
     // Poison messages.
     /// The crash marker does not name the message that runs.
     PoisonUnmarked,

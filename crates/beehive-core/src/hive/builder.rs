@@ -1,13 +1,13 @@
 //! Configures and starts a hive.
 
 use crate::app::{COPIES, Durability, Handlers};
-use crate::cell::{BeeId, HiveId};
+use crate::cell::HiveId;
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{
-    AppId, AppShapes, BeeImage, Journal, LaneId, LogState, LoggedSettings, Record, Shapes, unfinished_moves,
+    AppId, AppShapes, Journal, LogState, LoggedSettings, Shapes, unfinished_moves,
 };
 use crate::hive::consensus::logged_clock::LoggedClock;
 use crate::hive::consensus::logs::Logs;
@@ -16,21 +16,20 @@ use crate::hive::consensus::registry::{LocalRegistry, Registry, RegistryState, R
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
 use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::Link;
+use crate::hive::dispatch::turn::LedLog;
 use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::joining;
+use crate::hive::leading;
 use crate::hive::links::links::Links;
 use crate::hive::links::network::Membership;
 use crate::hive::message::dead_letters::DeadLetters;
 use crate::hive::message::inbox::IoBees;
-use crate::hive::ownership::foreign;
 use crate::hive::ownership::reconciler::Reconciler;
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::arrivals::Arrivals;
 use crate::hive::route::recovery;
-use crate::hive::route::recovery::SenderQueues;
 use crate::hive::run::log_events;
 use crate::hive::scheduling::{maintenance, watchdog};
 use crate::hive::start_error::StartError;
@@ -39,22 +38,18 @@ use crate::hive::{Restart, settings};
 use crate::message::Error;
 use crate::mutant::{Mutant, Mutation};
 use crate::seams::{Platform, TokioPlatform};
-use crate::state::{ConfigError, ConfigSource, DecodeError};
+use crate::state::{ConfigError, ConfigSource};
 use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A function that starts an IO bee when the hive starts.
 type StartIo = Box<dyn FnOnce(&Hive)>;
-/// The bees in a log.
-type Bees = BTreeMap<(AppId, BeeId), Box<BeeImage>>;
-/// A function that takes the bees of one app out of the bees of a log, and restores them.
-type Restore = Box<dyn Fn(&mut Bees, &Arc<Link>, &mut SenderQueues) -> Result<(), DecodeError>>;
 /// A function that installs an app.
 type Install = Box<dyn FnOnce(&mut Installing) -> Result<(), StartError>>;
 
@@ -69,13 +64,10 @@ struct Installing<'a> {
     new_settings: Vec<(AppId, LoggedSettings)>,
     registry: Arc<dyn Registry>,
     /// The logs.
-    logs: &'a [(Arc<dyn Journal>, LogState)],
+    logs: &'a [LedLog],
     /// For each app, the positions of its logs in `logs`, starting with its home log; empty if the app's
     /// state is in memory only.
     of_apps: Vec<Vec<usize>>,
-    /// For each app, in order, the positions of its logs, and the function that restores its bees from one
-    /// of them.
-    restore: Vec<(Vec<usize>, Restore)>,
     /// The installed apps, in the order in which they were added.
     apps: Vec<Arc<AppRuntime>>,
     /// Actions to run once all apps are installed.
@@ -356,23 +348,15 @@ impl Builder {
             Some(registry) => registry,
             None => Arc::new(LocalRegistry::restored(registry_of(&logs, self.mutation)?)),
         };
-        let (mut unsaid, mut dead) = (Vec::new(), recovery::dead_lanes(&logs));
-        let (mut checked, mut foreign) = (Ok(()), BTreeSet::new());
         if let Some(membership) = &self.membership {
-            registry.read(&mut |view| {
-                checked = joining::check(self.id, membership, &logs, &of_apps, view);
-                if checked.is_ok() {
-                    unsaid = joining::reconcile(membership, &mut logs, view, self.mutation)
-                }
-                let is_foreign = |lane: &LaneId| joining::is_foreign(*lane, membership, view, self.mutation);
-                foreign = recovery::lanes_of(&logs).into_iter().filter(is_foreign).collect()
-            })
+            let mut checked = Ok(());
+            registry.read(&mut |view| checked = joining::check(self.id, membership, &logs, &of_apps, view));
+            checked?
         }
-        checked?;
         let links = self
             .membership
             .as_ref()
-            .map(|membership| Links::new(membership, registry.clone(), platform.clone()));
+            .map(|membership| Links::new(membership, registry.clone(), platform.clone(), self.mutation));
         let started = platform.now();
         let clock = LoggedClock::start(started, logs.iter().map(|(_, state)| state.now));
 
@@ -387,6 +371,7 @@ impl Builder {
             credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
             queue: SenderQueue::shared(),
             links,
+            reconciler: OnceLock::new(),
             logs: (!logs.is_empty()).then(|| {
                 let of_cluster = self.membership.as_ref();
                 let of_cluster = of_cluster.map(|membership| (&membership.colonies[..], membership.lane));
@@ -424,15 +409,9 @@ impl Builder {
         if let Some(probe) = hive.probe() {
             probe.starting()
         }
-        hive.log_clients().iter().for_each(|link| log_events::attach(link, &hive));
-
-        dead.retain(|lane| !foreign.contains(lane));
-        dead.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(&logs, &foreign)));
-        if self.membership.is_some() {
-            for (link, (_, state)) in hive.log_clients().iter().zip(&mut logs) {
-                *link.outline.lock() = link.split_outline(state)
-            }
-        }
+        hive.log_clients().for_each(|link| log_events::attach(link, &hive));
+        let states = logs.into_iter().map(|(_, state)| state);
+        let mut logs: Vec<LedLog> = hive.log_clients().cloned().zip(states).collect();
         let goes_on =
             logs.iter().any(|(_, state)| state.last.in_term() > 0 || state.shapes != Shapes::default());
         let mut installing = Installing {
@@ -443,7 +422,6 @@ impl Builder {
             registry: registry.clone(),
             logs: &logs,
             of_apps,
-            restore: Vec::new(),
             apps: Vec::new(),
             seal: Vec::new(),
             start: Vec::new(),
@@ -456,7 +434,7 @@ impl Builder {
             install(&mut installing)?;
         }
 
-        let Installing { apps, seal, start, restore, shapes, new_settings, .. } = installing;
+        let Installing { apps, of_apps, seal, start, shapes, new_settings, .. } = installing;
         if let Some(SameName { name: message, places }) = hive.types.take_clash() {
             return Err(StartError::SameMessageName { message, places });
         }
@@ -465,53 +443,40 @@ impl Builder {
             return Err(StartError::SameMessageNumber { messages });
         }
 
-        let shapes = Shapes { apps: shapes, messages: hive.types.shapes(), names: hive.types.logged.names() };
+        let shapes = leading::shapes(&hive, shapes);
         let misread = |why: String| StartError::Log { why };
         logs.iter().try_for_each(|(_, state)| shapes.read(state)).map_err(misread)?;
-
-        let mut queues = SenderQueues::new(&logs);
-        for (at, restore) in restore {
-            for log in at {
-                let (Some((_, state)), Some(link)) = (logs.get_mut(log), hive.log_clients().get(log)) else {
-                    continue;
-                };
-                restore(&mut state.bees, link, &mut queues).map_err(|error| misread(error.to_string()))?
-            }
-        }
 
         *hive.apps.write() = apps.iter().map(|app| app.clone() as Arc<dyn AnyApp>).collect();
         seal.into_iter().for_each(|seal| seal(&hive.types));
 
-        if let Some(((app, _), _)) = logs.iter().find_map(|(_, state)| state.bees.first_key_value()) {
-            return Err(StartError::Log { why: bees_of_no_app(*app, &hive.apps.read()) });
+        let is_in = |app: AppId, log: usize| of_apps.get(app.index()).is_some_and(|logs| logs.contains(&log));
+        let mut bees =
+            logs.iter().flat_map(|(link, state)| state.bees.keys().map(|(app, _)| (link.position(), *app)));
+        if let Some((_, app)) = bees.find(|(log, app)| !is_in(*app, *log)) {
+            return Err(StartError::Log { why: bees_of_no_app(app, &hive.apps.read()) });
         }
-        recovery::check(&hive, &logs).map_err(|error| misread(error.to_string()))?;
+        recovery::check(&hive, logs.iter().map(|(_, state)| state))
+            .map_err(|error| misread(error.to_string()))?;
+
+        let mut compared = leading::compare(&hive, &mut logs);
+        let moves = moves.into_iter().filter_map(|(log, record)| Some((hive.log_at(log)?.clone(), record)));
+        compared.unsaid.extend(moves);
+        let mut restored = leading::restore(&hive, &apps, &mut logs, &mut compared);
+        restored.show().map_err(|error| misread(error.to_string()))?;
 
         // a start that is refused has changed nothing; from here on, none is
         for link in hive.log_clients() {
             link.begin().map_err(|error| StartError::Journal { why: error.to_string() })?
         }
         if let Some(logs) = &hive.logs {
-            logs.quarantine.begin_life(logs.clients())
+            drop(logs.quarantine.begin_life(logs.clients().iter()))
         }
         if is_registry_own {
             apps.iter().for_each(|app| app.release_unknown(&hive))
         }
         let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, apps));
-        for (log, record) in moves.into_iter().chain(unsaid) {
-            if let Some(link) = hive.log_clients().get(log) {
-                drop(link.say(record))
-            }
-        }
-        for (link, (_, state)) in hive.log_clients().iter().zip(&logs) {
-            if shapes != state.shapes {
-                // the log must contain the shapes before any entry encoded with them
-                drop(link.say(Record::Shapes(shapes.clone())))
-            }
-        }
-
-        foreign::retire_lanes(&hive, dead);
-        recovery::send_again(&hive, &logs, &mut queues)
+        leading::go_on(&hive, &logs, (compared, restored), &shapes)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
         if hive.logs.is_some() {
             settings::settle(&hive, new_settings, goes_on)
@@ -583,6 +548,8 @@ impl Installing<'_> {
         let by_moment = self.views_by_moment;
         let links = self.hive.logs_of(AppId(index));
         let is_logged = !links.is_empty();
+        let led = self.hive.logs.as_ref().filter(|_| self.hive.links.is_some());
+        let links = (links, led.map(|logs| logs.clients().clone()));
         let registry = (self.registry.clone(), colony_of(self.logs.len()));
         let runtime =
             AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, by_moment);
@@ -599,15 +566,6 @@ impl Installing<'_> {
             }
         }
         self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries });
-
-        let restored = runtime.clone();
-        let restore: Restore = Box::new(move |bees, log, queues| {
-            bees.extract_if(.., |(app, _), _| app.0 == index).try_for_each(|((_, bee), image)| {
-                let queue = queues.of_bee(LaneId::of_bee(AppId(index), bee), &image.heir_of);
-                restored.restore(bee, (image, log), queue)
-            })
-        });
-        self.restore.push((self.of_apps.get(usize::from(index)).cloned().unwrap_or_default(), restore));
 
         let mut registrar = Registrar::new(self.hive, &runtime);
         A::register(&mut registrar);

@@ -3,6 +3,7 @@
 use crate::cell::HiveId;
 use crate::hive::consensus::journal::{Journal, LaneId, LogState, Record};
 use crate::hive::consensus::registry::RegistryState;
+use crate::hive::dispatch::turn::{LedLog, Link};
 use crate::hive::links::network::Membership;
 use crate::hive::ownership::foreign;
 use crate::hive::start_error::StartError;
@@ -49,27 +50,26 @@ pub(in crate::hive) fn check(
     Ok(())
 }
 
-/// Adds to the states of the logs what the registry has decided and the logs do not contain: new bees, moved bees, and cells
-/// without rows. Returns the records that the hive has to append, each with the position of its log.
+/// Adds to the states of logs that the hive begins to lead what the registry has decided and the logs do not contain: new
+/// bees, moved bees, and cells without rows. Returns the records that the hive has to append, each with its log.
 pub(in crate::hive) fn reconcile(
-    membership: &Membership,
-    logs: &mut [Log],
+    logs: &mut [LedLog],
     view: &RegistryState,
     mutation: Mutation,
-) -> Vec<(usize, Record)> {
+) -> Vec<(Arc<Link>, Record)> {
     let mut unsaid = Vec::new();
-    for (at, (colony, (_, log))) in membership.colonies.iter().zip(logs).enumerate() {
-        for step in steps(Leader { colony: *colony, log, view }, &BTreeSet::new(), &[]) {
+    for (link, log) in logs {
+        for step in steps(Leader { colony: link.colony(), log, view }, &BTreeSet::new(), &[]) {
             match step {
                 Step::Append(record @ Record::Drop { .. }) => {
                     log.carry_out(&record);
-                    unsaid.push((at, record))
+                    unsaid.push((link.clone(), record))
                 }
                 Step::Append(record @ (Record::Create { .. } | Record::Told { .. }))
                     if !mutation.breaks(Mutant::MissingNotCreated) =>
                 {
                     log.carry_out(&record);
-                    unsaid.push((at, record))
+                    unsaid.push((link.clone(), record))
                 }
                 // the reconciler takes the other steps while the hive runs
                 _ => {}
@@ -83,12 +83,12 @@ pub(in crate::hive) fn reconcile(
 }
 
 /// Checks whether a lane that a log contains may belong to another hive that still uses it. Otherwise it belonged to an
-/// earlier incarnation of some hive, or to a bee that has ended.
+/// earlier incarnation of some hive, or to a bee that has ended. `own` is the lane that the registry has assigned to the hive.
 pub(in crate::hive) fn is_foreign(
     lane: LaneId,
-    membership: &Membership,
+    own: LaneId,
     view: &RegistryState,
     mutation: Mutation,
 ) -> bool {
-    !mutation.breaks(Mutant::RestartRetiresForeign) && foreign::is_foreign(lane, membership.lane, view)
+    !mutation.breaks(Mutant::RestartRetiresForeign) && foreign::is_foreign(lane, own, view)
 }

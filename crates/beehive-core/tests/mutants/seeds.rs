@@ -114,6 +114,12 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::AdoptedOvertakes
         | Mutant::RetiredUnheard
         | Mutant::MissingNotCreated => return None, // they need several hives: `tests/cluster/directed.rs`
+        Mutant::LeadsBehind
+        | Mutant::OldLeaderKept
+        | Mutant::TakenNotResent
+        | Mutant::TakenUnmarked
+        | Mutant::StatelessAtHome
+        | Mutant::TakenOvertakes => return None, // one hive takes over from another: `tests/cluster/leaders.rs`
         Mutant::FloorFromSpeculation => return None, // `hive/admission/bee_lanes.rs`
         Mutant::WithoutBeeFloorOfOneApp => return None, // `hive/consensus/without_bee.rs`
     })

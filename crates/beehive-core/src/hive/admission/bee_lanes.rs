@@ -254,6 +254,29 @@ impl BeeLanes {
         }
     }
 
+    /// Notes that a bee, which a log of this hive has frozen, is in a log that another hive has led so far, in `epoch`. If
+    /// that is a later one, this table no longer tells what is unacknowledged. Calls `departs` for each of the bee's lanes,
+    /// before the lane is removed.
+    pub(crate) fn supersede(&self, bee: (AppId, BeeId), epoch: Epoch, departs: impl Fn(LaneId)) {
+        let moving = {
+            let mut all = self.moving.lock();
+            if all.get(&bee).is_none_or(|moving| moving.epoch.is_none_or(|frozen| frozen >= epoch)) {
+                return;
+            }
+            all.remove(&bee)
+        };
+        for id in moving.into_iter().flat_map(|moving| moving.lanes) {
+            let mut shard = self.shard(id).lock();
+            departs(id);
+            shard.remove(&id);
+        }
+    }
+
+    /// Returns the position of the log whose outbox contains what is sent on a lane.
+    pub(crate) fn log_of(&self, id: LaneId) -> Option<usize> {
+        self.shard(id).lock().get(&id).map(|lane| lane.log)
+    }
+
     /// Returns the messages in the outbox of these lanes, in order of emission.
     pub(crate) fn outbox(&self, lanes: &[LaneId]) -> Vec<Arc<Emit>> {
         debug_assert!(self.keeps_messages, "only an outbox that may move is kept");

@@ -2,24 +2,23 @@
 
 use crate::app::{AppOptions, Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
-use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::{Executed, PendingRuns};
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
-use crate::hive::consensus::journal::BeeImage;
+use crate::hive::consensus::journal::AppShapes;
+use crate::hive::consensus::logs::Clients;
 use crate::hive::consensus::registry::{ColonyId, Registry, Unavailable};
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::Link;
+use crate::hive::dispatch::turn::{Executing, Link};
 use crate::hive::dispatch::types::handler::{Handler, LoggedName, handler_name};
 use crate::hive::message::counters::HandlerCounters;
 use crate::mapper::{DictInfo, Mapper, close_over_fusion};
 use crate::message::Message;
 use crate::report::HandlerReport;
 use crate::state::any::{self, AnyState};
-use crate::state::image::DecodeError;
 use crate::time::Time;
 use crate::view::Views;
 use parking_lot::Mutex;
@@ -27,6 +26,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
+
+/// The clients of all logs that a hive leads.
+type AllLed = Arc<Clients<dyn Executing>>;
 
 /// The state of one app on one hive.
 pub(crate) struct AppRuntime {
@@ -56,11 +58,13 @@ pub(crate) struct AppRuntime {
     /// The app's home log, which contains everything that belongs to no bee; `None` if the app is not
     /// journaled.
     pub(crate) link: Option<Arc<Link>>,
-    /// The logs over which the app's bees are spread, starting with its home log; empty if the app is not
+    /// The logs over which the app's new bees are spread, starting with its home log; empty if the app is not
     /// journaled.
     pub(crate) links: Vec<Arc<Link>>,
     /// Whether the hive is in a cluster.
     is_clustered: bool,
+    /// In a cluster: the clients of all logs that the hive leads, to which it may add more.
+    led: Option<AllLed>,
     /// The colonies of the logs in `links`, in the same order; the colony of the bees in memory if there are none.
     colonies: Vec<ColonyId>,
     /// The bees by id, and the requests for the next proposal. The lock serializes the execution of the
@@ -127,13 +131,13 @@ pub(crate) struct Queen {
 
 impl AppRuntime {
     /// `table` and `version` are the settings that `prototype` has. `in_memory` is the colony of the hive's bees that are
-    /// not in a log.
+    /// not in a log. `links` are the app's logs, and `led` all logs that the hive leads, if it is in a cluster.
     pub(crate) fn new<A: Handlers>(
         (index, seed): (u16, u64),
         prototype: A,
         (table, version): (toml::Table, u32),
         (registry, in_memory): (Arc<dyn Registry>, ColonyId),
-        links: Vec<Arc<Link>>,
+        (links, led): (Vec<Arc<Link>>, Option<AllLed>),
         views_by_moment: bool,
     ) -> Arc<Self> {
         let mut colonies: Vec<ColonyId> = links.iter().map(|link| link.colony()).collect();
@@ -155,7 +159,8 @@ impl AppRuntime {
             routes: Routes::new(),
             registry,
             link: links.first().cloned(),
-            is_clustered: links.iter().any(|link| link.is_clustered()),
+            is_clustered: led.is_some(),
+            led,
             links,
             colonies,
             queen: Mutex::new(Queen {
@@ -203,6 +208,11 @@ impl AppRuntime {
         self.settings.fresh().0
     }
 
+    /// Returns the app's name, and the shapes of its dictionaries.
+    pub(crate) fn shapes(&self) -> AppShapes {
+        AppShapes { name: self.name.to_string(), dictionaries: self.fresh().shapes() }
+    }
+
     /// Returns an instance for stateless handlers, and the version of its settings.
     pub(crate) fn stateless(&self) -> (Box<dyn AnyState>, u32) {
         self.settings.fresh()
@@ -237,8 +247,11 @@ impl AppRuntime {
         self.is_clustered
     }
 
-    /// Returns the log of a colony, or `None` if the app is not journaled.
+    /// Returns the log of a colony. Returns `None` if the hive does not lead the colony, or the app is not journaled.
     pub(crate) fn log_of(&self, colony: ColonyId) -> Option<&Arc<Link>> {
+        if let Some(led) = &self.led {
+            return led.of_colony(colony);
+        }
         self.links.get(self.colonies.iter().position(|of| *of == colony)?)
     }
 
@@ -248,20 +261,18 @@ impl AppRuntime {
             .with(|prototype, version| (self.make_body)(prototype, version, log.map(PendingRuns::new)))
     }
 
-    /// Restores a bee from its image in a log. The bee is asleep.
-    pub(crate) fn restore(
-        self: &Arc<Self>,
-        id: BeeId,
-        (image, log): (Box<BeeImage>, &Arc<Link>),
-        queue: SenderQueue,
-    ) -> Result<(), DecodeError> {
-        let cells: Vec<CellId> = image.cells.iter().copied().collect();
-        let bee = Bee::new(self, id, &cells, Asleep::new(self, *image, log, queue)?);
-        for cell in &cells {
-            self.routes.set(*cell, &bee)
+    /// Adds a bee of a log that this hive begins to lead. The bee accepts messages, and handles none before
+    /// [`Bee::begin`].
+    pub(crate) fn restore(self: &Arc<Self>, id: BeeId, cells: &[CellId]) -> Arc<Bee> {
+        let bee = Bee::restored(self, id, cells);
+        let mut queen = self.queen.lock();
+        if let Some(old) = queen.bees.get(id) {
+            // the bee was in another log of this hive, which has not dropped it yet
+            old.has_moved();
         }
-        self.queen.lock().bees.insert(bee);
-        Ok(())
+        queen.bees.insert(bee.clone());
+        cells.iter().for_each(|cell| self.routes.set(*cell, &bee));
+        bee
     }
 
     /// Records that a bee has become idle and that all its cells are empty, which makes the bee a candidate

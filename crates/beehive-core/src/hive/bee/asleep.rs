@@ -1,8 +1,8 @@
-//! A bee that has not run since its hive restarted on a log. It has no body yet, only its image in the log.
+//! A bee that has not run since its hive began to lead its log. It has no body yet, only its image in the log.
 //!
-//! A restarting hive decodes each image once, to check it and to fill the views, but keeps no dictionaries. A bee gets
-//! its body when it first runs, when it is frozen for a merge or a move, or when a tick or a sweep visits it. Until
-//! then, it takes little more memory than its rows.
+//! A hive decodes each image once, to check it and to fill the views, but keeps no dictionaries: a hive that starts does so
+//! before it begins, and one that takes over a log does so afterwards. A bee gets its body when it first runs, when it is
+//! frozen for a merge or a move, or when a tick or a sweep visits it. Until then, it takes little more memory than its rows.
 
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
@@ -19,22 +19,34 @@ pub(crate) struct Asleep {
     image: BeeImage,
     log: Arc<Link>,
     queue: SenderQueue,
+    /// Whether the image was checked, and its rows are in the app's views.
+    is_shown: bool,
 }
 
 impl Asleep {
-    /// Creates a bee from its image in `log`, and shows its rows in the app's views.
+    /// Creates a bee from its image in `log`. Decodes nothing.
+    pub(crate) fn new(image: BeeImage, log: &Arc<Link>, queue: SenderQueue) -> Box<Asleep> {
+        Box::new(Asleep { image, log: log.clone(), queue, is_shown: false })
+    }
+
+    /// Checks whether [`Asleep::show`] has been called.
+    pub(super) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Checks the image, and shows its rows in the app's views. The bee must not run meanwhile.
     ///
     /// # Errors
     ///
     /// Returns an error if the image cannot be decoded, or contains cells that the bee does not own.
-    pub(crate) fn new(
-        app: &AppRuntime,
-        image: BeeImage,
-        log: &Arc<Link>,
-        queue: SenderQueue,
-    ) -> Result<Box<Asleep>, DecodeError> {
+    pub(crate) fn show(&mut self, app: &AppRuntime) -> Result<(), DecodeError> {
+        // also after an error: it is reported once
+        if std::mem::replace(&mut self.is_shown, true) {
+            return Ok(());
+        }
+        let image = &self.image;
         let mut state = app.fresh();
-        import(app, &image, &mut *state)?;
+        import(app, image, &mut *state)?;
 
         let elsewhere = app.dicts.iter().any(|dict| {
             let (whole, mut elsewhere) = (app.whole_cell(dict.index), false);
@@ -53,7 +65,7 @@ impl Asleep {
         if let Some(views) = &app.views {
             state.publish_restored(views, image.now)
         }
-        Ok(Box::new(Asleep { image, log: log.clone(), queue }))
+        Ok(())
     }
 
     /// Returns the bee's image.
@@ -70,15 +82,19 @@ impl Asleep {
     ///
     /// # Panics
     ///
-    /// Panics if the image cannot be decoded, although it could be when the hive started.
+    /// Panics if the image cannot be decoded, although the shapes of the log say that it can be.
     pub(super) fn wake(self, app: &AppRuntime) -> Box<Body> {
-        let Asleep { image, log, queue } = self;
+        let Asleep { image, log, queue, is_shown } = self;
         let mut body = app.body(Some(&log));
         if let Err(error) = import(app, &image, &mut body.app) {
             panic!(
-                "a bee of `{}` was decoded when the hive started, but cannot be decoded now: {error}",
+                "a bee of `{}` cannot be decoded, although the shapes in its log can be: {error}",
                 app.name
             )
+        }
+        if let Some(views) = app.views.as_ref().filter(|_| !is_shown) {
+            // before the bee changes anything
+            body.app.publish_restored(views, image.now)
         }
 
         if let Some(pending) = &mut body.pending {

@@ -27,6 +27,7 @@ pub(crate) mod leaving;
 pub(crate) mod lifecycle;
 pub(crate) mod mailbox;
 pub(crate) mod pending;
+mod restored;
 pub(crate) mod routing_table;
 pub(crate) mod settings;
 #[cfg(test)]

@@ -65,6 +65,12 @@ impl Settings {
         })
     }
 
+    /// Returns the current settings in the form used in a log.
+    pub(crate) fn logged(&self, app: &str) -> Result<LoggedSettings, ConfigError> {
+        let current = self.current.read();
+        Ok(LoggedSettings { version: current.version, table: text(app, &current.table)? })
+    }
+
     fn put(&self, instance: Box<dyn AnyState>, table: toml::Table, version: u32) {
         let mut current = self.current.write();
         *current = Current { version, table, instance };

@@ -42,7 +42,7 @@ pub(crate) fn app() -> Arc<AppRuntime> {
         prototype,
         settings,
         (Arc::new(LocalRegistry::default()), ColonyId(1)),
-        Vec::new(),
+        (Vec::new(), None),
         false,
     )
 }

@@ -1,6 +1,6 @@
 //! A hive's logs: which app's records go to which log, and the state that the logs share.
 
-use crate::cell::CellId;
+use crate::cell::{BeeId, CellId};
 use crate::hive::admission::outside_lanes::{Admitted, LaneNumbers, Lanes, Numbers, OutsideLane, Room};
 use crate::hive::consensus::journal::{
     Acked, AppId, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
@@ -9,16 +9,66 @@ use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::logged_clock::TimeLogged;
 use crate::hive::consensus::quarantine::Quarantine;
 use crate::hive::consensus::registry::{ColonyId, colony_of};
+use crate::limits;
 use crate::mutant::{Mutant, Mutation};
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
+
+/// The clients of a hive's logs, by position. A position never changes, and a client is never removed, so threads read the
+/// table without a lock.
+pub(crate) struct Clients<W: ?Sized> {
+    slots: Box<[OnceLock<Arc<LogClient<W>>>]>,
+    /// Number of positions that are in use. Relaxed ordering suffices: a thread that has a client has synchronized with
+    /// [`Clients::publish`], before which the position was reserved.
+    reserved: AtomicUsize,
+}
+
+impl<W: ?Sized> Clients<W> {
+    fn with_room_for(logs: usize) -> Clients<W> {
+        let slots = (0..logs).map(|_| OnceLock::new()).collect();
+        Clients { slots, reserved: AtomicUsize::new(0) }
+    }
+
+    /// Reserves the next position. Returns `None` if none is left.
+    fn reserve(&self) -> Option<usize> {
+        let is_left = |next: usize| (next < self.slots.len()).then_some(next + 1);
+        self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left).ok()
+    }
+
+    /// Adds a client at the position that was reserved for it. From now on, all of the hive sees it. Does nothing if it is
+    /// there already.
+    pub(crate) fn publish(&self, client: &Arc<LogClient<W>>) {
+        if let Some(slot) = self.slots.get(client.position()) {
+            let _ = slot.set(client.clone());
+        }
+    }
+
+    /// Returns the client at a position.
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> Option<&Arc<LogClient<W>>> {
+        self.slots.get(position)?.get()
+    }
+
+    /// Returns all clients, in the order of their positions.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<LogClient<W>>> + Clone {
+        let reserved = self.reserved.load(Ordering::Relaxed);
+        self.slots.iter().take(reserved).filter_map(OnceLock::get)
+    }
+
+    /// Returns the client of a colony's log.
+    pub(crate) fn of_colony(&self, colony: ColonyId) -> Option<&Arc<LogClient<W>>> {
+        self.iter().find(|client| client.colony() == colony)
+    }
+}
 
 /// The logs of a hive. `W` is the type of the bees that a log wakes when it decides their entries.
 pub(crate) struct Logs<W: ?Sized> {
-    clients: Vec<Arc<LogClient<W>>>,
+    clients: Arc<Clients<W>>,
     /// For each app, the positions of its logs in `clients`, starting with its home log; empty if the app's
     /// state is in memory only.
     of_apps: Vec<Vec<usize>>,
@@ -32,6 +82,10 @@ pub(crate) struct Logs<W: ?Sized> {
     /// logs cannot commit, those that follow get another lane.
     own_lane: Mutex<Arc<OutsideLane>>,
     time: Mutex<TimeLogged>,
+    /// The colonies that the hive is about to lead.
+    taking: Mutex<BTreeSet<ColonyId>>,
+    /// Number of apps.
+    apps: usize,
 }
 
 impl<W: ?Sized> Logs<W> {
@@ -52,7 +106,9 @@ impl<W: ?Sized> Logs<W> {
         let remembered = logs.iter().flat_map(|(_, state)| lasting_lanes(state));
         let numbers = cluster.map(|(_, lane)| LaneNumbers::of(lane));
         let lanes = Arc::new(Lanes::new(remembered, bees_move, numbers, mutation));
-        let quarantine = Arc::new(Quarantine::new(logs, mutation));
+        let room = logs.len() + if is_clustered { limits::COLONIES_TAKEN_MAX } else { 0 };
+        let clients = Clients::with_room_for(room);
+        let quarantine = Arc::new(Quarantine::new(logs, room, mutation));
         let changed = Arc::<Notify>::default();
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
             // the apps whose bees are all in this log and stay there; none if bees may move
@@ -65,8 +121,14 @@ impl<W: ?Sized> Logs<W> {
             let place = Place { position: at, alone, bees_move, colony, is_clustered, changed };
             LogClient::new(journal.clone(), state, place, lanes.clone(), quarantine.clone())
         };
+        for client in logs.iter().enumerate().map(client) {
+            let _ = clients.reserve();
+            clients.publish(&client)
+        }
         Logs {
-            clients: logs.iter().enumerate().map(client).collect(),
+            clients: Arc::new(clients),
+            taking: Mutex::default(),
+            apps: of_apps.len(),
             own_lane: Mutex::new(lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance })),
             of_apps,
             lanes: lanes.clone(),
@@ -74,6 +136,35 @@ impl<W: ?Sized> Logs<W> {
             changed: changed.clone(),
             time: Mutex::new(TimeLogged::new(now)),
         }
+    }
+
+    /// Notes that the hive is about to lead a colony. Returns `false` if it is already, or leads the colony.
+    pub(crate) fn begin_to_take(&self, colony: ColonyId) -> bool {
+        let mut taking = self.taking.lock();
+        self.clients.of_colony(colony).is_none() && taking.insert(colony)
+    }
+
+    /// Notes that the hive is no longer about to lead a colony: it leads it, or it does not.
+    pub(crate) fn end_to_take(&self, colony: ColonyId) {
+        self.taking.lock().remove(&colony);
+    }
+
+    /// Creates the client of a log that this hive, which is in a cluster, begins to lead while it runs. Nobody sees the
+    /// client before it is [published](Clients::publish). Returns `None` if the hive has no room for another log.
+    pub(crate) fn take(
+        &self,
+        journal: Arc<dyn Journal>,
+        state: &LogState,
+        colony: ColonyId,
+    ) -> Option<Arc<LogClient<W>>> {
+        let position = self.clients.reserve()?;
+        for (lane, floor) in lasting_lanes(state) {
+            let _ = self.lanes.resume(lane.0 >> 2, floor);
+        }
+        self.quarantine.take_over(position, state);
+        let (alone, changed) = (vec![false; self.apps], self.changed.clone());
+        let place = Place { position, alone, bees_move: true, colony, is_clustered: true, changed };
+        Some(LogClient::new(journal, state, place, self.lanes.clone(), self.quarantine.clone()))
     }
 
     /// Admits a message on the hive's own lane.
@@ -109,20 +200,20 @@ impl<W: ?Sized> Logs<W> {
 
     /// Logs the time at intervals of [`TIME_LOGGED_EVERY`](crate::limits::TIME_LOGGED_EVERY), in the first log.
     pub(crate) fn log_time(&self, now: Time) {
-        if let Some(log) = self.clients.first() {
+        if let Some(log) = self.clients.get(0) {
             self.time.lock().log(now, log)
         }
     }
 
     /// Logs the time at which the hive stops.
     pub(crate) fn log_last_time(&self, now: Time) {
-        if let Some(log) = self.clients.first() {
+        if let Some(log) = self.clients.get(0) {
             drop(log.say(Record::Time(now)))
         }
     }
 
     /// Returns the clients of all logs.
-    pub(crate) fn clients(&self) -> &[Arc<LogClient<W>>] {
+    pub(crate) fn clients(&self) -> &Arc<Clients<W>> {
         &self.clients
     }
 
@@ -148,11 +239,25 @@ impl<W: ?Sized> Logs<W> {
         }
     }
 
-    /// Tells the home log of app `app` that a sweep has visited cells. The records of the visits must already
+    /// Returns the client of the log that records what the stateless handlers of `message_id.app` do with a message: the
+    /// log whose outbox contains the message, if the hive is in a cluster. Whoever leads that log later then knows whether
+    /// the message has been handled. Otherwise, it is the app's home log.
+    pub(crate) fn for_stateless(&self, message_id: MessageId) -> Option<&Arc<LogClient<W>>> {
+        let home = self.of_app(message_id.app)?;
+        if !home.is_clustered() || self.lanes.breaks(Mutant::StatelessAtHome) {
+            return Some(home);
+        }
+        let of_sender = self.lanes.bees.log_of(message_id.lane).and_then(|at| self.clients.get(at));
+        Some(of_sender.unwrap_or(home))
+    }
+
+    /// Tells the log of a sweep over app `app` that the sweep has visited cells. The records of the visits must already
     /// be committed.
     pub(crate) fn visited(&self, app: AppId, sweep: MessageId, cells: &[CellId]) {
-        if let Some(home) = self.of_app(app) {
-            home.visited(sweep, cells)
+        // a sweep that another hive has begun is in the log of that hive's colony
+        let of_colony = sweep.lane.colony_of_app().and_then(|colony| self.clients.of_colony(colony));
+        if let Some(log) = of_colony.or_else(|| self.of_app(app)) {
+            log.visited(sweep, cells)
         }
     }
 
@@ -173,16 +278,28 @@ impl<W: ?Sized> Logs<W> {
         self.lanes.bees.take_misdirected().into_iter().for_each(|acked| self.acknowledge(acked))
     }
 
-    /// Restores the bees' lanes. Tracked messages still in an outbox count as unacknowledged. Returns the
-    /// lanes that have no unacknowledged message and whose bees no longer exist: the logs may forget these
-    /// lanes. `foreign` contains the lanes that may belong to senders in other hives.
+    /// Restores the bees' lanes from logs that this hive begins to lead. Tracked messages still in an outbox count as
+    /// unacknowledged. Returns the lanes that have no unacknowledged message and whose bees no longer exist: the logs may
+    /// forget these lanes. `foreign` contains the lanes that may belong to senders in other hives.
     pub(crate) fn restore_lanes(
         &self,
-        logs: &[(Arc<dyn Journal>, LogState)],
+        logs: &[(Arc<LogClient<W>>, LogState)],
         foreign: &BTreeSet<LaneId>,
     ) -> Vec<LaneId> {
         let bees = &self.lanes.bees;
-        for (at, (client, (_, state))) in self.clients.iter().zip(logs).enumerate() {
+        for ((app, bee), image) in logs.iter().flat_map(|(_, state)| &state.bees) {
+            bees.supersede((*app, *bee), image.epoch, |lane| self.lanes.foreign.remember(lane))
+        }
+        let tables =
+            logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
+        let in_tables: BTreeSet<LaneId> =
+            tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane).collect();
+        // the senders on these lanes are in the hive's other logs, or have just ended there
+        let known_before: BTreeSet<LaneId> =
+            in_tables.iter().copied().filter(|lane| bees.knows(*lane)).collect();
+
+        for (client, state) in logs {
+            let at = client.position();
             let sweeps = state.sweeps.values().map(|sweep| &sweep.waiting);
             let mut waiting: Vec<_> = state.outbox.values().chain(sweeps).collect();
             waiting.sort_unstable_by_key(|waiting| waiting.order);
@@ -201,14 +318,12 @@ impl<W: ?Sized> Logs<W> {
             }
         }
 
-        let tables =
-            logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
-        let in_tables = tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane);
         // these are the lanes restored just now
         let in_outboxes = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
         let open = in_outboxes.map(|id| id.lane).filter(|lane| bees.knows(*lane));
+        let in_tables = in_tables.iter().copied().filter(|lane| !known_before.contains(lane));
         let lanes: BTreeSet<LaneId> = in_tables.chain(open).filter(|lane| !lane.is_outside()).collect();
-        let mut dead = Vec::new();
+        let (mut dead, lanes_here) = (Vec::new(), lanes.clone());
         let outside = foreign.iter().filter(|lane| lane.is_outside());
         outside.for_each(|lane| self.lanes.foreign.remember(*lane));
         for lane in lanes {
@@ -218,8 +333,8 @@ impl<W: ?Sized> Logs<W> {
                 }
                 continue;
             };
-            let images = logs.iter().enumerate();
-            let image = images.filter_map(|(at, (_, state))| Some((at, state.bees.get(&bee)?))).next();
+            let mut images = logs.iter();
+            let image = images.find_map(|(log, state)| Some((log.position(), state.bees.get(&bee)?)));
             match image {
                 Some((at, image)) => bees.restore(lane, image.next_seq, at),
                 None if bees.is_open(lane) => bees.end(lane),
@@ -227,6 +342,15 @@ impl<W: ?Sized> Logs<W> {
                 None => dead.push(lane),
             }
         }
+        if !logs.iter().any(|(log, _)| log.is_clustered()) {
+            return dead;
+        }
+        // a hive that begins to lead a log while it runs has taken the lanes of its bees for those of another hive
+        let bees_of = |(app, bee): &(AppId, BeeId)| LaneId::of_bee(*app, *bee);
+        let own = logs.iter().flat_map(|(_, state)| state.bees.keys().map(bees_of));
+        let apps = logs.iter().flat_map(|(_, state)| state.next_seqs.keys().copied());
+        let own: Vec<LaneId> = own.chain(apps).chain(lanes_here).filter(|lane| bees.knows(*lane)).collect();
+        self.lanes.foreign.forget(&own);
         dead
     }
 }

@@ -7,7 +7,7 @@ use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
-use crate::hive::consensus::journal::{Acked, AppId, LaneId, LoggedSettings};
+use crate::hive::consensus::journal::{Acked, AppId, LaneId, LoggedSettings, MessageId};
 use crate::hive::consensus::logged_clock::LoggedClock;
 use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
@@ -35,8 +35,8 @@ use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -117,6 +117,8 @@ pub(crate) struct HiveInner {
     pub(crate) queue: SenderQueue,
     /// The links to the other hives; `None` without a cluster.
     pub(crate) links: Option<Arc<Links>>,
+    /// The object that moves and merges bees, if the hive is in a cluster. Its type is in a room above this one.
+    pub(in crate::hive) reconciler: OnceLock<Weak<dyn Any + Send + Sync>>,
     /// The logs; `None` without a journal.
     pub(crate) logs: Option<Logs<dyn Executing>>,
     /// The observer attached by a test; see [`HiveInner::probe`].
@@ -180,7 +182,7 @@ impl Hive {
 
 impl Drop for HiveInner {
     fn drop(&mut self) {
-        self.log_clients().iter().for_each(|link| link.close())
+        self.log_clients().for_each(|link| link.close())
     }
 }
 
@@ -245,8 +247,20 @@ impl HiveInner {
     }
 
     /// Returns the clients of all logs, or none if the hive has no journal.
-    pub(crate) fn log_clients(&self) -> &[Arc<Link>] {
-        self.logs.as_ref().map_or(&[], Logs::clients)
+    #[inline]
+    pub(crate) fn log_clients(&self) -> impl Iterator<Item = &Arc<Link>> + Clone {
+        self.logs.iter().flat_map(|logs| logs.clients().iter())
+    }
+
+    /// Returns the client of the log at a position.
+    pub(crate) fn log_at(&self, position: usize) -> Option<&Arc<Link>> {
+        self.logs.as_ref()?.clients().get(position)
+    }
+
+    /// Returns the client of the log that records what a stateless handler does with a message: see
+    /// [`Logs::for_stateless`].
+    pub(crate) fn log_for_stateless(&self, message_id: MessageId) -> Option<&Arc<Link>> {
+        self.logs.as_ref()?.for_stateless(message_id)
     }
 
     /// Returns the clients of an app's logs, starting with its home log, or none if the app's state is in

@@ -3,6 +3,7 @@
 
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
+use crate::hive::consensus::journal::LogState;
 use crate::hive::consensus::log_client::LogClient;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::outputs::Outputs;
@@ -84,6 +85,9 @@ pub(crate) trait Executing: Send + Sync {
 
 /// The hive's client of its journal.
 pub(crate) type Link = LogClient<dyn Executing>;
+
+/// A log that the hive begins to lead, and the state that results from its entries so far.
+pub(crate) type LedLog = (Arc<Link>, LogState);
 
 /// The action of a firing timer.
 pub(crate) type Fire = Box<dyn FnOnce(&mut Turn) + Send>;
@@ -349,7 +353,7 @@ impl<'h> Turn<'h> {
     /// Appends the open log entry of each log to the journal.
     fn append_open(&mut self) {
         self.appended_at = self.now;
-        self.hive.log_clients().iter().for_each(|link| link.append_open())
+        self.hive.log_clients().for_each(|link| link.append_open())
     }
 
     /// Adds `messages` to the number of messages handled in the turn.

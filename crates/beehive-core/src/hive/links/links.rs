@@ -7,8 +7,9 @@ use crate::hive::links::network::{Membership, Network, Packets};
 use crate::hive::links::sent::{Entry, Fate, Requester, SentMessages};
 use crate::hive::links::session::Session;
 use crate::limits;
+use crate::mutant::{Mutant, Mutation};
 use crate::seams::Platform;
-use beehive_protocol::{Acked, AppId, Incarnation, LaneId, Seq};
+use beehive_protocol::{Acked, AppId, ColonyId, Incarnation, LaneId, Seq};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,10 @@ pub(crate) struct Links {
     is_closed: AtomicBool,
     /// Statements of other hives about bees that move, until the reconciler takes them.
     moves: Mutex<VecDeque<(HiveId, Body)>>,
+    /// The leaders of all colonies, in order, when [`Links::follow_leaders`] last looked.
+    leaders: Mutex<Vec<Option<HiveId>>>,
+    /// For a mutant: messages under way never come back from an old leader.
+    keeps_old_leaders: bool,
     /// Held while the bodies of a packet are handled, so that they are handled in order.
     handling: Mutex<()>,
 }
@@ -52,6 +57,7 @@ impl Links {
         membership: &Membership,
         registry: Arc<dyn Registry>,
         platform: Arc<dyn Platform>,
+        mutation: Mutation,
     ) -> Arc<Links> {
         Arc::new(Links {
             incarnation: membership.incarnation,
@@ -66,6 +72,8 @@ impl Links {
             unsettled: Notify::new(),
             is_closed: AtomicBool::new(false),
             moves: Mutex::default(),
+            leaders: Mutex::default(),
+            keeps_old_leaders: mutation.breaks(Mutant::OldLeaderKept),
             handling: Mutex::new(()),
         })
     }
@@ -98,9 +106,9 @@ impl Links {
     pub(crate) fn send(&self, to: HiveId, body: Body) {
         let known = self.incarnation_of(to);
         self.renew(to, known);
-        let packet = match self.sessions.lock().get_mut(&to) {
+        let packet = match self.sessions.lock().get_mut(&to).filter(|session| !session.is_over()) {
             Some(session) => session.send(body),
-            // the replica does not know the hive yet
+            // the replica does not know the hive yet, or knows that it is dead
             None => return,
         };
         self.unsettled.notify_one();
@@ -139,15 +147,64 @@ impl Links {
 
     /// Sends messages to a bee of another hive, and keeps track of them. `to_bee` makes the body from the ticket.
     pub(crate) fn send_to_bee(&self, entry: Entry, to_bee: impl FnOnce(u64) -> ToBee) {
-        let to = entry.to;
+        let (to, colony) = (entry.to, entry.colony);
         // if the session must be renewed, this comes before the entry is added, so that the entry does not come back
         self.renew(to, self.incarnation_of(to));
         let ticket = self.sent.lock().add(entry);
+        // Between the caller's look at the registry and `add`, the replica may have learned of another leader, and
+        // `follow_leaders` may have looked already
+        let mut leader = None;
+        self.registry.read(&mut |view| leader = view.colony(colony).and_then(|colony| colony.leader));
+        if leader.is_some_and(|leader| leader != to) && !self.keeps_old_leaders {
+            let (back, gone) = self.sent.lock().take_back(ticket);
+            back.iter().for_each(|sent| sent.decide(Fate::Back(0)));
+            return drop(gone);
+        }
         let to_bee = to_bee(ticket);
         if let Some(first) = to_bee.first() {
             self.stated.lock().insert((first.id.lane, first.id.app, to), to_bee.floor);
         }
         self.send(to, Body::Messages(Box::new(to_bee)))
+    }
+
+    /// Takes note of what the replica of the registry says about leaders and dead hives. Messages under way to a hive come
+    /// back when another hive leads the colony of their bee, and not before: until then, nobody else can handle them. With a
+    /// hive that is dead, nothing is exchanged any more.
+    pub(crate) fn follow_leaders(&self) {
+        let (mut index, mut leaders, mut dead) = (0, Vec::new(), Vec::new());
+        self.registry.read(&mut |view| {
+            index = view.index();
+            leaders = view.colonies().map(|(_, colony)| colony.leader).collect();
+            let are_dead = view.hives().filter(|(_, hive)| hive.is_dead());
+            dead = are_dead.map(|(id, hive)| (id, hive.incarnation)).collect()
+        });
+        for (hive, incarnation) in &dead {
+            self.renew(*hive, Some(*incarnation));
+            let has_ended = {
+                let mut sessions = self.sessions.lock();
+                let session = sessions.get_mut(hive).filter(|session| session.peer == *incarnation);
+                session.is_some_and(Session::end)
+            };
+            if has_ended {
+                let gone = self.sent.lock().dead(*hive);
+                drop(gone)
+            }
+        }
+
+        let mut known = self.leaders.lock();
+        if *known == leaders || self.keeps_old_leaders {
+            return;
+        }
+        *known = leaders;
+        let leader = |colony: ColonyId| known.get((colony.0 as usize).checked_sub(1)?).copied().flatten();
+        let (back, gone) = {
+            let mut sent = self.sent.lock();
+            let back = sent.led_by(leader);
+            let gone: Vec<_> = dead.iter().flat_map(|(hive, _)| sent.dead(*hive)).collect();
+            (back, gone)
+        };
+        drop((known, gone));
+        back.iter().for_each(|sent| sent.decide(Fate::Back(index)))
     }
 
     /// Tells other hives the floors of the lanes on which they got messages, if these have risen. Without this, a bee that
@@ -267,7 +324,7 @@ impl Links {
         // until the bodies are handled, no other thread handles later ones of the same hive
         let _in_order = self.handling.lock();
         let (bodies, answer) = match self.sessions.lock().get_mut(&from) {
-            Some(session) if session.peer == packet.from => session.take(packet),
+            Some(session) if session.peer == packet.from && !session.is_over() => session.take(packet),
             // the packet comes from an incarnation that has ended
             _ => return,
         };

@@ -34,7 +34,8 @@ pub struct Membership {
     pub incarnation: Incarnation,
     /// The lane that the registry assigned to this incarnation.
     pub lane: LaneId,
-    /// The colonies whose logs the hive has, in the order of the logs. No other hive may have them.
+    /// The colonies that the hive leads when it starts, in the order of their logs. No other hive may lead them. The hive may
+    /// lead more of them later ([`Hive::lead`](crate::Hive::lead)).
     pub colonies: Vec<ColonyId>,
 }
 

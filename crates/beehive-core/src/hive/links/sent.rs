@@ -3,7 +3,7 @@
 use crate::cell::HiveId;
 use crate::hash::HashMap;
 use crate::hive::links::frame::Report;
-use beehive_protocol::{Acked, LaneId, MessageId};
+use beehive_protocol::{Acked, ColonyId, LaneId, MessageId};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,6 +53,8 @@ pub(crate) trait Requester: Send + Sync {
 pub(crate) struct Entry {
     /// The hive to which they were sent.
     pub(crate) to: HiveId,
+    /// The colony of the bee to which they were sent.
+    pub(crate) colony: ColonyId,
     /// The ones that are not handled yet.
     pub(crate) ids: BTreeSet<MessageId>,
     /// Their fate.
@@ -123,6 +125,27 @@ impl SentMessages {
         let back = tickets.into_iter().filter_map(|ticket| Some(self.remove(ticket)?.sent)).collect();
         let gone = self.requesters.extract_if(.., |_, (to, _)| *to == hive);
         (back, gone.map(|(_, (_, requester))| requester).collect())
+    }
+
+    /// Notes who leads the colonies now. Returns the messages that were sent to another hive, which come back. A requester
+    /// still gets the reports of the hive that had them, if that hive lives.
+    pub(super) fn led_by(&mut self, leader: impl Fn(ColonyId) -> Option<HiveId>) -> Vec<Arc<Sent>> {
+        let is_late = |entry: &Entry| leader(entry.colony).is_some_and(|hive| hive != entry.to);
+        let late = self.entries.iter().filter(|(_, entry)| is_late(entry));
+        let tickets: Vec<u64> = late.map(|(ticket, _)| *ticket).collect();
+        tickets.into_iter().filter_map(|ticket| Some(self.remove(ticket)?.sent)).collect()
+    }
+
+    /// Takes back messages that are not sent after all. The caller must drop the requester without the lock.
+    pub(super) fn take_back(&mut self, ticket: u64) -> (Option<Arc<Sent>>, Option<Arc<dyn Requester>>) {
+        (self.remove(ticket).map(|entry| entry.sent), self.closed(ticket))
+    }
+
+    /// A hive is dead. Returns the requesters that get no further report from it, which the caller must drop without the
+    /// lock. The messages stay under way until another hive leads the colony of their bee.
+    pub(super) fn dead(&mut self, hive: HiveId) -> Vec<Arc<dyn Requester>> {
+        let gone = self.requesters.extract_if(.., |_, (to, _)| *to == hive);
+        gone.map(|(_, (_, requester))| requester).collect()
     }
 
     /// Forgets the messages of a sender that has moved to another hive. That hive sends them again. Requesters still get

@@ -24,6 +24,8 @@ pub(super) struct Session {
     received: u64,
     /// Bodies that arrived before earlier ones.
     ahead: BTreeMap<u64, Body>,
+    /// Whether the other hive is dead: nothing is sent or taken any more.
+    is_over: bool,
     /// Whether nothing was acknowledged since the last call of [`Session::again`].
     is_silent: bool,
 }
@@ -37,8 +39,22 @@ impl Session {
             unacknowledged: VecDeque::new(),
             received: 0,
             ahead: BTreeMap::new(),
+            is_over: false,
             is_silent: false,
         }
+    }
+
+    /// Ends the session, because the other hive is dead: what it has not acknowledged never arrives. Returns whether the
+    /// session has not ended before.
+    pub(super) fn end(&mut self) -> bool {
+        self.unacknowledged.clear();
+        self.ahead.clear();
+        !std::mem::replace(&mut self.is_over, true)
+    }
+
+    /// Checks whether the session has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     fn packet(&self, body: Option<(u64, Body)>) -> Packet {
@@ -139,6 +155,15 @@ mod tests {
             let all: Vec<Body> = (0..50).map(body).collect();
             assert_eq!(arrived, [all.clone(), all], "seed {seed}");
         }
+    }
+
+    #[test]
+    fn what_a_dead_hive_has_not_acknowledged_is_not_kept() {
+        let mut end = Session::new(Incarnation(1), Incarnation(1));
+        end.send(body(0));
+        assert!(!end.is_settled() && !end.is_over());
+        assert!(end.end() && !end.end(), "once");
+        assert!(end.is_settled() && end.is_over() && end.again().is_empty());
     }
 
     #[test]

@@ -79,11 +79,15 @@ impl Reconciler {
             let state = self.state.lock();
             state.sending.get(&key).is_some_and(|known| Arc::ptr_eq(known, sending))
         };
+        let leader = || {
+            let mut hive = None;
+            self.links.registry.read(&mut |view| hive = view.colony(to).and_then(|colony| colony.leader));
+            hive
+        };
         while is_needed() && !self.hive.is_over() {
             let has = sending.parts.load(Ordering::Acquire) as usize;
             let Some(frame) = frames.get(has).or(frames.last()) else { return };
-            let mut hive = None;
-            self.links.registry.read(&mut |view| hive = view.colony(to).and_then(|colony| colony.leader));
+            let hive = leader();
             if let Some(hive) = hive {
                 self.tell(hive, Body::Stage(Box::new(frame.clone())))
             }
@@ -95,7 +99,8 @@ impl Reconciler {
                     () = self.hive.over() => return,
                     () = self.hive.platform.sleep(pause) => {}
                 }
-                if hive.is_none_or(|hive| self.links.is_settled(hive)) {
+                // a leader that has died acknowledges nothing, and has a successor
+                if leader() != hive || hive.is_none_or(|hive| self.links.is_settled(hive)) {
                     break;
                 }
                 pause = AGAIN_AFTER
@@ -138,7 +143,7 @@ impl Reconciler {
 
     /// A part of a copy has arrived.
     pub(super) fn staging_part(self: &Arc<Self>, from: HiveId, frame: Box<StageFrame>) {
-        let link = self.hive.log_clients().iter().find(|link| link.colony() == frame.to);
+        let link = self.hive.log_clients().find(|link| link.colony() == frame.to);
         let Some(link) = link.cloned() else { return };
         let this = self.clone();
         if self.links.registry.index() < frame.known {

@@ -69,12 +69,10 @@ impl Reconciler {
                 }
             }
             let all: Vec<_> = image.cells.iter().copied().collect();
-            let asleep = match Asleep::new(runtime, *image, link, kept) {
-                Ok(asleep) => asleep,
-                Err(error) => {
-                    return tracing::error!(app = runtime.name, bee = %id, %error, "a bee that has moved cannot be decoded; do all hives run the same program?");
-                }
-            };
+            let mut asleep = Asleep::new(*image, link, kept);
+            if let Err(error) = asleep.show(runtime) {
+                return tracing::error!(app = runtime.name, bee = %id, %error, "a bee that has moved cannot be decoded; do all hives run the same program?");
+            }
             match stays {
                 Some(bee) => bee.stays(asleep),
                 None => {

@@ -5,8 +5,9 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{AppId, BeeImage, Emit, LaneId, LogState, Record};
 use crate::hive::consensus::registry::ColonyId;
+use crate::hive::dispatch::inner::AnyApp;
 use crate::hive::dispatch::turn::Link;
-use crate::hive::ownership::reconciler::{Away, Key, Reconciler};
+use crate::hive::ownership::reconciler::{Away, Key, Reconciler, ended_by};
 use crate::limits;
 use crate::mutant::Mutant;
 use beehive_protocol::Emits;
@@ -14,30 +15,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Reconciler {
-    /// Puts the bees that are frozen in the logs into the routing tables: they accept no messages until their logs say
-    /// what becomes of them.
-    pub(super) fn restore(&self) {
-        for link in self.hive.log_clients() {
-            let mut outline = link.outline.lock();
-            let frozen: Vec<(AppId, BeeId)> = outline.log.bees.keys().copied().collect();
-            let detach = |(app, bee)| Some((app, bee, outline.log.detach(app, bee)?));
-            let frozen: Vec<(AppId, BeeId, LogState)> = frozen.into_iter().filter_map(detach).collect();
-            drop(outline);
-            for (app, id, content) in frozen {
-                let image = content.bees.get(&(app, id));
-                let cells: Vec<CellId> =
-                    image.into_iter().flat_map(|image| image.cells.iter().copied()).collect();
-                let Some(runtime) = self.app(app) else { continue };
-                let bee = Bee::away(runtime, id, &cells);
-                let mut queen = runtime.queen.lock();
-                // another log of this hive may have adopted the bee already
-                if queen.bees.get(id).is_none() {
-                    queen.bees.insert(bee.clone());
-                    cells.iter().for_each(|cell| runtime.routes.set(*cell, &bee))
-                }
-                let away = Away { bee, since: self.hive.now(), content: Arc::new(content) };
-                self.state.lock().away.insert((link.position(), app, id), away);
+    /// Puts the bees that are frozen in a log, which this hive begins to lead, into the routing tables: they accept no
+    /// messages until the log says what becomes of them. Notes which bees of the log have ended, although the replica of the
+    /// registry does not know it yet. Until it does, the registry names these bees. A sender that is told such a name must not
+    /// take it for a bee that the hive has yet to create.
+    pub(in crate::hive) fn begin(&self, link: &Link) {
+        let ended: Vec<BeeId> = link.outline.lock().log.untold.iter().filter_map(ended_by).collect();
+        self.apps().iter().for_each(|app| app.note_ended(&ended));
+
+        let mut outline = link.outline.lock();
+        let frozen: Vec<(AppId, BeeId)> = outline.log.bees.keys().copied().collect();
+        let detach = |(app, bee)| Some((app, bee, outline.log.detach(app, bee)?));
+        let frozen: Vec<(AppId, BeeId, LogState)> = frozen.into_iter().filter_map(detach).collect();
+        drop(outline);
+        for (app, id, content) in frozen {
+            let image = content.bees.get(&(app, id));
+            let cells: Vec<CellId> =
+                image.into_iter().flat_map(|image| image.cells.iter().copied()).collect();
+            let Some(runtime) = self.app(app) else { continue };
+            let bee = Bee::away(runtime, id, &cells);
+            let mut queen = runtime.queen.lock();
+            // another log of this hive may have adopted the bee already, or may not have dropped it yet
+            let old = queen.bees.get(id).filter(|old| old.is_leaving());
+            if let Some(old) = old {
+                old.has_moved();
             }
+            if old.is_some() || queen.bees.get(id).is_none() {
+                queen.bees.insert(bee.clone());
+                cells.iter().for_each(|cell| runtime.routes.set(*cell, &bee))
+            }
+            let away = Away { bee, since: self.hive.now(), content: Arc::new(content) };
+            self.state.lock().away.insert((link.position(), app, id), away);
         }
     }
 

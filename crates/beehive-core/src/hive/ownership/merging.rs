@@ -71,7 +71,7 @@ impl AppRuntime {
             // the registry has to move the source first
             return false;
         }
-        let Some(to) = hive.log_clients().get(to) else { return false };
+        let Some(to) = hive.log_at(to) else { return false };
         commits_something(to, hive).await;
 
         let Some(mut body) = freeze(source, hive).await else { return false };

@@ -27,6 +27,7 @@ use crate::limits;
 use crate::time::Time;
 use beehive_protocol::{Aim, Leader, Step, changes};
 use parking_lot::Mutex;
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
@@ -82,7 +83,7 @@ pub(super) struct Away {
 }
 
 /// Returns the bee of whose end the registry must be told.
-fn ended_by(untold: &Untold) -> Option<BeeId> {
+pub(super) fn ended_by(untold: &Untold) -> Option<BeeId> {
     match untold {
         Untold::Released { bee } | Untold::Fused { from: bee, .. } => Some(*bee),
         Untold::Split { .. } => None,
@@ -90,7 +91,7 @@ fn ended_by(untold: &Untold) -> Option<BeeId> {
 }
 
 impl Reconciler {
-    /// Creates the reconciler of a hive in a cluster. Bees that are frozen in a log are away from the beginning.
+    /// Creates the reconciler of a hive in a cluster. It does nothing before [`Reconciler::begin`] and [`Reconciler::run`].
     pub(in crate::hive) fn new(
         hive: &Arc<HiveInner>,
         links: &Arc<Links>,
@@ -98,20 +99,25 @@ impl Reconciler {
     ) -> Arc<Reconciler> {
         let changed = hive.logs.as_ref().map(|logs| logs.changed.clone()).unwrap_or_default();
         let (hive, links) = (hive.clone(), links.clone());
-        let reconciler = Reconciler { hive, links, apps, changed, state: Mutex::default() };
-        reconciler.restore();
-        reconciler.note_ended();
-        Arc::new(reconciler)
+        let reconciler = Arc::new(Reconciler { hive, links, apps, changed, state: Mutex::default() });
+        let this: Arc<dyn Any + Send + Sync> = reconciler.clone();
+        let _ = reconciler.hive.reconciler.set(Arc::downgrade(&this));
+        reconciler
     }
 
-    /// Notes which bees had ended when the previous process ended, although the replica of the registry does not know it yet.
-    /// Until it does, the registry names these bees. A sender that is told such a name must not take it for a bee that the
-    /// hive has yet to create.
-    fn note_ended(&self) {
-        for link in self.hive.log_clients() {
-            let ended: Vec<BeeId> = link.outline.lock().log.untold.iter().filter_map(ended_by).collect();
-            self.apps.iter().for_each(|app| app.note_ended(&ended))
-        }
+    /// Returns the reconciler of a hive. Returns `None` if the hive is not in a cluster, or is over.
+    pub(in crate::hive) fn of(hive: &HiveInner) -> Option<Arc<Reconciler>> {
+        hive.reconciler.get()?.upgrade()?.downcast().ok()
+    }
+
+    /// Returns the apps, by number.
+    pub(in crate::hive) fn apps(&self) -> &[Arc<AppRuntime>] {
+        &self.apps
+    }
+
+    /// Looks at the logs again, because the hive leads another one.
+    pub(in crate::hive) fn look_again(&self) {
+        self.changed.notify_one()
     }
 
     /// Runs until the hive is over.
@@ -122,6 +128,7 @@ impl Reconciler {
                 return;
             }
             let index = self.links.registry.index();
+            self.links.follow_leaders();
             self.round();
             let is_waiting = {
                 let state = self.state.lock();

@@ -84,6 +84,11 @@ impl BlockedDelivery {
         let Some(links) = turn.hive.links.clone() else { return Err(self) };
         let Some(to) = self.app.elsewhere(&self.delivery.cells) else { return Err(self) };
         let Some(journey) = &mut self.journey else { return Err(self) };
+        if to.hive == turn.hive.id {
+            // this hive does not lead the bee's colony yet, or no longer
+            journey.rest(turn.hive);
+            return Err(self);
+        }
         let app = AppId(self.app.index);
         let is_gone =
             stays(&self.delivery) || !journey.send(&mut self.delivery, app, &to, (&links, turn.hive));

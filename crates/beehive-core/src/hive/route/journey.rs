@@ -167,8 +167,13 @@ impl Journey {
         };
         let requester = batch.clone().requester(*first);
         let asks = requester.is_some();
-        let entry =
-            Entry { to: to.hive, ids: messages.iter().map(|emit| emit.id).collect(), sent, requester };
+        let entry = Entry {
+            to: to.hive,
+            colony: to.colony,
+            ids: messages.iter().map(|emit| emit.id).collect(),
+            sent,
+            requester,
+        };
         let known = links.registry.index();
         links.send_to_bee(entry, |ticket| ToBee {
             bee: to.bee,

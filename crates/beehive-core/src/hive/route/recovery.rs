@@ -3,12 +3,12 @@
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{
-    Acked, Emit, Journal, LaneId, LogState, MessageId, Seq, Suspect, Sweep, Waiting,
+    Acked, Emit, LaneId, LogState, MessageId, Seq, Suspect, Sweep, Waiting,
 };
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::{Place, Turn};
+use crate::hive::dispatch::turn::{LedLog, Place, Turn};
 use crate::hive::dispatch::types::logged_types::Resent;
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
@@ -27,8 +27,8 @@ pub(crate) struct SenderQueues {
 
 impl SenderQueues {
     /// Creates no queues yet, for the senders in these logs.
-    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)]) -> SenderQueues {
-        let all = logs.iter().enumerate().flat_map(|(log, (_, state))| unhandled(log, state));
+    pub(crate) fn new(logs: &[LedLog]) -> SenderQueues {
+        let all = logs.iter().flat_map(|(link, state)| unhandled(link.position(), state));
         SenderQueues {
             queues: HashMap::default(),
             lanes: all.map(|message| message.sent_as().lane).collect(),
@@ -83,7 +83,7 @@ fn unhandled(log: usize, state: &LogState) -> impl Iterator<Item = Unhandled<'_>
 
 /// Returns the messages in the outboxes that bees have handled. The log of the bee contains that, and the log of the sender
 /// does not contain the acknowledgment.
-fn handled(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<MessageId> {
+fn handled(logs: &[LedLog]) -> BTreeSet<MessageId> {
     let mut of_lanes: HashMap<LaneId, Vec<MessageId>> = HashMap::default();
     for id in logs.iter().flat_map(|(_, state)| state.outbox.keys()) {
         of_lanes.entry(id.lane).or_default().push(*id)
@@ -101,11 +101,11 @@ fn handled(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<MessageId> {
 }
 
 /// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
-fn in_order(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<Unhandled<'_>> {
+fn in_order(logs: &[LedLog]) -> Vec<Unhandled<'_>> {
     let (mut all, mut sweeps) = (Vec::new(), Vec::new());
-    for (log, (_, state)) in logs.iter().enumerate() {
-        let (began_elsewhere, mut rest): (Vec<_>, Vec<_>) =
-            unhandled(log, state).partition(|message| message.sent_as() != message.waiting.emit.id);
+    for (link, state) in logs {
+        let (began_elsewhere, mut rest): (Vec<_>, Vec<_>) = unhandled(link.position(), state)
+            .partition(|message| message.sent_as() != message.waiting.emit.id);
         rest.sort_by_key(|message| message.waiting.order);
         all.append(&mut rest);
         sweeps.extend(began_elsewhere)
@@ -134,7 +134,7 @@ fn in_order(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<Unhandled<'_>> {
 }
 
 /// Returns all lanes that the logs remember.
-pub(crate) fn lanes_of(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<LaneId> {
+pub(crate) fn lanes_of(logs: &[LedLog]) -> BTreeSet<LaneId> {
     let tables =
         logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
     tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane).collect()
@@ -142,7 +142,7 @@ pub(crate) fn lanes_of(logs: &[(Arc<dyn Journal>, LogState)]) -> BTreeSet<LaneId
 
 /// Returns the lanes of outside senders that ended with the process that wrote the logs. The senders cannot
 /// resume these lanes.
-pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
+pub(crate) fn dead_lanes(logs: &[LedLog]) -> Vec<LaneId> {
     let bees = logs.iter().flat_map(|(_, state)| state.bees.values());
     let all = bees.flat_map(|bee| bee.seen.floors());
     let dead: BTreeSet<LaneId> =
@@ -161,7 +161,7 @@ pub(crate) fn dead_lanes(logs: &[(Arc<dyn Journal>, LogState)]) -> Vec<LaneId> {
 /// Returns an error if a logged message cannot be decoded.
 pub(crate) fn send_again(
     hive: &Arc<HiveInner>,
-    logs: &[(Arc<dyn Journal>, LogState)],
+    logs: &[LedLog],
     queues: &mut SenderQueues,
 ) -> Result<(), DecodeError> {
     Turn::with(hive, Place::Runners, |turn| {
@@ -187,7 +187,7 @@ pub(crate) fn send_again(
                 None => logged.resend_at_start(&waiting.emit, queues.handled.contains(&waiting.emit.id), cx),
             };
             let resumed = resumed.map_err(|error| named(&waiting.emit, state, error))?;
-            if let (Resent::Settled, Some(link)) = (resumed, hive.log_clients().get(log)) {
+            if let (Resent::Settled, Some(link)) = (resumed, hive.log_at(log)) {
                 let id = waiting.emit.id;
                 link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
                 link.quarantine.is_run(&Suspect { id, cell: None })
@@ -202,9 +202,12 @@ pub(crate) fn send_again(
 /// # Errors
 ///
 /// Returns an error for the first message of which this is not true.
-pub(crate) fn check(hive: &HiveInner, logs: &[(Arc<dyn Journal>, LogState)]) -> Result<(), DecodeError> {
+pub(crate) fn check<'a>(
+    hive: &HiveInner,
+    mut logs: impl Iterator<Item = &'a LogState>,
+) -> Result<(), DecodeError> {
     let logged = &hive.types.logged;
-    logs.iter().try_for_each(|(_, state)| {
+    logs.try_for_each(|state| {
         let named = |emit: &Emit, checked: Result<(), DecodeError>| {
             checked.map_err(|error| named(emit, state, error))
         };
@@ -231,7 +234,7 @@ fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting, messag
         app = app.0,
         "the log contains a message for an app that is now in memory only; the app gets the message once more"
     );
-    if let Some(link) = hive.log_clients().get(log) {
+    if let Some(link) = hive.log_at(log) {
         link.acknowledge(Acked { app, lane, seq, count: 1, part })
     }
 }

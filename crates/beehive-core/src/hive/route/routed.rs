@@ -324,8 +324,9 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
         let by = (handler.app, handler.number);
         let suspect = Suspect { id: message_id, cell: None };
         let next = || (index + 1..range.end).map(|index| Suspect { id: id_of(index), cell: None });
-        let begun = handler
-            .link
+        let hive = cx.turn.hive;
+        let begun = hive
+            .log_for_stateless(message_id)
             .map(|link| link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next));
         if let Some(Begun::SetAside) = begun {
             leave_undone(routed, index, None, cx);
@@ -388,7 +389,7 @@ pub(crate) fn consume_held(
 ) {
     // the emitted messages get a new sequence number, because the number of `message_id` may be consumed in
     // another log
-    let Some(link) = cx.turn.hive.log_of(message_id.app) else { return };
+    let Some(link) = cx.turn.hive.log_for_stateless(message_id) else { return };
     let reserved = link.reserve(message_id.app);
     let mut effects = Effects::new(Numbers::parts(reserved.id, HandlerId(handler as u16)));
     let mut held = cx.hold_in(&mut effects);

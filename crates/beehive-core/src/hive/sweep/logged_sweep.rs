@@ -277,12 +277,14 @@ pub(crate) fn resume<M: Message>(
     let emit = &sweep.waiting.emit;
     let messages = vec![decode::<M>("the message of a sweep", &emit.payload)?];
     let batch = Batch::new(messages, Source::again(emit));
-    let Some(link) = app.link.clone() else { return Ok(()) };
+    let Some(home) = app.link.clone() else { return Ok(()) };
 
-    let has_begun = match link.bees_move() {
+    let has_begun = match home.bees_move() {
         true => emit.id.lane.is_of_app() && emit.id.lane.app() == Some(AppId(app.index)),
-        false => log == link.position(),
+        false => log == home.position(),
     };
+    // another hive may have begun it in a log that this hive leads now
+    let link = cx.turn.hive.log_at(log).filter(|_| has_begun).cloned().unwrap_or(home);
 
     let reserved = if has_begun { None } else { number_of_its_own(&link, app.index) };
     let runs_as = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);

@@ -1,5 +1,6 @@
 //! A cluster of hives in one thread, on a virtual clock.
 
+mod colonies;
 mod network;
 mod replica;
 
@@ -7,13 +8,14 @@ use crate::app::Handlers;
 use crate::cell::{BeeId, HiveId};
 use crate::cluster::Incarnation;
 use crate::hive::consensus::journal::LaneId;
-use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, LogState};
-use crate::hive::consensus::registry::{ColonyId, Decision, Proposal, Registry, RegistryState};
+use crate::hive::consensus::journal::{Journal, LogState};
+use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState};
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::links::network::Membership;
 use crate::hive::{Builder, MoveError};
 use crate::mutant::Mutant;
 use crate::testing::{TestJournal, VirtualPlatform};
+use colonies::Colony;
 use network::SimulatedNetwork;
 use replica::{Replica, SharedRegistry};
 use std::future::Future;
@@ -120,23 +122,9 @@ impl ClusterSetup {
     pub fn start(self, seed: u64) -> Cluster {
         let platform = VirtualPlatform::shuffled(seed, seed ^ 0x6265_6573);
         let hives: Vec<HiveId> = (0..self.hives).map(HiveId).collect();
-        let colonies = self.hives * self.logs_per_hive;
         let registry = SharedRegistry::new(platform.clone());
-        for colony in 0..colonies {
-            let hive = HiveId(colony / self.logs_per_hive);
-            let after = ColonyId(colony);
-            registry.decide(&[
-                Proposal::Found { after, members: vec![hive], is_replicated: false },
-                Proposal::Leader { colony: ColonyId(colony + 1), term: 1, hive },
-            ]);
-        }
         let network = SimulatedNetwork::new(platform.clone(), self.faults);
-        let members = hives.iter().map(|_| Member {
-            running: None,
-            logs: Vec::new(),
-            late: Vec::new(),
-            incarnation: Incarnation(0),
-        });
+        let members = hives.iter().map(|_| Member { running: None, incarnation: Incarnation(0) });
         let mut cluster = Cluster {
             setup: self,
             seed,
@@ -144,9 +132,11 @@ impl ClusterSetup {
             registry,
             network,
             members: members.collect(),
+            colonies: Vec::new(),
             journals: 0,
             late: 0,
         };
+        (0..hives.len()).for_each(|hive| cluster.found(hive));
         (0..hives.len()).for_each(|hive| cluster.restart(hive));
         cluster
     }
@@ -156,21 +146,15 @@ impl ClusterSetup {
 struct Member {
     /// `None` while the hive is down.
     running: Option<Running>,
-    /// The entries in each of its logs, as the next process finds them.
-    logs: Vec<Vec<Vec<u8>>>,
-    /// For each log, the entries that the last process appended and that were not committed. They arrive when the next
-    /// process has begun a term.
-    late: Vec<Vec<Arc<Entry>>>,
     incarnation: Incarnation,
 }
 
 struct Running {
     hive: Hive,
-    journals: Vec<Arc<TestJournal>>,
     replica: Arc<Replica>,
 }
 
-/// Several hives in the test's own thread, with a registry that they share, a journal for each log, and a network that
+/// Several hives in the test's own thread, with a registry that they share, a journal for each colony, and a network that
 /// loses, doubles and reorders packets. Time stands still unless the test waits for something. After a crash, messages are not
 /// quarantined.
 ///
@@ -216,6 +200,8 @@ pub struct Cluster {
     registry: Arc<SharedRegistry>,
     network: Arc<SimulatedNetwork>,
     members: Vec<Member>,
+    /// The colonies, in the order of their ids, which begin with 1.
+    colonies: Vec<Colony>,
     /// Number of journals opened so far.
     journals: u64,
     /// Number of entries that arrived in a log after the next process had begun its term.
@@ -292,6 +278,19 @@ impl Cluster {
         self.network.cut(HiveId(one as u32), HiveId(other as u32), is_cut)
     }
 
+    /// Lets a hive's replica of the registry learn nothing for some time.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the hive is down.
+    #[track_caller]
+    pub fn hold_replica(&self, hive: usize, duration: Duration) {
+        match &self.members[hive].running {
+            Some(running) => running.replica.hold(duration),
+            None => panic!("hive {hive} is down"),
+        }
+    }
+
     /// Suspends or resumes the commits of a hive's logs.
     ///
     /// # Panics
@@ -299,32 +298,24 @@ impl Cluster {
     /// Panics if the hive is down.
     #[track_caller]
     pub fn stall(&self, hive: usize, is_stalled: bool) {
-        match &self.members[hive].running {
-            Some(running) => running.journals.iter().for_each(|journal| journal.stall(is_stalled)),
-            None => panic!("hive {hive} is down"),
-        }
+        assert!(self.is_running(hive), "hive {hive} is down");
+        self.journals(hive).for_each(|journal| journal.stall(is_stalled))
     }
 
     /// Ends a hive at once. What its logs have not committed is lost, and nobody is told. It arrives in the logs when the
     /// next process has begun its term, and then has no effect.
     pub fn crash(&mut self, hive: usize) {
         let Some(running) = self.members[hive].running.take() else { return };
-        running.journals.iter().for_each(|journal| journal.stop());
+        self.journals(hive).for_each(|journal| journal.stop());
         self.network.disconnect(HiveId(hive as u32));
         running.replica.stop();
         // nothing that the hive does from now on is seen by anybody
         self.drive(running.hive.stop(Duration::ZERO));
-        let log = |at: usize, journal: &TestJournal| {
-            let mut log = self.members[hive].logs.get(at).cloned().unwrap_or_default();
-            log.extend(journal.log());
-            log
-        };
-        let logs = running.journals.iter().enumerate().map(|(at, journal)| log(at, journal)).collect();
-        self.members[hive].logs = logs;
-        self.members[hive].late = running.journals.iter().map(|journal| journal.take_waiting()).collect()
+        self.colonies.iter_mut().filter(|colony| colony.leader == hive).for_each(Colony::is_abandoned)
     }
 
-    /// Starts a hive that is down, on the logs that it had. Each log begins a term, with the number of the hive's incarnation.
+    /// Starts a hive that is down. It leads the colonies that it led and that no other hive has taken over. If there are none,
+    /// it gets new ones. Each log begins a term.
     ///
     /// # Panics
     ///
@@ -340,6 +331,9 @@ impl Cluster {
             panic!("hive {hive} cannot join: {joined:?}")
         };
         self.members[hive].incarnation = incarnation;
+        if self.led_by(hive).is_empty() {
+            self.found(hive)
+        }
         match self.start_hive(hive, incarnation, lane) {
             Ok(running) => self.members[hive].running = Some(running),
             Err(error) => panic!("hive {hive}: {error}"),
@@ -353,29 +347,17 @@ impl Cluster {
         lane: LaneId,
     ) -> Result<Running, crate::hive::StartError> {
         let id = HiveId(hive as u32);
-        let replica = Replica::new(&self.registry, self.setup.replica_delay_max);
-        let per_hive = self.setup.logs_per_hive;
-        let colonies = (0..per_hive).map(|log| ColonyId(id.0 * per_hive + log + 1)).collect();
-        let (mut journals, mut logs) = (Vec::new(), Vec::new());
-        for at in 0..per_hive as usize {
-            let empty = Vec::new();
-            let log = self.members[hive].logs.get(at).unwrap_or(&empty);
-            let mut state = match LogState::replay(log.iter().map(Vec::as_slice)) {
-                // a quarantined message blocks its thread until its crash marker is committed, and here the journal
-                // commits on the same thread
-                Ok(state) => LogState { marker: None, ..state },
-                Err(error) => panic!("log {at} of hive {hive}: {error}"),
-            };
-            self.journals += 1;
-            let seed = self.seed.wrapping_mul(31).wrapping_add(self.journals);
-            let EntryNumber(last) = state.last;
-            let journal = TestJournal::on(&self.platform, seed, self.setup.refuse_one_in, last);
-            let late = self.members[hive].late.get_mut(at).map(std::mem::take).unwrap_or_default();
-            self.late += late.len();
-            journal.begin_with(state.begin_term(incarnation.0.into()), late);
-            journals.push(journal.clone());
-            logs.push((journal as Arc<dyn Journal>, state))
+        let colonies = self.led_by(hive);
+        let logs: Vec<(Arc<TestJournal>, LogState)> =
+            colonies.iter().map(|colony| self.begin_term(*colony, hive)).collect();
+        for (colony, (_, state)) in colonies.iter().zip(&logs) {
+            let term = state.last.term();
+            self.registry.decide(&[Proposal::Leader { colony: *colony, term, hive: id }]);
         }
+        let journals: Vec<Arc<TestJournal>> = logs.iter().map(|(journal, _)| journal.clone()).collect();
+        let logs: Vec<_> =
+            logs.into_iter().map(|(journal, state)| (journal as Arc<dyn Journal>, state)).collect();
+        let replica = Replica::new(&self.registry, self.setup.replica_delay_max);
 
         let network = self.network.connect(id);
         let builder = self.setup.apps.iter().fold(Hive::builder(), |builder, app| app(builder));
@@ -394,33 +376,23 @@ impl Cluster {
             .start()?;
         // Messages that were in an outbox wait for the crash markers of this process, and block their thread
         journals.iter().for_each(|journal| journal.commit_waiting());
-        Ok(Running { hive, journals, replica })
+        Ok(Running { hive, replica })
     }
 
-    /// Returns the state of each log of a hive, as its committed entries say.
+    /// Returns the states of the logs of the colonies that a hive leads, or that it led last, as their committed entries say.
     ///
     /// # Panics
     ///
     /// Panics if a log cannot be decoded.
     #[track_caller]
     pub fn log_states(&self, hive: usize) -> Vec<LogState> {
-        let member = &self.members[hive];
-        let states = (0..self.setup.logs_per_hive as usize).map(|at| {
-            let mut log = member.logs.get(at).cloned().unwrap_or_default();
-            log.extend(member.running.iter().flat_map(|running| running.journals[at].log()));
-            LogState::replay(log.iter().map(Vec::as_slice))
-        });
-        match states.collect() {
-            Ok(states) => states,
-            Err(error) => panic!("hive {hive}: {error}"),
-        }
+        self.led_by(hive).into_iter().map(|colony| self.colonies[colony.0 as usize - 1].state()).collect()
     }
 
     /// Stops refusing entries, and repairs the network: from now on, it loses and doubles nothing.
     pub fn heal(&mut self) {
         self.setup.refuse_one_in = 0;
-        let running = self.members.iter().flat_map(|member| &member.running);
-        running.flat_map(|running| &running.journals).for_each(|journal| journal.accept_all());
+        self.colonies.iter().flat_map(|colony| &colony.journal).for_each(|journal| journal.accept_all());
         self.network.heal()
     }
 
@@ -462,10 +434,10 @@ impl Cluster {
     /// Asks the registry to move a bee to a hive, and lets no time pass. Returns whether the bee will move, unless something
     /// prevents it.
     pub fn aim(&self, bee: BeeId, to: usize) -> bool {
-        let first = ColonyId(to as u32 * self.setup.logs_per_hive + 1);
+        let led = self.led_by(to);
         let epoch = self.registry(|view| view.bee(bee).map(|entry| entry.epoch));
-        let Some(epoch) = epoch else { return false };
-        let colony = ColonyId(first.0 + bee.0 as u32 % self.setup.logs_per_hive);
+        let Some(epoch) = epoch.filter(|_| !led.is_empty()) else { return false };
+        let colony = led[bee.0 as usize % led.len()];
         let decided = self.registry.decide(&[Proposal::Aim { bee, epoch, colony }]);
         matches!(decided[..], [Decision::Done { .. }])
     }

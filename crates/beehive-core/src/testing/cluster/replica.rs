@@ -59,6 +59,8 @@ struct Known {
     news: Notify,
     /// Whether the hive is down.
     is_stopped: AtomicBool,
+    /// Whether the replica learns nothing for a while.
+    is_held: AtomicBool,
 }
 
 impl Known {
@@ -76,6 +78,7 @@ impl Replica {
                 state: Mutex::new(registry.look(RegistryState::clone)),
                 news: Notify::new(),
                 is_stopped: AtomicBool::new(false),
+                is_held: AtomicBool::new(false),
             }),
             chance: Mutex::new(Chance::new(registry.platform.random())),
             delay_max,
@@ -89,6 +92,17 @@ impl Replica {
         self.known.is_stopped.store(true, Ordering::Release);
         self.known.news.notify_waiters();
         self.registry.news.notify_waiters()
+    }
+
+    /// Learns nothing for some time.
+    pub(super) fn hold(self: &Arc<Self>, duration: Duration) {
+        self.known.is_held.store(true, Ordering::Release);
+        let (replica, platform) = (self.clone(), self.registry.platform.clone());
+        platform.clone().spawn(Box::pin(async move {
+            platform.sleep(duration).await;
+            replica.known.is_held.store(false, Ordering::Release);
+            replica.registry.news.notify_waiters()
+        }))
     }
 
     fn delay(&self) -> BoxFuture<()> {
@@ -115,9 +129,12 @@ async fn learn(replica: Arc<Replica>) {
     let registry = replica.registry.clone();
     while !replica.known.is_stopped() {
         let news = registry.news.notified();
-        if registry.look(RegistryState::index) > replica.index() {
+        let is_held = || replica.known.is_held.load(Ordering::Acquire);
+        if registry.look(RegistryState::index) > replica.index() && !is_held() {
             replica.delay().await;
-            replica.catch_up();
+            if !is_held() {
+                replica.catch_up()
+            }
             continue;
         }
         news.await

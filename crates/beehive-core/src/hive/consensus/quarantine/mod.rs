@@ -105,7 +105,7 @@ impl Drop for Noted<'_> {
         let mut names = quarantine.names.lock();
         if names[self.log.position()].end(&self.suspect) {
             // nobody waits for its commit: until then, the messages are suspected needlessly
-            quarantine.append(&*self.log, &names)
+            drop(quarantine.append(&*self.log, &names))
         }
         drop(names);
         quarantine.is_run(&self.suspect)
@@ -114,8 +114,8 @@ impl Drop for Noted<'_> {
 
 /// The messages that may have crashed the process, and the crash markers.
 pub(crate) struct Quarantine {
-    /// Whether the previous incarnation ended with a crash.
-    unclean: bool,
+    /// Whether the previous incarnation ended with a crash, or that of another hive whose log this one has taken over.
+    unclean: AtomicBool,
     /// Whether `suspects` contains anything.
     any: AtomicBool,
     suspects: Mutex<Suspects>,
@@ -134,10 +134,13 @@ pub(crate) struct Quarantine {
 
 impl Quarantine {
     /// Reads the crash markers in the logs. If there is one, quarantines the messages that are unfinished in the
-    /// logs. Otherwise the unfinished messages wait until a marker of this incarnation is committed.
-    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)], mutation: Mutation) -> Quarantine {
+    /// logs. Otherwise the unfinished messages wait until a marker of this incarnation is committed. The hive never has more
+    /// than `room` logs.
+    pub(crate) fn new(logs: &[(Arc<dyn Journal>, LogState)], room: usize, mutation: Mutation) -> Quarantine {
         let unclean = logs.iter().any(|(_, log)| log.marker.is_some());
-        let suspects = Suspects::in_logs(logs);
+        let states: Vec<(usize, &LogState)> =
+            logs.iter().enumerate().map(|(at, (_, state))| (at, state)).collect();
+        let suspects = Suspects::in_logs(&states);
         if unclean {
             tracing::warn!(
                 unfinished = suspects.message_ids.len() + suspects.sweeps.len(),
@@ -147,41 +150,65 @@ impl Quarantine {
         }
 
         Quarantine {
-            unclean,
+            unclean: AtomicBool::new(unclean),
             any: AtomicBool::new(!suspects.is_empty()),
             suspects: Mutex::new(suspects),
             order: RwLock::default(),
             running_on: Mutex::default(),
-            names: Mutex::new(vec![Names::default(); logs.len()]),
-            committed: Mutex::new(Committed { names: vec![None; logs.len()], is_over: false }),
+            names: Mutex::new(vec![Names::default(); room]),
+            committed: Mutex::new(Committed { names: vec![None; room], is_over: false }),
             committed_changed: Condvar::new(),
             mutation,
         }
     }
 
+    /// Reads the crash marker in a log that this hive takes over at a position. If there is one, quarantines the messages
+    /// that are unfinished in the log. If there is none, the hive sends nothing of the log before its own marker is
+    /// committed there, so nothing has to wait.
+    pub(crate) fn take_over(&self, position: usize, state: &LogState) {
+        if state.marker.is_none() || self.mutation.breaks(Mutant::TakenUnmarked) {
+            return;
+        }
+        let taken = Suspects::in_logs(&[(position, state)]);
+        tracing::warn!(
+            unfinished = taken.message_ids.len() + taken.sweeps.len(),
+            set_aside = taken.set_aside.len(),
+            "the leader of the log crashed; its unfinished messages are handled under a crash marker"
+        );
+        let mut suspects = self.suspects.lock();
+        self.unclean.store(true, Ordering::Release);
+        suspects.extend(taken);
+        self.any.store(!suspects.is_empty(), Ordering::Release)
+    }
+
     /// Appends a crash marker to each log: from now on, if the process exits without calling
-    /// [`Quarantine::end_life`], that counts as a crash.
-    pub(crate) fn begin_life<W: Send + Sync + ?Sized + 'static>(&self, logs: &[Arc<LogClient<W>>]) {
+    /// [`Quarantine::end_life`], that counts as a crash. The returned receivers complete when the markers are committed.
+    pub(crate) fn begin_life<'a, W: Send + Sync + ?Sized + 'static>(
+        &self,
+        logs: impl IntoIterator<Item = &'a Arc<LogClient<W>>>,
+    ) -> Vec<oneshot::Receiver<()>> {
         let mut names = self.names.lock();
+        let mut committed = Vec::new();
         for log in logs {
             names[log.position()].log = Some(Arc::downgrade(log) as Weak<dyn MarkedLog>);
-            self.append(&**log, &names)
+            committed.extend(self.append(&**log, &names))
         }
+        committed
     }
 
     /// Removes the crash markers, because the hive is stopping cleanly. Leaves them in place if a quarantined
     /// message is still running. From now on, nobody waits for a marker. The returned receivers complete when
     /// the markers are removed.
-    pub(crate) fn end_life<W: Send + Sync + ?Sized>(
+    pub(crate) fn end_life<'a, W: Send + Sync + ?Sized + 'a>(
         &self,
-        logs: &[Arc<LogClient<W>>],
+        logs: impl IntoIterator<Item = &'a Arc<LogClient<W>>>,
     ) -> Vec<oneshot::Receiver<()>> {
         // no other marker follows
         let _names = self.names.lock();
         self.stop_waiting();
         // a handler that is still running after the grace period may still crash the process
         match self.order.try_write() {
-            Some(_order) => logs.iter().map(|log| MarkedLog::append(&**log, None)).collect(),
+            Some(_order) => logs.into_iter().map(|log| MarkedLog::append(&**log, None)).collect(),
             None => Vec::new(),
         }
     }
@@ -204,7 +231,7 @@ impl Quarantine {
     /// messages on the lane may be the one that crashed the process, so a whole window of messages is
     /// quarantined.
     pub(crate) fn resumed(&self, lane: LaneId, next_seq: Seq) {
-        if self.unclean || !self.committed.lock().is_any() {
+        if self.unclean.load(Ordering::Acquire) || !self.committed.lock().is_any() {
             let end = next_seq.plus(limits::LANE_WINDOW_MAX);
             self.suspects.lock().lanes.insert(lane, end);
             self.any.store(true, Ordering::Release)
@@ -236,7 +263,7 @@ impl Quarantine {
     #[cold]
     fn look_for(&self, first: MessageId, last: MessageId) -> bool {
         let mut suspects = self.suspects.lock();
-        if !self.unclean && self.committed.lock().is_any() {
+        if !self.unclean.load(Ordering::Acquire) && self.committed.lock().is_any() {
             suspects.clear()
         }
         let concerns = suspects.concerns(first, last);
@@ -291,7 +318,7 @@ impl Quarantine {
 
         // waiting blocks this thread just as a slow handler does, so report it in the same way
         threads.begin_run(slot, app, handler);
-        let begun = match self.unclean {
+        let begun = match self.unclean.load(Ordering::Acquire) {
             true => {
                 let order = match runs_alone {
                     true => Order::Alone(self.order.write()),
@@ -362,14 +389,14 @@ impl Quarantine {
     /// Appends a marker to a log, on a thread that runs no tasks.
     fn append_apart(self: &Arc<Self>, log: Arc<dyn MarkedLog>, threads: &impl Threads) {
         let quarantine = self.clone();
-        threads.run_apart(Box::new(move || quarantine.append(&*log, &quarantine.names.lock())))
+        threads.run_apart(Box::new(move || drop(quarantine.append(&*log, &quarantine.names.lock()))))
     }
 
     /// Appends a marker to a log, unless the hive has stopped. It names the messages that are to be named now. The caller
     /// holds the lock on all names, so the last marker is right in whatever order several threads append theirs.
-    fn append(&self, log: &dyn MarkedLog, names: &[Names]) {
+    fn append(&self, log: &dyn MarkedLog, names: &[Names]) -> Option<oneshot::Receiver<()>> {
         if self.committed.lock().is_over {
-            return;
+            return None;
         }
 
         let position = log.position();
@@ -378,7 +405,7 @@ impl Quarantine {
             false => names[position].all(),
         };
         let marker = self.suspects.lock().marker(position, running);
-        drop(log.append(Some(marker)))
+        Some(log.append(Some(marker)))
     }
 
     /// Waits until the committed markers name a message.

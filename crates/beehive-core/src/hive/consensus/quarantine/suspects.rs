@@ -2,13 +2,10 @@
 
 use crate::cell::BeeId;
 use crate::hash::{HashMap, HashSet};
-use crate::hive::consensus::journal::{
-    AppId, CrashMarker, Journal, LaneId, LogState, MessageId, Part, Seq, Suspect,
-};
+use crate::hive::consensus::journal::{AppId, CrashMarker, LaneId, LogState, MessageId, Part, Seq, Suspect};
 use crate::limits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// Suspects, each with the position of the log whose marker lists it.
 type Listed = BTreeMap<Suspect, usize>;
@@ -32,7 +29,8 @@ pub(super) struct Suspects {
 
 impl Suspects {
     /// Returns the messages that are unfinished in the logs, and what the markers in the logs say about them.
-    pub(super) fn in_logs(logs: &[(Arc<dyn Journal>, LogState)]) -> Suspects {
+    /// Each log comes with its position among the hive's logs.
+    pub(super) fn in_logs(logs: &[(usize, &LogState)]) -> Suspects {
         let mut suspects = Suspects {
             message_ids: logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect(),
             sweeps: logs.iter().flat_map(|(_, log)| log.sweeps.keys()).copied().collect(),
@@ -40,8 +38,7 @@ impl Suspects {
         };
 
         let listed = |list: fn(&CrashMarker) -> &Vec<Suspect>| -> Listed {
-            let markers =
-                logs.iter().enumerate().filter_map(|(at, (_, log))| Some((at, log.marker.as_ref()?)));
+            let markers = logs.iter().filter_map(|(at, log)| Some((*at, log.marker.as_ref()?)));
             markers.flat_map(|(at, marker)| list(marker).iter().map(move |one| (*one, at))).collect()
         };
         let unfinished = |mut listed: Listed| {
@@ -73,6 +70,17 @@ impl Suspects {
         }
 
         suspects
+    }
+
+    /// Adds what is suspected in another log.
+    pub(super) fn extend(&mut self, other: Suspects) {
+        let Suspects { message_ids, sweeps, lanes, suspected, accused, set_aside } = other;
+        self.message_ids.extend(message_ids);
+        self.sweeps.extend(sweeps);
+        self.lanes.extend(lanes);
+        self.suspected.extend(suspected);
+        self.accused.extend(accused);
+        self.set_aside.extend(set_aside);
     }
 
     /// Checks whether every message may run as usual. A suspected or accused message is also in one of the other sets, as
@@ -156,7 +164,7 @@ fn add(suspect: Suspect, at: usize, to: &mut Listed) {
 /// Checks whether the suspect's app may still have to handle the message. A message from outside is in no
 /// log, so it counts as unfinished unless one of that app's bees has consumed it. Bees of other apps do not
 /// count, because each app consumes the message separately.
-fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id, .. }: &Suspect) -> bool {
+fn is_unfinished(logs: &[(usize, &LogState)], Suspect { id: message_id, .. }: &Suspect) -> bool {
     let bees_of_app = (message_id.app, BeeId(0))..=(message_id.app, BeeId(u64::MAX));
     let mut bees = logs.iter().flat_map(|(_, log)| log.bees.range(bees_of_app.clone()));
     logs.iter().any(|(_, log)| log.outbox.contains_key(message_id) || log.sweeps.contains_key(message_id))
@@ -168,7 +176,6 @@ fn is_unfinished(logs: &[(Arc<dyn Journal>, LogState)], Suspect { id: message_id
 mod tests {
     use super::*;
     use crate::hive::consensus::journal::BeeImage;
-    use crate::testing::TestJournal;
 
     /// Returns message number `seq` of a resumable lane.
     fn suspect(seq: u64) -> Suspect {
@@ -191,11 +198,7 @@ mod tests {
 
         let in_app_1 = Suspect { id: MessageId { app: AppId(1), ..suspect(9).id }, cell: None };
         consumed_by(&mut colony, 0, 3);
-        let journal = TestJournal::start(1, 0, 0);
-        journal.stop();
-        let unfinished = |colony: &LogState, suspect: &Suspect| {
-            is_unfinished(&[(journal.clone() as Arc<dyn Journal>, colony.clone())], suspect)
-        };
+        let unfinished = |colony: &LogState, suspect: &Suspect| is_unfinished(&[(0, colony)], suspect);
         assert!(unfinished(&colony, &in_app_1) && !unfinished(&colony, &suspect(9)));
         consumed_by(&mut colony, 1, 4);
         assert!(!unfinished(&colony, &in_app_1));
@@ -203,10 +206,8 @@ mod tests {
 
     /// Returns the suspects that the marker of a crashed process leaves.
     fn left_by(marker: CrashMarker) -> Suspects {
-        let journal = TestJournal::start(1, 0, 0);
-        journal.stop();
         let state = LogState { marker: Some(marker), ..LogState::default() };
-        Suspects::in_logs(&[(journal as Arc<dyn Journal>, state)])
+        Suspects::in_logs(&[(0, &state)])
     }
 
     #[test]

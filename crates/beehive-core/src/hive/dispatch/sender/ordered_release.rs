@@ -109,7 +109,7 @@ pub(crate) fn consume(
         return;
     }
 
-    let Some(link) = cx.turn.hive.log_of(message_id.app).cloned() else { return };
+    let Some(link) = cx.turn.hive.log_for_stateless(message_id).cloned() else { return };
     let handler = HandlerId(handler as u16);
     let Some(input) = link.input_without_bee(message_id, handler, admitted) else {
         return acknowledge(&link, message_id, cx.turn.hive);

@@ -1,0 +1,386 @@
+//! The beginning of a hive's leadership: what a hive does with a log before its bees handle messages. A hive that starts does
+//! this for all its logs, and a running hive for each colony that it begins to lead.
+//!
+//! ```text
+//!  compare   the log with the registry: new bees, moved bees, the lanes of other hives and those that have ended
+//!  restore   the lanes, the outline, and the bees, which are asleep
+//!  go_on     bees into the routing tables ─► the log is led ─► outbox, timers and sweeps again ─► the bees handle messages
+//! ```
+
+use crate::cell::{BeeId, CellId};
+use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::asleep::Asleep;
+use crate::hive::bee::lifecycle::Bee;
+use crate::hive::consensus::journal::{AppId, Journal, LaneId, LogState, LoggedSettings, Record, Shapes};
+use crate::hive::consensus::registry::{ColonyId, Decision, Proposal};
+use crate::hive::dispatch::inner::{Hive, HiveInner};
+use crate::hive::dispatch::turn::{LedLog, Link, Place, Turn};
+use crate::hive::joining;
+use crate::hive::links::links::Links;
+use crate::hive::ownership::foreign;
+use crate::hive::ownership::queen::RETRY;
+use crate::hive::ownership::reconciler::Reconciler;
+use crate::hive::route::recovery::{self, SenderQueues};
+use crate::hive::run::log_events;
+use crate::hive::settings;
+use crate::limits;
+use crate::mutant::Mutant;
+use crate::state::DecodeError;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The reason why a hive does not lead a colony.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeadError {
+    /// The hive is not in a cluster, or the registry does not know the colony.
+    NoColony,
+    /// The hive leads the colony already, or is about to.
+    Led,
+    /// The registry knows the leader of this term or of a later one.
+    Superseded,
+    /// The hive has led too many colonies ([`limits::COLONIES_TAKEN_MAX`]).
+    TooMany,
+    /// The log does not fit the apps of the hive.
+    Log {
+        /// A description of the mismatch.
+        why: String,
+    },
+    /// The journal cannot begin.
+    Journal {
+        /// The journal's error.
+        why: String,
+    },
+    /// The hive has stopped.
+    Stopped,
+}
+
+impl std::fmt::Display for LeadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LeadError::NoColony => write!(f, "there is no such colony in the cluster of the hive"),
+            LeadError::Led => write!(f, "the hive leads the colony already"),
+            LeadError::Superseded => write!(f, "the colony has a leader of this term or of a later one"),
+            LeadError::TooMany => {
+                write!(f, "a process can take over at most {} colonies", limits::COLONIES_TAKEN_MAX)
+            }
+            LeadError::Log { why } => write!(f, "the log does not fit the apps: {why}"),
+            LeadError::Journal { why } => write!(f, "the log cannot be continued: {why}"),
+            LeadError::Stopped => write!(f, "the hive has stopped"),
+        }
+    }
+}
+
+impl std::error::Error for LeadError {}
+
+/// What follows for logs from the registry.
+pub(in crate::hive) struct Compared {
+    /// The records that the hive has to append, each with its log. They are in effect in the states of the logs.
+    pub(in crate::hive) unsaid: Vec<(Arc<Link>, Record)>,
+    /// The lanes of other hives.
+    foreign: BTreeSet<LaneId>,
+    /// The lanes that have ended, of senders outside the hive.
+    ended: Vec<LaneId>,
+}
+
+/// Compares logs with the replica of the registry, if the hive is in a cluster.
+pub(in crate::hive) fn compare(hive: &HiveInner, logs: &mut [LedLog]) -> Compared {
+    let mut ended = recovery::dead_lanes(logs);
+    let (mut unsaid, mut foreign) = (Vec::new(), BTreeSet::new());
+    if let (Some(links), Some(clients)) = (&hive.links, &hive.logs) {
+        let mutation = clients.lanes.bees.mutation;
+        links.registry.read(&mut |view| {
+            unsaid = joining::reconcile(logs, view, mutation);
+            let is_foreign = |lane: &LaneId| joining::is_foreign(*lane, links.lane, view, mutation);
+            foreign = recovery::lanes_of(logs).into_iter().filter(is_foreign).collect()
+        });
+        // on some lanes, this hive itself has sent to the bees of a log that another hive has led so far
+        ended.retain(|lane| !foreign.contains(lane) && !clients.lanes.is_of_this_hive(*lane))
+    }
+    Compared { unsaid, foreign, ended }
+}
+
+/// A bee that is not in the routing table yet.
+struct Arriving {
+    app: Arc<AppRuntime>,
+    id: BeeId,
+    cells: Vec<CellId>,
+    asleep: Box<Asleep>,
+}
+
+/// What is restored from logs.
+pub(in crate::hive) struct Restored {
+    bees: Vec<Arriving>,
+    queues: SenderQueues,
+    ended: Vec<LaneId>,
+}
+
+impl Restored {
+    /// Decodes the images of all bees, to check them and to fill the views.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the first bee that cannot be decoded.
+    pub(in crate::hive) fn show(&mut self) -> Result<(), DecodeError> {
+        self.bees.iter_mut().try_for_each(|bee| bee.asleep.show(&bee.app))
+    }
+}
+
+/// Restores the lanes of logs, their outlines if the hive is in a cluster, and their bees, which it takes out of the states.
+/// Decodes nothing. `apps` are all apps of the hive, by number.
+pub(in crate::hive) fn restore(
+    hive: &HiveInner,
+    apps: &[Arc<AppRuntime>],
+    logs: &mut [LedLog],
+    compared: &mut Compared,
+) -> Restored {
+    let mut ended = std::mem::take(&mut compared.ended);
+    ended.extend(hive.logs.iter().flat_map(|clients| clients.restore_lanes(logs, &compared.foreign)));
+    if hive.links.is_some() {
+        for (link, state) in &mut *logs {
+            *link.outline.lock() = link.split_outline(state)
+        }
+    }
+    let mut queues = SenderQueues::new(logs);
+    let mut bees = Vec::new();
+    for (link, state) in logs {
+        for ((app, id), image) in std::mem::take(&mut state.bees) {
+            let Some(runtime) = apps.get(app.index()) else { continue };
+            let queue = match hive.breaks(Mutant::TakenOvertakes) {
+                true => Default::default(),
+                false => queues.of_bee(LaneId::of_bee(app, id), &image.heir_of),
+            };
+            let cells = image.cells.iter().copied().collect();
+            let asleep = Asleep::new(*image, link, queue);
+            bees.push(Arriving { app: runtime.clone(), id, cells, asleep })
+        }
+    }
+    Restored { bees, queues, ended }
+}
+
+/// Goes on with logs: adds their bees to the routing tables, appends what the logs must know before anything else, sends what
+/// is unhandled again, and lets the bees handle messages. Returns the bees.
+///
+/// The bees accept messages from the beginning, but no bee runs before all unhandled messages of these logs have been routed.
+/// Otherwise bee A, handling one of the first messages, could send a new message to bee B before B has received what A sent
+/// before the crash.
+///
+/// # Errors
+///
+/// Returns an error if a logged message cannot be decoded, which [`recovery::check`] tells beforehand.
+pub(in crate::hive) fn go_on(
+    hive: &Arc<HiveInner>,
+    logs: &[LedLog],
+    (compared, restored): (Compared, Restored),
+    shapes: &Shapes,
+) -> Result<Vec<Arc<Bee>>, DecodeError> {
+    let Restored { bees, mut queues, ended } = restored;
+    let bees: Vec<(Arc<Bee>, Box<Asleep>)> =
+        bees.into_iter().map(|bee| (bee.app.restore(bee.id, &bee.cells), bee.asleep)).collect();
+    if let Some(reconciler) = Reconciler::of(hive) {
+        logs.iter().for_each(|(link, _)| reconciler.begin(link))
+    }
+
+    // before the reconciler sees the logs: what it appends must come later
+    for (link, record) in compared.unsaid {
+        drop(link.say(record))
+    }
+    for (link, state) in logs {
+        if *shapes != state.shapes {
+            // the log must contain the shapes before any entry encoded with them
+            drop(link.say(Record::Shapes(shapes.clone())))
+        }
+    }
+    if let Some(clients) = &hive.logs {
+        logs.iter().for_each(|(link, _)| clients.clients().publish(link))
+    }
+    if hive.is_over() {
+        // the hive may have stopped before it could see these clients
+        logs.iter().for_each(|(link, _)| link.end())
+    }
+
+    foreign::retire_lanes(hive, ended);
+    recovery::send_again(hive, logs, &mut queues)?;
+    Ok(Turn::with(hive, Place::Runners, |turn| {
+        turn.keeps_woken();
+        let begin = |(bee, asleep): (Arc<Bee>, Box<Asleep>)| {
+            bee.begin(asleep, turn);
+            bee
+        };
+        bees.into_iter().map(begin).collect()
+    }))
+}
+
+/// Shows the rows of bees in the views of their apps, some of them at a time, so that other tasks are not held up.
+fn show(hive: Arc<HiveInner>, mut bees: VecDeque<Arc<Bee>>) {
+    hive.clone().spawn(Box::pin(async move {
+        let some = bees.len().min(limits::BEES_SHOWN_AT_ONCE);
+        Turn::with(&hive, Place::Runners, |turn| {
+            for bee in bees.drain(..some) {
+                if let Err(error) = bee.show(turn) {
+                    tracing::error!(app = bee.app.name, bee = %bee.id, %error, "a bee of a log that this hive has taken over cannot be decoded")
+                }
+            }
+        });
+        if !bees.is_empty() && !hive.is_over() {
+            show(hive, bees)
+        }
+    }))
+}
+
+/// Returns the schema of the hive's program.
+pub(in crate::hive) fn shapes(hive: &HiveInner, apps: Vec<beehive_protocol::AppShapes>) -> Shapes {
+    Shapes { apps, messages: hive.types.shapes(), names: hive.types.logged.names() }
+}
+
+impl Hive {
+    /// Begins to lead a colony: goes on with the bees in its log, like a hive that restarts on that log, and tells the registry.
+    /// Whoever elects the leaders of the cluster's colonies calls this, when the term's first entry has been committed.
+    ///
+    /// `state` is the state that results from the log, including the first entry of `term`
+    /// ([`LogState::begin_term`]). The journal continues from there. Completes when the hive has the bees, and the registry
+    /// knows it. Then the hives of the cluster send the colony's messages here. The time that this takes does not
+    /// depend on the size of the bees' rows: they are decoded when a bee first runs, or later.
+    ///
+    /// The previous leader must not lead any more: an entry that it appends later must have no effect, and a message that it
+    /// sends later must not be accepted as one of its colony.
+    ///
+    /// Dropping the future does not stop this.
+    ///
+    /// # Errors
+    ///
+    /// See [`LeadError`]. After an error, the hive does not lead the colony. Except for [`LeadError::Stopped`], it has not used
+    /// the journal, other than calling [`Journal::begin`].
+    pub async fn lead(
+        &self,
+        colony: ColonyId,
+        term: u64,
+        journal: Arc<dyn Journal>,
+        state: LogState,
+    ) -> Result<(), LeadError> {
+        let hive = self.inner().clone();
+        let (sender, receiver) = oneshot::channel();
+        self.inner().platform.spawn(Box::pin(async move {
+            let begins =
+                hive.logs.as_ref().filter(|_| hive.links.is_some()).map(|logs| logs.begin_to_take(colony));
+            let led = match begins {
+                None => Err(LeadError::NoColony),
+                Some(false) => Err(LeadError::Led),
+                Some(true) => tokio::select! {
+                    biased;
+                    led = lead(&hive, (colony, term), journal, state) => led,
+                    () = hive.over() => Err(LeadError::Stopped),
+                },
+            };
+            if let (Some(true), Some(logs)) = (begins, &hive.logs) {
+                logs.end_to_take(colony)
+            }
+            // the caller may no longer wait
+            let _ = sender.send(led);
+        }));
+        receiver.await.unwrap_or(Err(LeadError::Stopped))
+    }
+}
+
+async fn lead(
+    hive: &Arc<HiveInner>,
+    (colony, term): (ColonyId, u64),
+    journal: Arc<dyn Journal>,
+    state: LogState,
+) -> Result<(), LeadError> {
+    let reconciler = Reconciler::of(hive).ok_or(LeadError::NoColony)?;
+    let (Some(links), Some(clients)) = (&hive.links, &hive.logs) else { return Err(LeadError::NoColony) };
+    debug_assert_eq!(state.last.term(), term, "the state contains the first entry of the term");
+
+    if !hive.breaks(Mutant::LeadsBehind) {
+        links.registry.wait(state.known.max(present_index(hive, links, colony).await)).await
+    }
+    let mut later = None;
+    links.registry.read(&mut |view| later = view.colony(colony).map(|entry| entry.term >= term));
+    match later {
+        None => return Err(LeadError::NoColony),
+        Some(true) => return Err(LeadError::Superseded),
+        Some(false) => {}
+    }
+    let apps = reconciler.apps();
+    let app_shapes = apps.iter().map(|app| app.shapes()).collect();
+    let shapes = shapes(hive, app_shapes);
+    shapes.read(&state).map_err(|why| LeadError::Log { why })?;
+    let unknown = state.bees.keys().find(|(app, _)| app.index() >= apps.len());
+    if let Some((app, _)) = unknown {
+        let why = format!("it contains bees of app number {}, but the hive has no such app", app.0);
+        return Err(LeadError::Log { why });
+    }
+
+    recovery::check(hive, std::iter::once(&state))
+        .map_err(|error| LeadError::Log { why: error.to_string() })?;
+
+    let link = clients.take(journal, &state, colony).ok_or(LeadError::TooMany)?;
+    let mut logs = [(link.clone(), state)];
+    log_events::attach(&link, hive);
+    link.begin().map_err(|error| LeadError::Journal { why: error.to_string() })?;
+    // Nothing of the log is sent or run before the next process could know that this one has begun
+    for marked in clients.quarantine.begin_life([&link]) {
+        marked.await.map_err(|_| LeadError::Stopped)?
+    }
+
+    let mut compared = compare(hive, &mut logs);
+    let restored = restore(hive, apps, &mut logs, &mut compared);
+    if hive.breaks(Mutant::TakenNotResent) {
+        logs.iter_mut().for_each(|(_, state)| state.outbox.clear())
+    }
+    let bees = go_on(hive, &logs, (compared, restored), &shapes)
+        .map_err(|error| LeadError::Log { why: error.to_string() })?;
+    reconciler.look_again();
+    note_settings(apps, &logs);
+    settings::settle(hive, Vec::new(), true);
+    let shown = bees.into_iter().filter(|bee| bee.app.views.is_some());
+    show(hive.clone(), shown.collect());
+
+    let leader = Proposal::Leader { colony, term, hive: hive.id };
+    loop {
+        match links.registry.propose(vec![leader.clone()]).await {
+            Ok(decisions) => {
+                let index = decisions.last().map_or(0, Decision::index);
+                links.registry.wait(index).await;
+                tracing::info!(colony = colony.0, term, "the hive leads a colony that another hive led");
+                return Ok(());
+            }
+            Err(_) => hive.platform.sleep(RETRY).await,
+        }
+    }
+}
+
+/// Returns an index of the registry that is not lower than any on which what the log says may depend.
+///
+/// The log names lanes of other hives, but not the indexes at which these hives have joined. If this hive's replica did not know
+/// such an incarnation yet, this hive would take its lanes for ended ones, forget which of its messages were handled, and
+/// handle them again.
+async fn present_index(hive: &HiveInner, links: &Links, colony: ColonyId) -> u64 {
+    // a hint of term 0 never has an effect
+    let nothing = Proposal::Leader { colony, term: 0, hive: hive.id };
+    loop {
+        match links.registry.propose(vec![nothing.clone()]).await {
+            Ok(decisions) => return decisions.last().map_or(0, Decision::index),
+            Err(_) => hive.platform.sleep(RETRY).await,
+        }
+    }
+}
+
+/// Appends this hive's settings to a log if they differ from those in the log.
+fn note_settings(apps: &[Arc<AppRuntime>], logs: &[LedLog]) {
+    for (link, state) in logs {
+        let differs = |app: &Arc<AppRuntime>| {
+            let logged = state.settings.get(&AppId(app.index))?;
+            // they could be encoded when the hive adopted them
+            let now = app.settings.logged(app.name).ok().filter(|now| now.table != logged.table)?;
+            let version = now.version.max(logged.version + 1);
+            Some((AppId(app.index), LoggedSettings { version, table: now.table }))
+        };
+        let settings: Vec<_> = apps.iter().filter_map(differs).collect();
+        if !settings.is_empty() {
+            drop(link.say(Record::Settings { settings }))
+        }
+    }
+}

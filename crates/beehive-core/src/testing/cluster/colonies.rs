@@ -1,0 +1,113 @@
+//! The colonies of a simulated cluster: their logs, and which hive leads each of them.
+
+use super::Cluster;
+use crate::cell::HiveId;
+use crate::hive::consensus::journal::{Entry, EntryNumber, LogState};
+use crate::hive::consensus::registry::{ColonyId, Proposal};
+use crate::testing::TestJournal;
+use std::sync::Arc;
+
+/// A colony. All hives replicate its log.
+pub(super) struct Colony {
+    /// The entries in its log, without those that the present leader has committed.
+    log: Vec<Vec<u8>>,
+    /// The entries that the last leader appended and that were not committed. They arrive when the next one has begun a term.
+    late: Vec<Arc<Entry>>,
+    /// The hive that leads the colony, or that led it last.
+    pub(super) leader: usize,
+    /// The journal of the leader; `None` while nobody leads the colony.
+    pub(super) journal: Option<Arc<TestJournal>>,
+}
+
+impl Colony {
+    /// Returns the state of the log, as its committed entries say.
+    #[track_caller]
+    pub(super) fn state(&self) -> LogState {
+        let journal = self.journal.iter().flat_map(|journal| journal.log());
+        let log: Vec<Vec<u8>> = self.log.iter().cloned().chain(journal).collect();
+        match LogState::replay(log.iter().map(Vec::as_slice)) {
+            Ok(state) => state,
+            Err(error) => panic!("a log of hive {}: {error}", self.leader),
+        }
+    }
+
+    /// The leader is down.
+    pub(super) fn is_abandoned(&mut self) {
+        let Some(journal) = self.journal.take() else { return };
+        self.log.extend(journal.log());
+        self.late = journal.take_waiting()
+    }
+}
+
+impl Cluster {
+    /// Returns the colonies that a hive leads, or that it led last, in order.
+    pub(super) fn led_by(&self, hive: usize) -> Vec<ColonyId> {
+        let all = (1..).map(ColonyId).zip(&self.colonies);
+        all.filter(|(_, colony)| colony.leader == hive).map(|(id, _)| id).collect()
+    }
+
+    /// Returns the journals of the colonies that a hive leads.
+    pub(super) fn journals(&self, hive: usize) -> impl Iterator<Item = &Arc<TestJournal>> {
+        let led = self.colonies.iter().filter(move |colony| colony.leader == hive);
+        led.filter_map(|colony| colony.journal.as_ref())
+    }
+
+    /// Founds colonies that a hive will lead.
+    pub(super) fn found(&mut self, hive: usize) {
+        let members: Vec<HiveId> = (0..self.hives() as u32).map(HiveId).collect();
+        for _ in 0..self.setup.logs_per_hive {
+            let after = ColonyId(self.colonies.len() as u32);
+            self.registry.decide(&[Proposal::Found { after, members: members.clone(), is_replicated: true }]);
+            let (log, late) = Default::default();
+            self.colonies.push(Colony { log, late, leader: hive, journal: None })
+        }
+    }
+
+    /// Begins a term in the log of a colony, which a hive will lead.
+    #[track_caller]
+    pub(super) fn begin_term(&mut self, colony: ColonyId, hive: usize) -> (Arc<TestJournal>, LogState) {
+        let at = colony.0 as usize - 1;
+        // a quarantined message blocks its thread until its crash marker is committed, and here the journal commits on the
+        // same thread
+        let mut state = LogState { marker: None, ..self.colonies[at].state() };
+        self.journals += 1;
+        let seed = self.seed.wrapping_mul(31).wrapping_add(self.journals);
+        let EntryNumber(last) = state.last;
+        let journal = TestJournal::on(&self.platform, seed, self.setup.refuse_one_in, last);
+        let led = &mut self.colonies[at];
+        let late = std::mem::take(&mut led.late);
+        (led.leader, led.journal) = (hive, Some(journal.clone()));
+        self.late += late.len();
+        journal.begin_with(state.begin_term(state.last.term() + 1), late);
+        (journal, state)
+    }
+
+    /// Lets a hive take over all colonies that a dead one led, and lets time pass until it leads them. What the dead hive
+    /// appended and was not committed arrives in the logs behind the first entries of the new terms, and has no effect. The
+    /// registry is told that the hive is dead. The hive may start again, with new colonies.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the dead hive runs, if the other one is down, or if it does not accept a log.
+    #[track_caller]
+    pub fn take_over(&mut self, dead: usize, by: usize) {
+        self.take_over_with(dead, by, |_| ())
+    }
+
+    /// Same as [`Cluster::take_over`], after `change` has changed the states of the logs.
+    #[track_caller]
+    pub fn take_over_with(&mut self, dead: usize, by: usize, change: impl Fn(&mut LogState)) {
+        assert!(!self.is_running(dead), "hive {dead} runs");
+        let (hive, incarnation) = (HiveId(dead as u32), self.members[dead].incarnation);
+        self.registry.decide(&[Proposal::HiveDead { hive, incarnation }]);
+        let leader = self.hive(by).clone();
+        for colony in self.led_by(dead) {
+            let (journal, mut state) = self.begin_term(colony, by);
+            change(&mut state);
+            let led = self.drive(leader.lead(colony, state.last.term(), journal, state));
+            if let Err(error) = led {
+                panic!("hive {by} does not lead colony {}: {error}", colony.0)
+            }
+        }
+    }
+}
