@@ -12,7 +12,6 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
-use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
@@ -36,6 +35,7 @@ use crate::hive::run::dropped::verify_visit;
 use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::results::{end_with_error, release};
 use crate::hive::run::transaction::{Run, execute};
+use crate::hive::sweep::open_visits::OpenVisits;
 use crate::hive::sweep::unlogged_sweep::{Visit, is_here, sweep_emit, visits_of};
 use crate::key::Key;
 use crate::limits;
@@ -46,64 +46,7 @@ use crate::state::any::{self, AnyState};
 use crate::state::image::{DecodeError, decode};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tokio::sync::Notify;
-
-/// The cells of a sweep whose visits have been sent but are not yet committed.
-#[derive(Default)]
-pub(crate) struct OpenVisits {
-    /// Number of such cells.
-    open: AtomicUsize,
-    /// Notified when the number decreases.
-    fewer: Arc<Notify>,
-    /// The sweep's log and id, and whether the cursor has passed the last cell. `None` unless an earlier
-    /// incarnation started the sweep.
-    resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
-}
-
-impl OpenVisits {
-    /// Adds the cells of a visit about to be sent.
-    fn begin(&self, cells: usize) {
-        self.open.fetch_add(cells, Ordering::AcqRel);
-    }
-
-    /// Removes the cells of a visit that was committed or that its bee did not accept.
-    pub(crate) fn over(&self, cells: usize) {
-        let last = self.open.fetch_sub(cells, Ordering::SeqCst) == cells;
-        deferred_wakes::all(&self.fewer);
-
-        if last
-            && let Some((link, sweep, all)) = &self.resumed
-            && all.load(Ordering::SeqCst)
-        {
-            link.quarantine.swept(sweep)
-        }
-    }
-
-    /// Records that the cursor has passed the last cell. The sweep leaves the quarantine either here or in
-    /// [`OpenVisits::over`], which another thread may call at the same time. Each thread first writes its own
-    /// variable and then reads the other one. All four accesses are `SeqCst`, so they have a single total
-    /// order, and the two threads cannot both miss each other's write.
-    fn reached_all(&self) {
-        if let Some((link, sweep, all)) = &self.resumed {
-            all.store(true, Ordering::SeqCst);
-            if self.open.load(Ordering::SeqCst) == 0 {
-                link.quarantine.swept(sweep)
-            }
-        }
-    }
-
-    /// Waits until the window has room for another step. Cancel-safe.
-    async fn room(&self) {
-        loop {
-            let fewer = self.fewer.notified();
-            if self.open.load(Ordering::Acquire) <= limits::SWEEP_WINDOW_MAX - limits::SWEEP_STEP_MAX {
-                return;
-            }
-            fewer.await
-        }
-    }
-}
+use std::time::Duration;
 
 /// The start of a sweep that is not part of a bee's record.
 struct Opening {
@@ -171,6 +114,27 @@ struct Progress {
     /// Cells that had no owner when their visit was due. The next record removes them from the log's open
     /// cells.
     gone: Vec<CellId>,
+    /// Cells whose bees may be about to leave for another hive. They are visited when it is clear whether they stay.
+    later: Vec<CellId>,
+}
+
+/// Pause before the cells of bees that may leave are visited again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The cells that a step could not visit.
+#[derive(Default)]
+struct Unvisited {
+    /// Those without an owner.
+    gone: Vec<CellId>,
+    /// Those whose owners may be about to leave for another hive.
+    later: Vec<CellId>,
+}
+
+impl Progress {
+    fn note(&mut self, unvisited: Unvisited) {
+        self.gone.extend(unvisited.gone);
+        self.later.extend(unvisited.later)
+    }
 }
 
 /// A running sweep.
@@ -247,7 +211,12 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         open_visits,
         run,
         cause: cx.turn.cause.clone(),
-        progress: Mutex::new(Progress { opening, next: Some(CellId(0)), gone: Vec::new() }),
+        progress: Mutex::new(Progress {
+            opening,
+            next: Some(CellId(0)),
+            gone: Vec::new(),
+            later: Vec::new(),
+        }),
     });
 
     match cx.held() {
@@ -299,8 +268,7 @@ pub(crate) fn resume<M: Message>(
         },
     };
 
-    let resumed = Some((link.clone(), emit.id, AtomicBool::new(false)));
-    let open_visits = Arc::new(OpenVisits { resumed, ..OpenVisits::default() });
+    let open_visits = Arc::new(OpenVisits::of_resumed(&link, emit.id));
     let Some(visit) = Visit::new(&batch, 0, Some((runs_as, open_visits.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
@@ -310,12 +278,12 @@ pub(crate) fn resume<M: Message>(
         open_visits,
         run,
         cause: None,
-        progress: Mutex::new(Progress { opening, next: sweep.next, gone: Vec::new() }),
+        progress: Mutex::new(Progress { opening, next: sweep.next, gone: Vec::new(), later: Vec::new() }),
     });
 
     let open: Vec<CellId> = sweep.open.iter().copied().collect();
-    let gone = cursor.send_visits(&open, cx.turn);
-    cursor.progress.lock().gone = gone;
+    let unvisited = cursor.send_visits(&open, cx.turn);
+    cursor.progress.lock().note(unvisited);
     cursor.wait_at(cx);
     Ok(())
 }
@@ -340,6 +308,12 @@ impl<M: Message> Cursor<M> {
         }
 
         self.open_visits.room().await;
+        let later = std::mem::take(&mut self.progress.lock().later);
+        if !later.is_empty() {
+            hive.platform.sleep(PAUSE).await;
+            let unvisited = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&later, turn));
+            self.progress.lock().note(unvisited)
+        }
         let (first, gone) = {
             let mut progress = self.progress.lock();
             (progress.next, std::mem::take(&mut progress.gone))
@@ -354,7 +328,7 @@ impl<M: Message> Cursor<M> {
             next = then
         }
 
-        if !cells.is_empty() || !gone.is_empty() || next.is_none() {
+        if !cells.is_empty() || !gone.is_empty() || (next.is_none() && first.is_some()) {
             let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
             self.link.commit(record).await;
         }
@@ -362,28 +336,29 @@ impl<M: Message> Cursor<M> {
             return;
         }
 
-        let gone = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
+        let unvisited = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
         let mut progress = self.progress.lock();
-        progress.gone.extend(gone);
+        progress.note(unvisited);
         progress.next = next
     }
 
     /// Checks whether the sweep has committed all its own records. Its visits may still be uncommitted.
     fn is_over(&self) -> bool {
         let progress = self.progress.lock();
-        progress.opening.is_none() && progress.next.is_none() && progress.gone.is_empty()
+        let is_all_visited = progress.gone.is_empty() && progress.later.is_empty();
+        progress.opening.is_none() && progress.next.is_none() && is_all_visited
     }
 
-    /// Sends one visit to each bee that owns some of these cells. Returns the cells that have no owner.
-    fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Vec<CellId> {
-        let mut gone = Vec::new();
+    /// Sends one visit to each bee that owns some of these cells. Returns the cells that it could not visit.
+    fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Unvisited {
+        let mut unvisited = Unvisited::default();
         let mut left = cells.to_vec();
         while !left.is_empty() {
             let mut owners: Vec<(Arc<Bee>, CellId)> = Vec::with_capacity(left.len());
             for cell in left.drain(..) {
                 match self.app.routes.find(cell) {
                     Some(bee) => owners.push((bee, cell)),
-                    None => gone.push(cell),
+                    None => unvisited.gone.push(cell),
                 }
             }
             // each bee gets one visit, whose cells are in order, because `visits_of` uses a binary search
@@ -405,16 +380,21 @@ impl<M: Message> Cursor<M> {
 
                 self.open_visits.begin(count);
                 self.visit.expect(1);
+                let is_leaving = bee.is_leaving();
                 if let Err(refused) = bee.clone().push(delivery, turn) {
-                    // another thread has merged or retired the bee since `find`, so look up its cells again
                     self.open_visits.over(count);
                     self.visit.done();
+                    if is_leaving {
+                        unvisited.later.extend(refused.cells);
+                        continue;
+                    }
+                    // another thread has merged or retired the bee since `find`, so look up its cells again
                     left.extend(refused.cells);
                     std::hint::spin_loop()
                 }
             }
         }
-        gone
+        unvisited
     }
 }
 

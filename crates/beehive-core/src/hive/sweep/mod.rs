@@ -12,5 +12,6 @@
 //! resumes it.
 
 pub(crate) mod logged_sweep;
+mod open_visits;
 pub(crate) mod ticks;
 pub(crate) mod unlogged_sweep;

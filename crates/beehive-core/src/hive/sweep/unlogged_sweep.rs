@@ -32,7 +32,7 @@ use crate::hive::route::receiver::route;
 use crate::hive::run::delivery::run_delivery;
 use crate::hive::run::dropped::verify_visit;
 use crate::hive::sweep::logged_sweep;
-use crate::hive::sweep::logged_sweep::OpenVisits;
+use crate::hive::sweep::open_visits::OpenVisits;
 use crate::key::Key;
 use crate::message::{Each, Message};
 use crate::panics;

@@ -1,0 +1,71 @@
+//! The visits of a logged sweep that are under way: how many there may be, and when an interrupted sweep is over.
+
+use crate::hive::admission::deferred_wakes;
+use crate::hive::consensus::journal::MessageId;
+use crate::hive::dispatch::turn::Link;
+use crate::limits;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// The cells of a sweep whose visits have been sent but are not yet committed.
+#[derive(Default)]
+pub(crate) struct OpenVisits {
+    /// Number of such cells.
+    open: AtomicUsize,
+    /// Notified when the number decreases.
+    fewer: Arc<Notify>,
+    /// The sweep's log and id, and whether the cursor has passed the last cell. `None` unless an earlier
+    /// incarnation started the sweep.
+    resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
+}
+
+impl OpenVisits {
+    /// Returns those of a sweep in a log that an earlier incarnation, or another hive, has started.
+    pub(super) fn of_resumed(log: &Arc<Link>, sweep: MessageId) -> OpenVisits {
+        let resumed = Some((log.clone(), sweep, AtomicBool::new(false)));
+        OpenVisits { resumed, ..OpenVisits::default() }
+    }
+
+    /// Adds the cells of a visit about to be sent.
+    pub(super) fn begin(&self, cells: usize) {
+        self.open.fetch_add(cells, Ordering::AcqRel);
+    }
+
+    /// Removes the cells of a visit that was committed or that its bee did not accept.
+    pub(crate) fn over(&self, cells: usize) {
+        let last = self.open.fetch_sub(cells, Ordering::SeqCst) == cells;
+        deferred_wakes::all(&self.fewer);
+
+        if last
+            && let Some((link, sweep, all)) = &self.resumed
+            && all.load(Ordering::SeqCst)
+        {
+            link.quarantine.swept(sweep)
+        }
+    }
+
+    /// Records that the cursor has passed the last cell. The sweep leaves the quarantine either here or in
+    /// [`OpenVisits::over`], which another thread may call at the same time. Each thread first writes its own
+    /// variable and then reads the other one. All four accesses are `SeqCst`, so they have a single total
+    /// order, and the two threads cannot both miss each other's write.
+    pub(super) fn reached_all(&self) {
+        if let Some((link, sweep, all)) = &self.resumed {
+            all.store(true, Ordering::SeqCst);
+            if self.open.load(Ordering::SeqCst) == 0 {
+                link.quarantine.swept(sweep)
+            }
+        }
+    }
+
+    /// Waits until the window has room for another step. Cancel-safe.
+    pub(super) async fn room(&self) {
+        loop {
+            let fewer = self.fewer.notified();
+            if self.open.load(Ordering::Acquire) <= limits::SWEEP_WINDOW_MAX - limits::SWEEP_STEP_MAX {
+                return;
+            }
+            fewer.await
+        }
+    }
+}
