@@ -11,7 +11,7 @@ pub(crate) struct Count(pub(crate) u64);
 
 /// Forgets the count of a key.
 #[derive(Message)]
-struct Forget(u64);
+pub(crate) struct Forget(pub(crate) u64);
 
 /// Counts a key later, by way of a handler without state.
 #[derive(Message)]

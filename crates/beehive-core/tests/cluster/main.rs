@@ -7,6 +7,8 @@ mod bank;
 mod directed;
 mod lanes;
 mod large;
+mod leaders;
 mod merges;
 mod moves;
 mod random;
+mod threads;

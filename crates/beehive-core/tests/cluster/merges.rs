@@ -1,7 +1,7 @@
 //! Messages whose cells belong to bees in several hives: the bees come to one hive and merge, and then one of them handles
 //! the message.
 
-use crate::random::{Chance, check_owners, seeds};
+use crate::random::{Chance, check_owners, seeds, take_over_one};
 use beehive_core::journal::LogState;
 use beehive_core::testing::{Cluster, ClusterSetup};
 use beehive_core::{App, Ctx, Dict, Message, handlers};
@@ -115,7 +115,7 @@ fn a_message_that_needs_bees_of_several_hives_is_handled_once() {
 }
 
 /// Random pairs of keys get transfers, until one bee owns all keys.
-fn storm(seed: u64, keys: u64) -> Result<String, String> {
+fn storm(seed: u64, keys: u64, takes: bool) -> Result<String, String> {
     let mut cluster = purses().logs_per_hive(1 + seed as u32 % 2).refuse_one_in(30).start(seed);
     let (mut chance, mut number, mut crashes, mut sent) = (Chance(seed), 0, 0, 0);
     for key in 0..keys {
@@ -125,7 +125,7 @@ fn storm(seed: u64, keys: u64) -> Result<String, String> {
         return Err("each key begins with a bee of its own".into());
     }
 
-    let mut steps = 0;
+    let (mut steps, mut taken) = (0, 0);
     while cluster.bees("purses").len() > 1 {
         steps += 1;
         if steps > 3_000 {
@@ -140,6 +140,7 @@ fn storm(seed: u64, keys: u64) -> Result<String, String> {
                     cluster.crash(hive)
                 }
             }
+            1..4 if takes => taken += u64::from(take_over_one(&mut cluster, &mut chance)),
             1..4 => (0..3).for_each(|hive| cluster.restart(hive)),
             4 => {
                 let hive = chance.below(3) as usize;
@@ -190,13 +191,24 @@ fn storm(seed: u64, keys: u64) -> Result<String, String> {
         }
     }
     cluster.registry(|state| state.check())?;
-    Ok(format!("{sent} transfers, {steps} steps, {crashes} crashes, {}", cluster.traffic()))
+    Ok(format!(
+        "{sent} transfers, {steps} steps, {crashes} crashes, {taken} taken over, {}",
+        cluster.traffic()
+    ))
 }
 
 #[test]
 fn sixty_four_bees_of_three_hives_become_one_while_hives_crash() {
     for seed in seeds().step_by(3) {
-        let report = storm(seed, 64).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let report = storm(seed, 64, false).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        println!("seed {seed}: {report}")
+    }
+}
+
+#[test]
+fn thirty_two_bees_of_three_hives_become_one_while_hives_take_over_from_one_another() {
+    for seed in seeds().step_by(3) {
+        let report = storm(seed, 32, true).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
         println!("seed {seed}: {report}")
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bank::{Audited, Auditor, Bank, Look, Pay};
 use crate::directed::{count, counters};
-use crate::random::run;
+use crate::random::{MOVES, run};
 use beehive_core::BeeId;
 use beehive_core::cluster::MoveError;
 use beehive_core::testing::{Cluster, Mutant};
@@ -84,7 +84,7 @@ fn only_a_bee_moves_and_only_to_a_hive() {
 /// Checks that payments in random runs go wrong with a mutant.
 fn random_runs_notice(mutant: Mutant) {
     let found = (1..=12).find_map(|seed| {
-        let ran = std::panic::catch_unwind(|| run(seed, true, Some(mutant)));
+        let ran = std::panic::catch_unwind(|| run(seed, MOVES, Some(mutant)));
         let found = match ran {
             Ok(Ok(_)) => return None,
             Ok(Err(found)) => found,

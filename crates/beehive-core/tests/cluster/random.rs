@@ -39,18 +39,51 @@ pub(crate) fn check_owners(states: &[LogState]) -> Result<(), String> {
     Ok(())
 }
 
+/// Lets a hive take over what one that is down led, if there are two such hives, or lets the one that is down start again, or
+/// both. Returns whether a hive has taken over.
+pub(crate) fn take_over_one(cluster: &mut Cluster, chance: &mut Chance) -> bool {
+    let (running, down): (Vec<usize>, Vec<usize>) =
+        (0..cluster.hives()).partition(|hive| cluster.is_running(*hive));
+    if down.is_empty() {
+        return false;
+    }
+    let dead = down[chance.below(down.len() as u64) as usize];
+    let takes = !running.is_empty() && chance.below(4) > 0;
+    if takes {
+        cluster.take_over(dead, running[chance.below(running.len() as u64) as usize])
+    }
+    if !takes || chance.below(4) > 0 {
+        cluster.restart(dead)
+    }
+    takes
+}
+
 /// What happened in a run.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     payments: u64,
     crashes: u64,
+    /// Number of times that a hive took over what a dead one led.
+    taken: u64,
     cuts: u64,
     /// Number of moves that the registry was asked for and has begun.
     moves: u64,
 }
 
-/// Bees move if `moves` is set.
-pub(crate) fn run(seed: u64, moves: bool, mutant: Option<Mutant>) -> Result<(Run, String), String> {
+/// What happens in a run, besides payments, crashes and cuts.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    /// Bees move.
+    pub(crate) moves: bool,
+    /// Hives take over what crashed ones led.
+    pub(crate) takes: bool,
+}
+
+pub(crate) const MOVES: Load = Load { moves: true, takes: false };
+pub(crate) const TAKES: Load = Load { moves: true, takes: true };
+
+pub(crate) fn run(seed: u64, load: Load, mutant: Option<Mutant>) -> Result<(Run, String), String> {
+    let Load { moves, takes } = load;
     let setup = Cluster::of::<Bank>().app::<Auditor>().hives(3).logs_per_hive(1 + seed as u32 % 2);
     let mut cluster = setup.refuse_one_in(30).mutant(mutant).start(seed);
     let (mut chance, mut run) = (Chance(seed), Run::default());
@@ -63,6 +96,7 @@ pub(crate) fn run(seed: u64, moves: bool, mutant: Option<Mutant>) -> Result<(Run
                     cluster.crash(hive)
                 }
             }
+            1 | 2 | 36..40 if takes => run.taken += u64::from(take_over_one(&mut cluster, &mut chance)),
             1 | 2 => (0..3).for_each(|hive| cluster.restart(hive)),
             3 => {
                 let hive = chance.below(3) as usize;
@@ -148,7 +182,7 @@ pub(crate) fn seeds() -> std::ops::RangeInclusive<u64> {
 #[test]
 fn no_payment_is_lost_or_handled_twice_when_bees_move_and_hives_crash() {
     for seed in seeds() {
-        let (run, traffic) = run(seed, true, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let (run, traffic) = run(seed, MOVES, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
         println!("seed {seed}: {run:?}, {traffic}");
         assert!(run.payments > 100 && run.moves > 5, "seed {seed}: {run:?}");
     }
@@ -157,16 +191,29 @@ fn no_payment_is_lost_or_handled_twice_when_bees_move_and_hives_crash() {
 #[test]
 fn no_payment_is_lost_or_handled_twice_when_hives_crash() {
     for seed in seeds() {
-        let (run, traffic) = run(seed, false, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let load = Load { moves: false, takes: false };
+        let (run, traffic) = run(seed, load, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
         println!("seed {seed}: {run:?}, {traffic}");
         assert!(run.payments > 100, "seed {seed}: {run:?}");
     }
 }
 
+#[test]
+fn no_payment_is_lost_or_handled_twice_when_hives_take_over_from_one_another() {
+    let mut taken = 0;
+    for seed in seeds() {
+        let (run, traffic) = run(seed, TAKES, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        println!("seed {seed}: {run:?}, {traffic}");
+        assert!(run.payments > 100, "seed {seed}: {run:?}");
+        taken += run.taken
+    }
+    assert!(taken > 0 || seeds().count() == 1, "no hive has taken over")
+}
+
 /// The same seed does the same, whatever else happens in the process.
 #[test]
 fn a_run_can_be_repeated() {
-    let one = run(3, true, None).unwrap_or_else(|found| panic!("{found}"));
-    let other = run(3, true, None).unwrap_or_else(|found| panic!("{found}"));
+    let one = run(3, TAKES, None).unwrap_or_else(|found| panic!("{found}"));
+    let other = run(3, TAKES, None).unwrap_or_else(|found| panic!("{found}"));
     assert_eq!(format!("{one:?}"), format!("{other:?}"))
 }
