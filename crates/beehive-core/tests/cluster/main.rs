@@ -12,3 +12,4 @@ mod merges;
 mod moves;
 mod random;
 mod threads;
+mod unreadable;

@@ -4,6 +4,7 @@
 //! before it begins, and one that takes over a log does so afterwards. A bee gets its body when it first runs, when it is
 //! frozen for a merge or a move, or when a tick or a sweep visits it. Until then, it takes little more memory than its rows.
 
+use crate::cell::CellId;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::consensus::journal::BeeImage;
@@ -12,6 +13,7 @@ use crate::hive::dispatch::turn::Link;
 use crate::state::any::AnyState;
 use crate::state::image::DecodeError;
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A bee without a body.
@@ -45,27 +47,28 @@ impl Asleep {
             return Ok(());
         }
         let image = &self.image;
-        let mut state = app.fresh();
-        import(app, image, &mut *state)?;
-
-        let elsewhere = app.dicts.iter().any(|dict| {
-            let (whole, mut elsewhere) = (app.whole_cell(dict.index), false);
-            let mut look = |cell, _: &dyn Any| elsewhere |= !image.cells.contains(&whole.unwrap_or(cell));
-            state.cells_of(dict.index, &mut look);
-            elsewhere
-        });
-
-        if elsewhere {
-            let why =
-                "it has cells that the log does not assign to it: was the log written with another `seed`?"
-                    .into();
-            return Err(DecodeError { what: "a bee", why });
-        }
-
+        let mut state = decode(app, image, &BTreeSet::new())?;
         if let Some(views) = &app.views {
             state.publish_restored(views, image.now)
         }
         Ok(())
+    }
+
+    /// Checks an image as [`show`](Self::show) does. `more` are cells of the bee that the image may lack.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `show`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the code that decodes the app's types does.
+    pub(crate) fn check(
+        app: &AppRuntime,
+        image: &BeeImage,
+        more: &BTreeSet<CellId>,
+    ) -> Result<(), DecodeError> {
+        decode(app, image, more).map(drop)
     }
 
     /// Returns the bee's image.
@@ -112,6 +115,31 @@ impl Asleep {
         body.queue = queue;
         body
     }
+}
+
+/// Decodes an image, and checks that its rows are in cells of the bee: those that the image contains, and `more`.
+fn decode(
+    app: &AppRuntime,
+    image: &BeeImage,
+    more: &BTreeSet<CellId>,
+) -> Result<Box<dyn AnyState>, DecodeError> {
+    let mut state = app.fresh();
+    import(app, image, &mut *state)?;
+
+    let elsewhere = app.dicts.iter().any(|dict| {
+        let (whole, mut elsewhere) = (app.whole_cell(dict.index), false);
+        let mut look = |cell, _: &dyn Any| {
+            let cell = whole.unwrap_or(cell);
+            elsewhere |= !image.cells.contains(&cell) && !more.contains(&cell)
+        };
+        state.cells_of(dict.index, &mut look);
+        elsewhere
+    });
+    if elsewhere {
+        let why = "it has cells that the log does not assign to it: was the log written with another `seed`?";
+        return Err(DecodeError { what: "a bee", why: why.into() });
+    }
+    Ok(state)
 }
 
 /// Decodes the cells of an image into the dictionaries of `state`.

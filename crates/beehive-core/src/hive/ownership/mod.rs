@@ -1,7 +1,7 @@
 //! Ownership: each app's queen, which asks the registry which bee owns which cell and executes the registry's
 //! decisions. Also merges bees (`merging`), and moves them between an app's logs (`moves`), and in a cluster between hives: the
-//! reconciler compares the registry with the outlines of the logs, and takes the steps in `leaving`, `copies` and `hosting`;
-//! `foreign` looks after the lanes of other hives.
+//! reconciler compares the registry with the outlines of the logs, and takes the steps in `leaving`, `copies`, `examine` and
+//! `hosting`; `foreign` looks after the lanes of other hives.
 //!
 //! Input: sets of cells without a single owner, from routing tasks. Output: proposals to the registry, changes to the
 //! routing table, and new, merged or retired bees.
@@ -13,6 +13,7 @@
 //! `Unavailable` when the task that would answer them is dropped.
 
 mod copies;
+mod examine;
 pub(crate) mod foreign;
 mod hosting;
 mod leaving;

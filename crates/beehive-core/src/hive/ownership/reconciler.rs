@@ -15,7 +15,7 @@
 use crate::cell::BeeId;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, BeeImage, LogState, Record, Untold};
+use crate::hive::consensus::journal::{AppId, BeeImage, Epoch, LogState, Record, Untold};
 use crate::hive::consensus::registry::{Decision, Proposal, RegistryState, Unavailable};
 use crate::hive::dispatch::inner::{AnyApp, HiveInner};
 use crate::hive::dispatch::turn::Link;
@@ -60,7 +60,7 @@ pub(super) struct State {
     /// The bees about which a record is being appended.
     busy: BTreeSet<Key>,
     /// The proposals under way.
-    proposals: Vec<Proposal>,
+    pub(super) proposals: Vec<Proposal>,
     /// The changes about which a log is being told that the registry knows them.
     told: Vec<Untold>,
     /// The frozen bees.
@@ -88,6 +88,11 @@ pub(super) fn ended_by(untold: &Untold) -> Option<BeeId> {
         Untold::Released { bee } | Untold::Fused { from: bee, .. } => Some(*bee),
         Untold::Split { .. } => None,
     }
+}
+
+/// Checks whether a log has a copy of a bee with this epoch, which has not been decided about yet.
+fn is_staged(link: &Link, bee: BeeId, epoch: Epoch) -> bool {
+    link.outline.lock().log.staged.iter().any(|((_, id), staged)| (*id, staged.bee.epoch) == (bee, epoch))
 }
 
 impl Reconciler {
@@ -233,6 +238,9 @@ impl Reconciler {
     fn take(self: &Arc<Self>, link: &Arc<Link>, step: Step) {
         let (at, this, link) = (link.position(), self.clone(), link.clone());
         match step {
+            Step::Propose(Proposal::Commit { bee, epoch, .. }) if is_staged(&link, bee, epoch.next()) => {
+                self.ask_for(&link, bee, epoch)
+            }
             Step::Propose(proposal) => self.propose(proposal),
             Step::Send { app, bee, to } => self.send_copy(&link, (app, bee), to),
             Step::Append(Record::Told { what, view }) => {
@@ -325,7 +333,7 @@ impl Reconciler {
     }
 
     /// Makes a proposal. Until the replica of the registry knows the decision, it is not made again.
-    fn propose(self: &Arc<Self>, proposal: Proposal) {
+    pub(super) fn propose(self: &Arc<Self>, proposal: Proposal) {
         self.state.lock().proposals.push(proposal.clone());
         let this = self.clone();
         self.hive.spawn(Box::pin(async move {

@@ -1,0 +1,96 @@
+//! A hive that cannot decode the copy of a bee does not take the bee: the bee stays where it is.
+
+use crate::directed::QUIET;
+use beehive_core::testing::Cluster;
+use beehive_core::{App, Dict, Message, handlers};
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::time::Duration;
+
+/// What happens when a [`Picky`] is decoded.
+#[derive(Clone, Copy)]
+enum Decoding {
+    Works,
+    FailsOnce,
+    PanicsOnce,
+}
+
+thread_local! {
+    static DECODING: Cell<Decoding> = const { Cell::new(Decoding::Works) };
+}
+
+/// A number that sometimes cannot be decoded.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+struct Picky(u64);
+
+impl TryFrom<u64> for Picky {
+    type Error = &'static str;
+    fn try_from(number: u64) -> Result<Picky, &'static str> {
+        match DECODING.replace(Decoding::Works) {
+            Decoding::Works => Ok(Picky(number)),
+            Decoding::FailsOnce => Err("an older program wrote it"),
+            Decoding::PanicsOnce => panic!("an older program wrote it"),
+        }
+    }
+}
+
+impl From<Picky> for u64 {
+    fn from(Picky(number): Picky) -> u64 {
+        number
+    }
+}
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Add(u64);
+
+#[derive(App)]
+#[app(name = "sums")]
+struct Sums {
+    sums: Dict<u64, Picky>,
+}
+
+#[handlers]
+impl Sums {
+    #[rcv]
+    fn add(&mut self, msg: &Add) -> u64 {
+        let Picky(sum) = self.sums.entry(msg.0).or_default();
+        *sum += 1;
+        *sum
+    }
+}
+
+fn stays_and_moves_later(decoding: Decoding) {
+    let cluster = Cluster::of::<Sums>().network(QUIET).start(1);
+    let add = |hive| {
+        let hive = cluster.hive(hive).clone();
+        cluster.drive(hive.request(Add(7)))
+    };
+    assert_eq!(add(0), Ok(1));
+    let (bee, at) = cluster.bees("sums")[0];
+    assert_eq!(at, 0);
+
+    DECODING.set(decoding);
+    assert!(cluster.aim(bee, 1));
+    // the source need not wait until the move has taken too long
+    cluster.advance(Duration::from_secs(1));
+    let entry = cluster.registry(|view| view.bee(bee));
+    assert!(entry.is_some_and(|entry| entry.aim.is_none() && entry.epoch.0 == 1), "{entry:?}");
+    assert_eq!(cluster.bees("sums"), [(bee, 0)]);
+    assert_eq!(add(2), Ok(2), "the bee goes on where it was");
+
+    // by then, the hive that refused the bee runs the right program
+    assert_eq!(cluster.move_bee(bee, 2), Ok(()));
+    assert_eq!((add(1), cluster.bees("sums")), (Ok(3), vec![(bee, 2)]));
+}
+
+#[test]
+fn a_bee_stays_if_its_copy_cannot_be_decoded() {
+    stays_and_moves_later(Decoding::FailsOnce)
+}
+
+#[test]
+fn a_bee_stays_if_decoding_its_copy_panics() {
+    stays_and_moves_later(Decoding::PanicsOnce)
+}
