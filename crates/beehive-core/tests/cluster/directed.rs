@@ -15,9 +15,9 @@ pub(crate) struct Forget(pub(crate) u64);
 
 /// Counts a key later, by way of a handler without state.
 #[derive(Message)]
-struct CountLater {
-    by: u64,
-    key: u64,
+pub(crate) struct CountLater {
+    pub(crate) by: u64,
+    pub(crate) key: u64,
 }
 
 #[derive(Message)]

@@ -1,7 +1,7 @@
 //! Bees move from one hive to another while messages arrive.
 
 use crate::bank::{Audited, Auditor, Bank, Look, Pay};
-use crate::directed::{count, counters};
+use crate::directed::{CountLater, count, counters};
 use crate::random::{MOVES, run};
 use beehive_core::BeeId;
 use beehive_core::cluster::MoveError;
@@ -150,4 +150,30 @@ fn messages_arrive_while_the_bee_moves() {
             }
         }
     }
+}
+
+/// A handler without state has handled a delayed message, which its sender's outbox still contains, when the hive crashes. Only
+/// that hive remembers that the message was handled. Its next process moves the sender before the timer fires again.
+#[test]
+fn what_was_handled_without_a_bee_before_a_crash_does_not_move() {
+    let mut hit = 0;
+    for seed in 0..60 {
+        let mut cluster = counters(None).start(seed);
+        let emitted = cluster.hive(0).try_emit(CountLater { by: 1, key: 7 });
+        assert!(emitted.is_ok(), "{emitted:?}");
+        // between the delay and the time at which acknowledgments are recorded
+        cluster.advance(Duration::from_micros(1_000 + seed * 50));
+        cluster.crash(0);
+        let log = &cluster.log_states(0)[0];
+        let waits =
+            log.outbox.keys().find_map(|id| Some((id.lane.bee()?.1, log.seen.contains_lane(id.lane))));
+        let Some((sender, true)) = waits else { continue };
+        hit += 1;
+        assert!(cluster.aim(sender, 1));
+        cluster.restart(0);
+        cluster.advance(Duration::from_secs(1));
+        assert_eq!(count(&cluster, 2, 7), Ok(2), "seed {seed}");
+        assert!(cluster.bees("counters").contains(&(sender, 1)), "seed {seed}: the sender has moved");
+    }
+    assert!(hit > 10, "{hit} of 60 crashes came between the record and the acknowledgment");
 }

@@ -3,7 +3,7 @@
 
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, BeeImage, Emit, LaneId, LogState, Record};
+use crate::hive::consensus::journal::{Acked, AppId, BeeImage, Emit, LaneId, LogState, MessageId, Record};
 use crate::hive::consensus::registry::ColonyId;
 use crate::hive::dispatch::inner::AnyApp;
 use crate::hive::dispatch::turn::Link;
@@ -75,6 +75,7 @@ impl Reconciler {
             self.hive.platform.sleep(Duration::from_micros(100)).await
         }
         let Some(pending) = &mut body.pending else { return };
+        self.acknowledge_handled_without_bee(link, &all);
         link.log_consumed();
         if !pending.is_logged {
             link.commit(Record::Create { app, bee: id, view }).await
@@ -112,6 +113,20 @@ impl Reconciler {
         self.links.forget(&leaving);
         let away = Away { bee, since: self.hive.now(), content: Arc::new(content) };
         self.state.lock().away.insert(key, away);
+    }
+
+    /// Acknowledges what handlers without a bee have handled. The previous process may have ended after a record said so and
+    /// before the acknowledgment. The dedup tables of this hive's logs do not move with the bee, so another hive would run
+    /// these handlers again.
+    fn acknowledge_handled_without_bee(&self, link: &Link, lanes: &[LaneId]) {
+        for emit in link.lanes.bees.outbox(lanes) {
+            let handlers = self.app(emit.id.app).map_or(0, |runtime| runtime.handlers.len());
+            let home = self.hive.log_for_stateless(emit.id);
+            if home.is_some_and(|home| home.without_bee.contains(emit.id, handlers)) {
+                let MessageId { app, lane, seq, part } = emit.id;
+                self.hive.acknowledge(Acked { app, lane, seq, count: 1, part })
+            }
+        }
     }
 
     /// Forgets a bee that another colony has adopted.
