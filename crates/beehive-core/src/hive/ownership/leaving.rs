@@ -10,9 +10,13 @@ use crate::hive::dispatch::turn::Link;
 use crate::hive::ownership::reconciler::{Away, Key, Reconciler, ended_by};
 use crate::limits;
 use crate::mutant::Mutant;
-use beehive_protocol::Emits;
+use crate::time::Time;
+use beehive_protocol::{Aim, Emits, Step};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Longest time for the first answer of the hive to which a bee moves. The bee is not frozen before that answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Reconciler {
     /// Puts the bees that are frozen in a log, which this hive begins to lead, into the routing tables: they accept no
@@ -54,9 +58,79 @@ impl Reconciler {
         !self.state.lock().not_before.contains_key(&key)
     }
 
-    /// Freezes a bee that moves to the colony `to`.
+    /// Checks whether the hive that leads a colony answers within [`ANSWERS_WITHIN`]. Takes as long if it does not. Another
+    /// hive may begin to lead the colony meanwhile.
+    async fn answers(&self, colony: ColonyId) -> bool {
+        let registry = &self.links.registry;
+        let leader = || {
+            let mut leader = None;
+            registry.read(&mut |view| leader = view.colony(colony).and_then(|entry| entry.leader));
+            leader
+        };
+        let hears = async {
+            loop {
+                let asked = leader();
+                let hears = async {
+                    match asked {
+                        Some(hive) if hive == self.hive.id => {}
+                        Some(hive) => self.links.hears(hive).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let is_replaced = async {
+                    let mut index = registry.index();
+                    while leader() == asked {
+                        registry.wait(index + 1).await;
+                        index = registry.index()
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = hears => return,
+                    () = is_replaced => {}
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = hears => true,
+            () = self.hive.platform.sleep(ANSWERS_WITHIN) => false,
+        }
+    }
+
+    /// Waits until the hive to which a bee moves answers. If the bee were frozen before, nobody would handle its messages until
+    /// the move had taken too long, and if it has to merge, it would then be frozen again.
+    ///
+    /// Returns the time at which the move began, or `None` if the bee must not leave now. A bee that only moves does not wait
+    /// for longer than a move may take: it is then frozen for as long as it takes to tell the registry that it stays.
+    async fn reach(&self, link: &Arc<Link>, (_, app, id): Key, to: ColonyId) -> Option<Time> {
+        let began = self.hive.now();
+        loop {
+            let answers = tokio::select! {
+                biased;
+                answers = self.answers(to) => answers,
+                () = self.hive.over() => return None,
+            };
+            if answers {
+                return Some(self.hive.now());
+            }
+            let is_it = |step: &Step| matches!(step, Step::Append(Record::Freeze { app: its, bee, to: goal, .. }) if (*its, *bee, *goal) == (app, id, to));
+            if !self.steps(link).iter().any(is_it) {
+                return None;
+            }
+            let mut aim = None;
+            self.links.registry.read(&mut |view| aim = view.bee(id).and_then(|entry| entry.aim));
+            if matches!(aim, Some(Aim::Colony(_))) && self.hive.now() - began >= limits::MOVE_STAGED_AFTER_MAX
+            {
+                return Some(began);
+            }
+        }
+    }
+
+    /// Freezes a bee that moves to the colony `to`, when the leader of the colony has answered.
     pub(super) async fn leave(&self, link: &Arc<Link>, key: Key, to: ColonyId, view: u64) {
         let (_, app, id) = key;
+        let Some(since) = self.reach(link, key, to).await else { return };
         let bee = self.app(app).and_then(|runtime| runtime.bee(id));
         let Some(bee) = bee else { return self.pause().await };
         let body = tokio::select! {
@@ -111,7 +185,7 @@ impl Reconciler {
         let Some(mut content) = content else { return };
         content.fill((app, id), image, Emits(outbox));
         self.links.forget(&leaving);
-        let away = Away { bee, since: self.hive.now(), content: Arc::new(content) };
+        let away = Away { bee, since, content: Arc::new(content) };
         self.state.lock().away.insert(key, away);
     }
 

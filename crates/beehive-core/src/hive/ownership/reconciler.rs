@@ -209,7 +209,7 @@ impl Reconciler {
         bees.into_iter().filter(is_active).collect()
     }
 
-    fn steps(&self, link: &Arc<Link>) -> Vec<Step> {
+    pub(super) fn steps(&self, link: &Arc<Link>) -> Vec<Step> {
         let (at, colony, now) = (link.position(), link.colony(), self.hive.now());
         // the bees with aims, and those into which they merge
         let mut named = BTreeSet::new();
