@@ -215,8 +215,16 @@ fn while_logs_stall(logs: usize, crash: bool, mutant: Option<Mutant>) -> Result<
         while journals.iter().all(|journal| journal.waiting() < 2) {
             wait("merges and runs wait for the log", began).await?
         }
-        tokio::time::sleep(Duration::from_millis(150)).await;
-        let running = ending.done();
+        // on a busy machine, the last of these messages are on their way for some time
+        let mut running = ending.done();
+        loop {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            match ending.done() {
+                now if now == running => break,
+                now => running = now,
+            }
+            wait("the hive waits for the log", began).await?
+        }
         if crash {
             journals.iter().for_each(|journal| journal.stop())
         }

@@ -73,6 +73,10 @@ impl AppRuntime {
         }
         let Some(to) = hive.log_at(to) else { return false };
         commits_something(to, hive).await;
+        if hive.is_over() {
+            // a move that began now would write to logs after the hive has ended
+            return false;
+        }
 
         let Some(mut body) = freeze(source, hive).await else { return false };
         let has_moved = self.transfer(source, &mut body, to, hive).await;
