@@ -144,7 +144,7 @@ fn a_lost_answer_hangs_nobody_and_creates_no_bee_twice() {
     }
 }
 
-/// A registry that cannot be told of the end of any bee while it is closed.
+/// A registry that cannot be told of the end of any bee, or of a merge, while it is closed.
 struct Closed {
     registry: LocalRegistry,
     is_closed: AtomicBool,
@@ -152,7 +152,8 @@ struct Closed {
 
 impl Registry for Closed {
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
-        let says_end = proposals.iter().any(|one| matches!(one, Proposal::Release { .. }));
+        let says_end = |one: &Proposal| matches!(one, Proposal::Release { .. } | Proposal::Fused { .. });
+        let says_end = proposals.iter().any(says_end);
         match says_end && self.is_closed.load(Ordering::Acquire) {
             true => Box::pin(std::future::ready(Err(Unavailable))),
             false => self.registry.propose(proposals),
@@ -218,5 +219,51 @@ fn a_hive_that_starts_on_a_used_registry_gives_up_the_bees_that_it_does_not_have
             assert_eq!(hive.request_within(PATIENCE, Take((0..20).collect())).await, Ok(20));
             hive.stop(Duration::ZERO).await;
         }
+    })
+}
+
+/// The log has committed that a bee has merged into another one, and the process ends before it has told the registry. The
+/// next process must not give up the bee that has merged: its cells have an owner.
+#[test]
+fn a_hive_that_starts_on_a_used_registry_tells_it_of_a_merge_in_its_log() {
+    on_workers(2, async {
+        let registry = LocalRegistry::restored(RegistryState::alone(1, [], 0));
+        let registry = Arc::new(Closed { registry, is_closed: AtomicBool::new(false) });
+        let start = |state: LogState| {
+            let journal = TestJournal::start(5, 0, state.last);
+            let builder = Hive::builder().app::<Counter>().seed(7).journal(journal.clone(), state);
+            (builder.registry(registry.clone()).start().unwrap(), journal)
+        };
+        let (hive, journal) = start(LogState::default());
+        for key in [1, 2, 3] {
+            add(&hive, vec![key]).await
+        }
+        registry.is_closed.store(true, Ordering::Release);
+        let adding = tokio::spawn({
+            let hive = hive.clone();
+            async move { hive.request(Add(vec![1, 2])).await }
+        });
+        let replay = || LogState::replay(journal.log().iter().map(Vec::as_slice)).unwrap();
+        let began = std::time::Instant::now();
+        while replay().bees.len() > 2 {
+            assert!(began.elapsed() < PATIENCE, "the log says that two bees have merged");
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
+        let _ = adding.await;
+        assert_eq!(registry.registry.size(), (3, 3), "the registry does not know it");
+
+        registry.is_closed.store(false, Ordering::Release);
+        let (hive, journal) = start(replay());
+        assert_eq!(registry.registry.size(), (2, 3), "the registry knows it");
+        add(&hive, vec![2, 9]).await;
+        assert_eq!(hive.status().apps[0].bees, 2, "the cells still have one owner");
+        add(&hive, vec![1]).await;
+        let taken = hive.request_within(PATIENCE, Take(vec![1, 2, 3, 9])).await.unwrap();
+        assert!((6..=8).contains(&taken), "{taken}: the message that was not answered counts or does not");
+        registry.registry.read(&mut |state| assert_eq!(state.check(), Ok(())));
+        journal.stop();
+        hive.stop(Duration::ZERO).await;
     })
 }

@@ -12,9 +12,11 @@ use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
 use crate::hive::dispatch::turn::Link;
+use crate::hive::leading::Restored;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -334,11 +336,15 @@ impl AppRuntime {
     /// Tells the registry that a bee has ended, and retries until this succeeds. Until then, the registry names a bee
     /// that no longer exists, and senders to its cells keep asking.
     fn release(self: &Arc<Self>, queen: &mut Queen, bee: BeeId, hive: &Arc<HiveInner>) {
-        let ended = vec![Proposal::Release { bee }];
+        self.tell_end(queen, bee, vec![Proposal::Release { bee }], hive)
+    }
+
+    /// Tells the registry how a bee has ended, and retries until this succeeds.
+    fn tell_end(self: &Arc<Self>, queen: &mut Queen, bee: BeeId, said: Vec<Proposal>, hive: &Arc<HiveInner>) {
         let polled = match self.is_clustered() {
             // the replica is always behind
             true => Poll::Pending,
-            false => poll_once(&mut self.registry.propose(ended.clone())),
+            false => poll_once(&mut self.registry.propose(said.clone())),
         };
         let index = match polled {
             Poll::Ready(Ok(decisions)) => decisions.last().map(Decision::index),
@@ -353,26 +359,49 @@ impl AppRuntime {
         hive.spawn(Box::pin(async move {
             let index = match index {
                 Some(index) => index,
-                None => app.state(&ended, &waiting).await,
+                None => app.state(&said, &waiting).await,
             };
             app.knows_end(bee, index, &waiting)
         }))
     }
 
-    /// Tells the registry that the bees of this app have ended that it knows and the hive does not have. They were in the
-    /// memory of an earlier process, or that process has ended before the registry was told of their ends. Without this,
-    /// the hive would take them for bees that it has yet to create.
+    /// Tells the registry what has become of the bees of this app that it knows and the hive does not have. `restored` are
+    /// the bees in the hive's logs. Without this, the hive would take the other bees for those that it has yet to create.
+    ///
+    /// A bee whose cells one of the restored bees has was merged into that one: the log had committed the merge, and the
+    /// process ended before it told the registry. If the registry were told that the bee has ended, it would take the cells
+    /// for free, and would give them to a second owner. All other bees have ended: they were in the memory of an earlier
+    /// process, or that process has ended before it told the registry of their ends.
     ///
     /// For a hive without a cluster that starts on a registry that an earlier process has used.
-    pub(in crate::hive) fn release_unknown(self: &Arc<Self>, hive: &Arc<HiveInner>) {
-        let mut queen = self.queen.lock();
-        let mut known = Vec::new();
+    pub(in crate::hive) fn end_unknown(self: &Arc<Self>, restored: &Restored, hive: &Arc<HiveInner>) {
+        let (mut here, mut owners) = (BTreeSet::new(), HashMap::default());
+        for (bee, cells) in restored.of_app(self.index) {
+            here.insert(bee);
+            owners.extend(cells.iter().map(|cell| (*cell, bee)))
+        }
+        let mut unknown = Vec::new();
         self.registry.read(&mut |state| {
             let all = self.colonies().iter().flat_map(|colony| state.bees_at(*colony));
-            known = all.filter(|bee| state.bee(*bee).is_some_and(|entry| entry.app.0 == self.index)).collect()
+            let mine = all.filter(|bee| state.bee(*bee).is_some_and(|entry| entry.app.0 == self.index));
+            let heir = |bee| state.cells_of(bee).find_map(|cell| owners.get(&cell).copied());
+            unknown = mine.filter(|bee| !here.contains(bee)).map(|bee| (bee, heir(bee))).collect()
         });
-        known.retain(|bee| queen.bees.get(*bee).is_none());
-        known.into_iter().for_each(|bee| self.release(&mut queen, bee, hive))
+
+        let mut queen = self.queen.lock();
+        for (bee, heir) in unknown {
+            let Some(into) = heir else {
+                self.release(&mut queen, bee, hive);
+                continue;
+            };
+            let mut said = vec![Proposal::Fused { from: bee, into }];
+            let lane = LaneId::of_bee(AppId(self.index), bee);
+            if self.link.as_ref().is_none_or(|link| !link.lanes.bees.knows(lane)) {
+                // the lane table does not contain this lane, so it will never report that the lane has ended
+                said.push(Proposal::Retire { lane })
+            }
+            self.tell_end(&mut queen, bee, said, hive)
+        }
     }
 
     /// Tells the registry that nothing on these lanes is unhandled. Ignores the lanes of other apps.
