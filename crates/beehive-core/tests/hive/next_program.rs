@@ -4,7 +4,7 @@
 use crate::load::{eventually, killed, on_workers};
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
-use beehive_core::{App, Builder, Ctx, Dict, Hive, Message, handlers};
+use beehive_core::{App, Builder, Ctx, Dict, Handlers, Hive, Message, handlers};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,6 +93,44 @@ impl Even {
     }
 }
 
+/// The same app in another next program: a job belongs to another cell.
+#[derive(App)]
+#[app(name = "first")]
+struct Other {
+    jobs: Dict<u64, u64>,
+}
+#[handlers]
+impl Other {
+    #[rcv(sharded)]
+    fn job(&mut self, msg: &Job) -> Option<u64> {
+        *self.jobs.entry(msg.0 + 1000).or_default() += 1;
+        None
+    }
+    #[rcv(sharded)]
+    fn late(&mut self, msg: &Late) {
+        *self.jobs.entry(msg.0).or_default() += 1;
+    }
+}
+
+/// The same app in a third next program: a job needs no state.
+#[derive(App)]
+#[app(name = "first")]
+struct Stateless {
+    jobs: Dict<u64, u64>,
+}
+#[handlers]
+impl Stateless {
+    #[rcv(stateless)]
+    fn job(&self, msg: &Job, ctx: &mut Ctx) -> Option<u64> {
+        ctx.emit(Done(msg.0));
+        None
+    }
+    #[rcv(sharded)]
+    fn late(&mut self, msg: &Late) {
+        *self.jobs.entry(msg.0).or_default() += 1;
+    }
+}
+
 #[derive(App)]
 #[app(name = "second")]
 struct Rest {
@@ -116,14 +154,20 @@ const TIMER: Duration = Duration::from_secs(3);
 
 type Logs = Vec<Arc<TestJournal>>;
 
-/// Starts a hive whose apps have one log together, or a log each.
+/// Starts a hive whose apps have one log together, or a log each. `before` are the logs that it continues.
 fn start(builder: Builder, before: Option<&Logs>, has_one_log: bool) -> (Hive, Logs) {
+    let before: Option<Vec<_>> = before.map(|logs| logs.iter().map(|log| log.log()).collect());
+    start_on(builder, before.as_ref(), has_one_log)
+}
+
+/// Starts a hive, like [`start`], that continues these entries of each log.
+fn start_on(builder: Builder, before: Option<&Vec<Vec<Vec<u8>>>>, has_one_log: bool) -> (Hive, Logs) {
     let apps = ["sender", "first", "second"];
     let of_logs: Vec<&[&'static str]> = if has_one_log { vec![&apps] } else { apps.chunks(1).collect() };
     let mut builder = builder.seed(3);
     let mut logs = Logs::new();
     for (at, its_apps) in of_logs.into_iter().enumerate() {
-        let state = before.map_or_else(LogState::default, |logs| killed(&logs[at].log()));
+        let state = before.map_or_else(LogState::default, |logs| killed(&logs[at]));
         let journal = TestJournal::start(17 + at as u64, 0, state.last);
         builder = builder.journal_of(its_apps.iter().copied(), journal.clone(), state);
         logs.push(journal)
@@ -131,12 +175,17 @@ fn start(builder: Builder, before: Option<&Logs>, has_one_log: bool) -> (Hive, L
     (builder.start().unwrap(), logs)
 }
 
+/// Returns a program whose first receiver of jobs is `A`.
+fn program_of<A: Handlers>() -> Builder {
+    Hive::builder().app::<Sender>().app::<A>().app::<Rest>()
+}
+
 fn first_program() -> Builder {
-    Hive::builder().app::<Sender>().app::<All>().app::<Rest>()
+    program_of::<All>()
 }
 
 fn next_program() -> Builder {
-    Hive::builder().app::<Sender>().app::<Even>().app::<Rest>()
+    program_of::<Even>()
 }
 
 /// Returns the number of messages in the outboxes of logs, of which the later ones continue the earlier ones.
@@ -210,29 +259,40 @@ fn a_message_that_the_next_program_drops_leaves_the_log_of_its_sender() {
     })
 }
 
+const JOBS: std::ops::Range<u64> = 100..110;
+
 /// The first app has handled the messages and passed them on. The log of the sender does not know it yet.
+async fn handled_before(first_program: Builder, next_program: Builder) {
+    let (hive, earlier) = start(first_program, None, false);
+    earlier[1].stall(true);
+    let mut io = hive.io();
+    io.emit(Send(JOBS.collect()));
+    io.flush().await;
+    let sent = || replay(&earlier[0].log()).outbox.len() == 10;
+    eventually("sent", Duration::from_secs(5), sent).await;
+    earlier[0].stall(true);
+    earlier[1].stall(false);
+    let handled = || replay(&earlier[2].log()).bees.len() == 10;
+    eventually("handled", Duration::from_secs(5), handled).await;
+    kill(hive, &earlier).await;
+    assert!(sent());
+
+    let (hive, later) = start(next_program, Some(&earlier), false);
+    eventually("empty", Duration::from_secs(10), || waiting(&earlier, &later) == 0).await;
+    for number in JOBS {
+        assert_eq!(hive.request(Done(number)).await, Ok(1), "job {number}");
+    }
+    kill(hive, &later).await;
+}
+
 #[test]
 fn a_message_that_was_handled_before_does_not_go_on_again() {
-    on_workers(2, async {
-        let (hive, earlier) = start(first_program(), None, false);
-        earlier[1].stall(true);
-        let mut io = hive.io();
-        io.emit(Send((100..110).collect()));
-        io.flush().await;
-        let sent = || replay(&earlier[0].log()).outbox.len() == 10;
-        eventually("sent", Duration::from_secs(5), sent).await;
-        earlier[0].stall(true);
-        earlier[1].stall(false);
-        let handled = || replay(&earlier[2].log()).bees.len() == 10;
-        eventually("handled", Duration::from_secs(5), handled).await;
-        kill(hive, &earlier).await;
-        assert!(sent());
+    on_workers(2, handled_before(first_program(), next_program()))
+}
 
-        let (hive, later) = start(next_program(), Some(&earlier), false);
-        eventually("empty", Duration::from_secs(10), || waiting(&earlier, &later) == 0).await;
-        for number in 100..110 {
-            assert_eq!(hive.request(Done(number)).await, Ok(1), "job {number}");
-        }
-        kill(hive, &later).await;
-    })
+/// The bee that remembers the messages does not get them.
+#[test]
+fn a_message_that_was_handled_before_is_not_handled_in_another_cell() {
+    on_workers(2, handled_before(first_program(), program_of::<Other>()));
+    on_workers(2, handled_before(first_program(), program_of::<Stateless>()))
 }

@@ -74,8 +74,7 @@ impl HiveInner {
 
         self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
             let (bytes, position) = (&bytes, way.position);
-            let again =
-                Again { bytes, source, position, admitted, at: None, arrival: None, is_handled: false };
+            let again = Again { bytes, source, position, admitted, at: None, arrival: None };
             cx.turn.hive.types.logged.send_again(way.app, way.message_type, again, cx)
         })
     }

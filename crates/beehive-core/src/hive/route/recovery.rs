@@ -9,7 +9,6 @@ use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{LedLog, Place, Turn};
-use crate::hive::dispatch::types::logged_types::Resent;
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,25 +172,32 @@ pub(crate) fn send_again(
 
         for message in all {
             let Unhandled { log, state, waiting, sweep } = message;
+            let id = waiting.emit.id;
+            if sweep.is_none()
+                && hive.links.is_none()
+                && queues.handled.contains(&id)
+                && let Some(link) = hive.log_at(log)
+            {
+                // The bee that would recognize the message may not get it: the map of this program may drop it, or name
+                // another cell.
+                link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
+                link.quarantine.is_run(&Suspect { id, cell: None });
+                continue;
+            }
             let mut queue = queues.of(message.sent_as().lane);
             let cx = &mut RouteContext::new(&mut queue, turn);
-            if hive.log_of(waiting.emit.id.app).is_none() {
+            if hive.log_of(id.app).is_none() {
                 give_to_app_in_memory(hive, log, waiting, name_of(&waiting.emit, state))
             }
 
             let logged = &hive.types.logged;
             let resumed = match sweep {
-                Some(sweep) => logged.resume_sweep(log, sweep, cx).map(|()| Resent::Sent),
+                Some(sweep) => logged.resume_sweep(log, sweep, cx),
                 // in a cluster, a bee of another hive may have handled the message
-                None if hive.links.is_some() => logged.resend(&waiting.emit, cx).map(|()| Resent::Sent),
-                None => logged.resend_at_start(&waiting.emit, queues.handled.contains(&waiting.emit.id), cx),
+                None if hive.links.is_some() => logged.resend(&waiting.emit, cx),
+                None => logged.resend_at_start(&waiting.emit, cx),
             };
-            let resumed = resumed.map_err(|error| named(&waiting.emit, state, error))?;
-            if let (Resent::Settled, Some(link)) = (resumed, hive.log_at(log)) {
-                let id = waiting.emit.id;
-                link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
-                link.quarantine.is_run(&Suspect { id, cell: None })
-            }
+            resumed.map_err(|error| named(&waiting.emit, state, error))?
         }
         Ok(())
     })

@@ -36,18 +36,6 @@ pub(crate) struct Again<'a> {
     /// If the message comes from another hive, which bee has to handle it, and its position among those that came with
     /// it.
     pub(crate) arrival: Option<(Arc<Arrival>, u32)>,
-    /// Whether a bee has handled the message before. If so, and if the map now drops the message, nothing is sent: the bee
-    /// that would recognize the message does not get it.
-    pub(crate) is_handled: bool,
-}
-
-/// What became of a logged message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Resent {
-    /// It is under way.
-    Sent,
-    /// The map now drops it, and a bee has handled it before, so it need only be acknowledged.
-    Settled,
 }
 
 /// Sends encoded messages of one type to one app, with the type erased.
@@ -57,7 +45,7 @@ trait Resend: Send + Sync {
     /// Returns the receiver with its type erased.
     fn onward(&self) -> Arc<dyn Onward>;
     /// Decodes a message and sends it to the app.
-    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<Resent, DecodeError>;
+    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError>;
 }
 
 /// The `Resend` for a receiver of type `M`.
@@ -72,15 +60,12 @@ impl<M: Message> Resend for ResendTo<M> {
         decode::<M>("a message", bytes).map(|_| ())
     }
 
-    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<Resent, DecodeError> {
-        let Again { bytes, source, position, admitted, at, arrival, is_handled } = again;
+    fn send(&self, again: Again, cx: &mut RouteContext) -> Result<(), DecodeError> {
+        let Again { bytes, source, position, admitted, at, arrival } = again;
         let messages = vec![decode::<M>("a message", bytes)?];
         let sink = arrival.as_ref().and_then(|(arrival, at)| arrival.sink::<M>(*at));
         let arrival = arrival.map(|(arrival, _)| arrival);
         let batch = Arc::new(Batch { messages, passed: None, source, sink, admitted, arrival });
-        if is_handled && self.0.drops(&batch, 0, cx.turn) {
-            return Ok(Resent::Settled);
-        }
 
         match at {
             Some(at) => {
@@ -90,7 +75,7 @@ impl<M: Message> Resend for ResendTo<M> {
             }
             None => self.0.route(&batch, 0..1, position, cx),
         }
-        Ok(Resent::Sent)
+        Ok(())
     }
 }
 
@@ -115,26 +100,15 @@ pub(crate) struct LoggedTypes {
 impl LoggedTypes {
     /// Resends a message of a bee that has come to this hive.
     pub(crate) fn resend(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
-        self.resend_from(emit, (false, false), cx).map(drop)
+        self.resend_from(emit, false, cx)
     }
 
-    /// Resends a message from a log with which a hive without a cluster has started. `is_handled` says whether a bee has
-    /// handled it before.
-    pub(crate) fn resend_at_start(
-        &self,
-        emit: &Emit,
-        is_handled: bool,
-        cx: &mut RouteContext,
-    ) -> Result<Resent, DecodeError> {
-        self.resend_from(emit, (true, is_handled), cx)
+    /// Resends a message from a log with which a hive without a cluster has started.
+    pub(crate) fn resend_at_start(&self, emit: &Emit, cx: &mut RouteContext) -> Result<(), DecodeError> {
+        self.resend_from(emit, true, cx)
     }
 
-    fn resend_from(
-        &self,
-        emit: &Emit,
-        (is_logged, is_handled): (bool, bool),
-        cx: &mut RouteContext,
-    ) -> Result<Resent, DecodeError> {
+    fn resend_from(&self, emit: &Emit, is_logged: bool, cx: &mut RouteContext) -> Result<(), DecodeError> {
         let again = Again {
             bytes: &emit.payload,
             source: Source { is_logged, ..Source::again(emit) },
@@ -142,7 +116,6 @@ impl LoggedTypes {
             admitted: None,
             at: emit.at,
             arrival: None,
-            is_handled,
         };
         self.resend_to(emit.id.app.0, emit.message_type)?.send(again, cx)
     }
@@ -157,7 +130,7 @@ impl LoggedTypes {
         let source = Source::again(emit);
         let (position, arrival) = (emit.position, Some(arrival));
         let bytes = &emit.payload;
-        let again = Again { bytes, source, position, admitted: None, at: None, arrival, is_handled: false };
+        let again = Again { bytes, source, position, admitted: None, at: None, arrival };
         self.send_again(emit.id.app.0, emit.message_type, again, cx)
     }
 
@@ -169,7 +142,7 @@ impl LoggedTypes {
         again: Again,
         cx: &mut RouteContext,
     ) -> Result<(), DecodeError> {
-        self.resend_to(app, message_type)?.send(again, cx).map(drop)
+        self.resend_to(app, message_type)?.send(again, cx)
     }
 
     /// Checks whether an encoded message can be resent.
