@@ -296,3 +296,35 @@ fn a_message_that_was_handled_before_is_not_handled_in_another_cell() {
     on_workers(2, handled_before(first_program(), program_of::<Other>()));
     on_workers(2, handled_before(first_program(), program_of::<Stateless>()))
 }
+
+/// The second program has dropped some of the messages. Its log remembers that, and no bee does. The log of the sender does
+/// not know it yet, and the third program drops none.
+#[test]
+fn a_message_that_was_dropped_before_is_not_handled_by_a_bee() {
+    on_workers(2, async {
+        let (hive, first) = start(first_program(), None, false);
+        first[1].stall(true);
+        let mut io = hive.io();
+        io.emit(Send(JOBS.collect()));
+        io.flush().await;
+        eventually("sent", Duration::from_secs(5), || replay(&first[0].log()).outbox.len() == 10).await;
+        kill(hive, &first).await;
+
+        let (hive, second) = start(next_program(), Some(&first), false);
+        let entries = |at: usize| [first[at].log(), second[at].log()].concat();
+        let went_on = || replay(&entries(2)).bees.len() == 5;
+        eventually("went on", Duration::from_secs(5), went_on).await;
+        kill(hive, &second).await;
+        // what the second process has appended to the log of the sender was not committed
+        let before = vec![first[0].log(), entries(1), entries(2)];
+        assert_eq!(replay(&before[0]).outbox.len(), 10);
+
+        let (hive, third) = start_on(first_program(), Some(&before), false);
+        let is_empty = || replay(&[first[0].log(), third[0].log()].concat()).outbox.is_empty();
+        eventually("empty", Duration::from_secs(10), is_empty).await;
+        for number in JOBS {
+            assert_eq!(hive.request(Done(number)).await, Ok(number % 2), "job {number}");
+        }
+        kill(hive, &third).await;
+    })
+}

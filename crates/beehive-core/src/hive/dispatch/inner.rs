@@ -44,6 +44,8 @@ use tokio::sync::Notify;
 pub(crate) trait AnyApp: Send + Sync {
     /// Returns the app's name.
     fn name(&self) -> &'static str;
+    /// Returns the number of handlers.
+    fn handlers(&self) -> usize;
     /// Returns the name of a handler; `handler` is its number in the app.
     fn handler_name(&self, handler: usize) -> &'static str;
     /// Returns the name of the message type that a handler accepts.

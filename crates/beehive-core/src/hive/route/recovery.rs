@@ -99,6 +99,13 @@ fn handled(logs: &[LedLog]) -> BTreeSet<MessageId> {
     remembered.copied().collect()
 }
 
+/// Checks whether a message was handled, dropped or refused without a bee, according to the log of the receiver.
+fn is_handled_without_bee(hive: &HiveInner, id: MessageId) -> bool {
+    let handlers = hive.apps.read().get(id.app.index()).map_or(0, |app| app.handlers());
+    let home = hive.log_for_stateless(id).filter(|_| !hive.breaks(Mutant::WithoutBeeUnmarked));
+    home.is_some_and(|home| home.without_bee.contains(id, handlers))
+}
+
 /// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
 fn in_order(logs: &[LedLog]) -> Vec<Unhandled<'_>> {
     let (mut all, mut sweeps) = (Vec::new(), Vec::new());
@@ -173,13 +180,14 @@ pub(crate) fn send_again(
         for message in all {
             let Unhandled { log, state, waiting, sweep } = message;
             let id = waiting.emit.id;
+            let is_handled = || queues.handled.contains(&id) || is_handled_without_bee(hive, id);
             if sweep.is_none()
                 && hive.links.is_none()
-                && queues.handled.contains(&id)
+                && is_handled()
                 && let Some(link) = hive.log_at(log)
             {
-                // The bee that would recognize the message may not get it: the map of this program may drop it, or name
-                // another cell.
+                // Whoever would recognize the message may not get it: the map of this program may drop it, or name another
+                // cell.
                 link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
                 link.quarantine.is_run(&Suspect { id, cell: None });
                 continue;
