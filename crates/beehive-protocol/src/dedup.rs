@@ -240,6 +240,19 @@ impl DedupTable {
         self.lanes.iter().map(|(lane, line)| (*lane, line.floor))
     }
 
+    /// Returns the runs of handled whole messages that the table lists: the lane, the first number, and the number after the
+    /// last.
+    pub fn runs(&self) -> impl Iterator<Item = (LaneId, Seq, Seq)> {
+        let lines = self.lanes.iter();
+        lines.flat_map(|(lane, line)| line.runs.iter().map(|(first, end)| (*lane, *first, *end)))
+    }
+
+    /// Returns the handled parts of messages that the table lists.
+    pub fn listed_parts(&self) -> impl Iterator<Item = (LaneId, Seq, Part)> {
+        let lines = self.lanes.iter();
+        lines.flat_map(|(lane, line)| line.parts.iter().map(|(seq, part)| (*lane, *seq, *part)))
+    }
+
     /// Returns the lanes that have a handled message at or above their floor.
     pub fn lanes_above(&self) -> impl Iterator<Item = LaneId> {
         self.lanes.iter().filter(|(_, line)| !line.is_bare()).map(|(lane, _)| *lane)

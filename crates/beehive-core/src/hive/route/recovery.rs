@@ -3,7 +3,7 @@
 
 use crate::hash::HashMap;
 use crate::hive::consensus::journal::{
-    Acked, Emit, LaneId, LogState, MessageId, Seq, Suspect, Sweep, Waiting,
+    Acked, AppId, Emit, LaneId, LogState, MessageId, Part, Seq, Suspect, Sweep, Waiting,
 };
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
@@ -31,7 +31,7 @@ impl SenderQueues {
         SenderQueues {
             queues: HashMap::default(),
             lanes: all.map(|message| message.sent_as().lane).collect(),
-            handled: handled(logs),
+            handled: handled(logs.iter().map(|(_, state)| state)),
         }
     }
 
@@ -80,23 +80,66 @@ fn unhandled(log: usize, state: &LogState) -> impl Iterator<Item = Unhandled<'_>
     messages.chain(sweeps).map(move |(waiting, sweep)| Unhandled { log, state, waiting, sweep })
 }
 
+/// The messages in the outboxes on one lane, to one app, of which no bee is known yet that has handled them.
+#[derive(Default)]
+struct OnLane {
+    whole: BTreeSet<Seq>,
+    parts: BTreeSet<(Seq, Part)>,
+}
+
+impl OnLane {
+    /// Takes the whole messages from `first` up to but not including `end`.
+    fn take_run(&mut self, first: Seq, end: Seq) -> Vec<(Seq, Part)> {
+        let taken: Vec<Seq> = self.whole.range(first..end.max(first)).copied().collect();
+        taken.iter().for_each(|seq| {
+            self.whole.remove(seq);
+        });
+        taken.into_iter().map(|seq| (seq, Part::WHOLE)).collect()
+    }
+
+    /// Takes all messages below `floor`.
+    fn take_below(&mut self, floor: Seq) -> Vec<(Seq, Part)> {
+        let mut taken = self.take_run(Seq::ZERO, floor);
+        let rest = self.parts.split_off(&(floor, Part::WHOLE));
+        taken.extend(std::mem::replace(&mut self.parts, rest));
+        taken
+    }
+}
+
 /// Returns the messages in the outboxes that bees have handled. The log of the bee contains that, and the log of the sender
 /// does not contain the acknowledgment.
-fn handled(logs: &[LedLog]) -> BTreeSet<MessageId> {
-    let mut of_lanes: HashMap<LaneId, Vec<MessageId>> = HashMap::default();
-    for id in logs.iter().flat_map(|(_, state)| state.outbox.keys()) {
-        of_lanes.entry(id.lane).or_default().push(*id)
+///
+/// Many bees may know a lane on which much is unhandled. So this looks for what a bee has handled, instead of asking each
+/// bee about each message, and what it has found it does not look for again.
+fn handled<'a>(states: impl Iterator<Item = &'a LogState> + Clone) -> BTreeSet<MessageId> {
+    let mut open: HashMap<(LaneId, AppId), OnLane> = HashMap::default();
+    for id in states.clone().flat_map(|state| state.outbox.keys()) {
+        let on_lane = open.entry((id.lane, id.app)).or_default();
+        match id.part.is_whole() {
+            true => on_lane.whole.insert(id.seq),
+            false => on_lane.parts.insert((id.seq, id.part)),
+        };
     }
-    if of_lanes.is_empty() {
-        return BTreeSet::new();
+    let mut handled = BTreeSet::new();
+    if open.is_empty() {
+        return handled;
     }
-    let bees = logs.iter().flat_map(|(_, state)| &state.bees);
-    let remembered = bees.flat_map(|((app, _), bee)| {
-        let of_lane = |(lane, _)| of_lanes.get(&lane).into_iter().flatten();
-        let ids = bee.seen.floors().flat_map(of_lane).filter(|id| id.app == *app);
-        ids.filter(|id| bee.seen.contains(id.lane, id.seq, id.part))
-    });
-    remembered.copied().collect()
+    for ((app, _), bee) in states.flat_map(|state| &state.bees) {
+        let mut take = |lane, take: &dyn Fn(&mut OnLane) -> Vec<(Seq, Part)>| {
+            let taken = open.get_mut(&(lane, *app)).map(take).unwrap_or_default();
+            handled.extend(taken.into_iter().map(|(seq, part)| MessageId { lane, seq, part, app: *app }))
+        };
+        for (lane, floor) in bee.seen.floors() {
+            take(lane, &|on_lane| on_lane.take_below(floor))
+        }
+        for (lane, first, end) in bee.seen.runs() {
+            take(lane, &|on_lane| on_lane.take_run(first, end))
+        }
+        for (lane, seq, part) in bee.seen.listed_parts() {
+            take(lane, &|on_lane| on_lane.parts.take(&(seq, part)).into_iter().collect())
+        }
+    }
+    handled
 }
 
 /// Checks whether a message was handled, dropped or refused without a bee, according to the log of the receiver.
@@ -256,4 +299,58 @@ fn give_to_app_in_memory(hive: &HiveInner, log: usize, waiting: &Waiting, messag
 /// Returns the name of a logged message's type.
 fn name_of<'a>(emit: &Emit, log: &'a LogState) -> &'a str {
     log.shapes.name_of(emit.message_type).unwrap_or("a message without a name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::BeeId;
+    use crate::hive::admission::bee_lanes::tests::emit;
+
+    const APPS: u64 = 2;
+    const LANES: u64 = 3;
+    const NUMBERS: u64 = 30;
+
+    fn id(at: u64) -> MessageId {
+        MessageId {
+            lane: LaneId::of_bee(AppId(9), BeeId(1 + at % LANES)),
+            seq: Seq(at / LANES % NUMBERS),
+            part: Part(at / LANES / NUMBERS % 3),
+            app: AppId((at / LANES / NUMBERS / 3 % APPS) as u16),
+        }
+    }
+
+    #[test]
+    fn what_is_handled_is_what_a_bee_of_the_app_remembers() {
+        let mut random = 7_u64;
+        let mut chance = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        let (mut in_all, mut handled_in_all) = (0, 0);
+        for _ in 0..200 {
+            let mut logs = [LogState::default(), LogState::default()];
+            for _ in 0..60 {
+                let emit = emit(id(chance(1 << 20)));
+                logs[0].outbox.insert(emit.id, Waiting { order: 0, emit });
+            }
+            for _ in 0..40 {
+                let MessageId { lane, seq, part, app } = id(chance(1 << 20));
+                let bee = (app, BeeId(100 + chance(5)));
+                let seen = &mut logs[1].bees.entry(bee).or_default().seen;
+                match chance(8) {
+                    0 => seen.raise(lane, Seq(seq.0 / 4)),
+                    _ => seen.insert(lane, seq, part),
+                }
+            }
+            let remembers = |id: &&MessageId| {
+                let mut bees = logs[1].bees.iter().filter(|((app, _), _)| *app == id.app);
+                bees.any(|(_, bee)| bee.seen.contains(id.lane, id.seq, id.part))
+            };
+            let expected: BTreeSet<MessageId> = logs[0].outbox.keys().filter(remembers).copied().collect();
+            (in_all, handled_in_all) = (in_all + logs[0].outbox.len(), handled_in_all + expected.len());
+            assert_eq!(handled(logs.iter()), expected);
+        }
+        assert!(handled_in_all > 100 && handled_in_all < in_all, "{handled_in_all} of {in_all}");
+    }
 }
