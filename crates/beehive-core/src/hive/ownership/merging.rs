@@ -199,7 +199,7 @@ async fn freeze_both(
     let is_source_first = source.id < target.id;
     let (low, high) = if is_source_first { (source, target) } else { (target, source) };
     let low_body = freeze(low, hive).await?;
-    let high_body = freeze_unless_held(high, hive).await;
+    let high_body = freeze_unless_held(high, low_body.log(), hive).await;
     let Ok(Some(high_body)) = high_body else {
         thaw(low, low_body, hive);
         if high_body.is_err()
@@ -222,12 +222,18 @@ async fn freeze(bee: &Arc<Bee>, hive: &HiveInner) -> Option<Box<Body>> {
     }
 }
 
-/// The error of a freeze that has waited for [`limits::FROZEN_BEE_AWAITED_MAX`] while another task held the bee.
+/// The error of a freeze that has waited for [`limits::FROZEN_BEE_AWAITED_MAX`] for a bee that another task held or that was
+/// in another log.
 struct Held;
 
-/// Freezes a bee, like [`freeze`], for a caller that holds another bee of the same log. Gives up if another task holds the
-/// bee for long: that task may be moving the bee into a log that commits nothing.
-async fn freeze_unless_held(bee: &Arc<Bee>, hive: &HiveInner) -> Result<Option<Box<Body>>, Held> {
+/// Freezes a bee, like [`freeze`], for a caller that holds another bee, which is in `log`. Gives up if another task holds the
+/// bee for long: that task may be moving the bee into a log that commits nothing. Also gives up if the bee has moved: the
+/// log that it is in now may commit nothing either, and without that its records stay in flight.
+async fn freeze_unless_held(
+    bee: &Arc<Bee>,
+    log: Option<usize>,
+    hive: &HiveInner,
+) -> Result<Option<Box<Body>>, Held> {
     let mut waiting = match bee.ask_to_freeze() {
         Freezing::Done(body) => return Ok(Some(body)),
         Freezing::Ended => return Ok(None),
@@ -240,9 +246,9 @@ async fn freeze_unless_held(bee: &Arc<Bee>, hive: &HiveInner) -> Result<Option<B
             () = hive.over() => return Ok(None),
             () = hive.platform.sleep(limits::FROZEN_BEE_AWAITED_MAX) => {}
         }
-        // A bee that runs, or whose records are in flight, is not held: it waits for its own handler or for the log
-        // that both bees have.
-        if bee.is_frozen() {
+        // A bee of this log that runs, or whose records are in flight, is not held: it waits for its own handler or for the
+        // log that both bees have.
+        if bee.is_frozen() || bee.log() != log {
             waiting.close();
             // the body may have been sent before
             return waiting.try_recv().map(Some).map_err(|_| Held);
