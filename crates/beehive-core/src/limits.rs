@@ -123,8 +123,8 @@ pub const MOVE_STATEMENTS_MAX: usize = 256;
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// Time for which a bee that is about to merge waits, frozen, for something that may wait for another log: for the other bee
-/// while that one is moving, or for the record of a stateless handler that ran for a message of the bee. When it has
-/// passed, the bee handles messages again, and the merge begins again later.
+/// while that one is moving or has moved, or for a stateless handler that runs for a message of the bee, and its record.
+/// When it has passed, the bee handles messages again, and the merge begins again later.
 pub const FROZEN_BEE_AWAITED_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum number of colonies that a hive in a cluster begins to lead while it runs.

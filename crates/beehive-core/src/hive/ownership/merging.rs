@@ -91,7 +91,8 @@ impl AppRuntime {
     }
 
     /// Unites the state, the cells and the queued messages of two frozen bees of one log, and thaws the target. Returns
-    /// `false` if the hive is over, or if what `source` has sent waits for long for another log: then both are thawed.
+    /// `false` if what `source` has sent waits for long, for another log or for a handler: then both are thawed. Also returns
+    /// `false` if the hive is over: then the bodies are dropped, because no bee runs any more.
     async fn unite_frozen(
         self: &Arc<Self>,
         (source, mut gone): (&Arc<Bee>, Box<Body>),
@@ -104,13 +105,20 @@ impl AppRuntime {
         // `from` emitted earlier
         let late = hive.now() + limits::FROZEN_BEE_AWAITED_MAX;
         while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
-            if let Some(unreleased) = gone.queue.unreleased().filter(|_| hive.now() >= late) {
-                // Stateless handlers of other apps ran for messages of `from`, and the logs of these apps commit nothing.
-                // If the merge waited only until nothing is unreleased, a bee that goes on sending would never merge.
+            if hive.now() >= late {
+                // Stateless handlers of other apps ran for messages of `from`, and the logs of these apps commit nothing, or
+                // such a handler is still running. If the merge waited only until nothing is unreleased, a bee that goes on
+                // sending would never merge.
+                let unreleased = gone.queue.unreleased();
                 thaw(source, gone, hive);
                 thaw(target, body, hive);
-                while !unreleased.are_over() && !hive.is_over() {
-                    hive.platform.sleep(RETRY).await
+                match unreleased {
+                    Some(unreleased) => {
+                        while !unreleased.are_over() && !hive.is_over() {
+                            hive.platform.sleep(RETRY).await
+                        }
+                    }
+                    None => hive.platform.sleep(RETRY).await,
                 }
                 return false;
             }
