@@ -1,13 +1,17 @@
 //! Merges two bees of an app.
 //!
-//! If the bees are in different logs, the source first moves to the log of the target. Whoever waits for a log to commit
-//! freezes no bee of another log: such a bee would handle nothing for as long as that log commits nothing. A merge takes
-//! three steps:
+//! If the bees are in different logs, the source first moves to the log of the target. A merge should freeze no bee while it
+//! waits for a log that the bee is not in: such a bee would handle nothing for as long as that log commits nothing. So a
+//! merge takes three steps:
 //!
 //! 1. It waits, with nothing frozen, until the log of the target commits something.
 //! 2. It freezes the source alone, moves it, and thaws it again. Then it waits, with nothing frozen, until the log that
 //!    the source has left has dropped it.
 //! 3. It freezes both bees, which are now in one log, and unites them.
+//!
+//! The first step makes it unlikely that the log of the target stalls during the move, and does not exclude it. If it does,
+//! the source is frozen for up to [`limits::MOVE_STAGED_AFTER_MAX`] until that log has committed its copy, and without a
+//! limit until the log has committed that it adopts the copy. A move and a merge both wait without a limit for the registry.
 //!
 //! If a step fails, or if a bee has moved meanwhile, the merge gives up with both bees thawed. The caller asks the registry
 //! what is still to be merged, and begins again.
