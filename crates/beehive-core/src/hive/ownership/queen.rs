@@ -233,6 +233,10 @@ impl AppRuntime {
         let Decision::Owner { root, colony, created, merging, index, .. } = decision else {
             return (Owner::NotYet, None);
         };
+        if queen.is_cleared {
+            // the hive has stopped while the registry decided, and nobody would drop the bee
+            return (Owner::NotYet, None);
+        }
         if created && self.is_still_new(queen, root, index) {
             let bee = Bee::new(self, root, cells, self.body(self.log_of(colony)));
             queen.bees.insert(bee.clone());
