@@ -178,8 +178,9 @@ impl AppRuntime {
         tracing::debug!(app = self.name, %from, %into, "merged");
 
         // the registry must know about the merge before the merged bee continues
-        let index = self.state(&said, hive).await;
-        self.knows_end(from, index, hive);
+        if let Some(index) = self.state(&said, hive).await {
+            self.knows_end(from, index, hive)
+        }
         thaw(target, body, hive);
         true
     }

@@ -362,10 +362,12 @@ impl AppRuntime {
         let (app, waiting) = (self.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
             let index = match index {
-                Some(index) => index,
+                Some(index) => Some(index),
                 None => app.state(&said, &waiting).await,
             };
-            app.knows_end(bee, index, &waiting)
+            if let Some(index) = index {
+                app.knows_end(bee, index, &waiting)
+            }
         }))
     }
 
@@ -430,12 +432,12 @@ impl AppRuntime {
     }
 
     /// Sends statements to the registry, and retries until this succeeds or the hive is over. Returns the registry's
-    /// index.
-    pub(super) async fn state(&self, statements: &[Proposal], hive: &HiveInner) -> u64 {
+    /// index; `None` if the registry may not have heard the statements.
+    pub(super) async fn state(&self, statements: &[Proposal], hive: &HiveInner) -> Option<u64> {
         loop {
             match self.registry.propose(statements.to_vec()).await {
-                Ok(decisions) => return decisions.last().map_or(0, Decision::index),
-                Err(Unavailable) if hive.is_over() => return 0,
+                Ok(decisions) => return Some(decisions.last().map_or(0, Decision::index)),
+                Err(Unavailable) if hive.is_over() => return None,
                 Err(Unavailable) => hive.platform.sleep(RETRY).await,
             }
         }
@@ -471,8 +473,9 @@ impl AppRuntime {
         let (app, waiting) = (self.clone(), hive.clone());
         hive.spawn(Box::pin(async move {
             // an error says that the hive is gone
-            if committed.await.is_ok() {
-                let index = app.state(&[Proposal::Release { bee }], &waiting).await;
+            if committed.await.is_ok()
+                && let Some(index) = app.state(&[Proposal::Release { bee }], &waiting).await
+            {
                 app.knows_end(bee, index, &waiting)
             }
         }))
