@@ -5,25 +5,29 @@ use serde::de::value::Error as ValueError;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::collections::BTreeMap;
 
-/// For each kind of record, the number of entries, and of those that changed more than the number of the last entry.
 #[derive(Debug, Default)]
-pub(crate) struct Effects(BTreeMap<&'static str, (u64, u64)>);
+pub(crate) struct Effects {
+    /// For each kind of record, the number of entries, and of those that changed more than the number of the last entry.
+    kinds: BTreeMap<&'static str, (u64, u64)>,
+    /// The number of records of what a frozen bee has handled without effect.
+    pub(crate) consumed_by_frozen: u64,
+}
 
 impl Effects {
     pub(crate) fn count(&mut self, record: &Record, has_effect: bool) {
-        let (entries, effects) = self.0.entry(kind(record)).or_default();
+        let (entries, effects) = self.kinds.entry(kind(record)).or_default();
         *entries += 1;
         *effects += u64::from(has_effect)
     }
 
     /// Returns the number of entries.
     pub(crate) fn entries(&self) -> u64 {
-        self.0.values().map(|(entries, _)| entries).sum()
+        self.kinds.values().map(|(entries, _)| entries).sum()
     }
 
     /// Returns the kinds of records that have never had an effect.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
-        let has_effect = |kind: &str| self.0.get(kind).is_some_and(|(_, effects)| *effects > 0);
+        let has_effect = |kind: &str| self.kinds.get(kind).is_some_and(|(_, effects)| *effects > 0);
         kinds().iter().copied().filter(|kind| !has_effect(kind)).collect()
     }
 }

@@ -83,5 +83,6 @@ fn the_state_is_that_of_the_model() {
         effects.entries(),
         began.elapsed()
     );
-    assert!(effects.missing().is_empty(), "never had an effect: {:?}", effects.missing())
+    assert!(effects.missing().is_empty(), "never had an effect: {:?}", effects.missing());
+    assert!(effects.consumed_by_frozen > 50, "{effects:?}")
 }

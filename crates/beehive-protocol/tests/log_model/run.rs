@@ -176,10 +176,9 @@ impl<'a> Run<'a> {
                 let (bee, lane, floor) = (self.id(bee), OUTSIDE[lane], Seq(floor));
                 let input = Input { lane, floor: Some(floor), seq: Seq(seq), count, part: Part::WHOLE };
                 // The log cannot record handled messages for a bee that it does not contain.
+                // Such a record may follow the one that freezes the bee.
                 if let Some(of) = self.model.bees.get_mut(&bee) {
-                    if of.frozen.is_some() {
-                        return;
-                    }
+                    self.effects.borrow_mut().consumed_by_frozen += u64::from(of.frozen.is_some());
                     of.seen.extend(input.messages().map(|(seq, part)| (lane, seq, part)));
                     of.raise(lane, floor)
                 }
