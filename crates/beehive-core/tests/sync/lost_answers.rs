@@ -267,3 +267,46 @@ fn a_hive_that_starts_on_a_used_registry_tells_it_of_a_merge_in_its_log() {
         hive.stop(Duration::ZERO).await;
     })
 }
+
+/// A registry that decides at once and answers after a while.
+struct AnswersLate(LocalRegistry);
+
+impl Registry for AnswersLate {
+    fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
+        let decisions = self.0.decide(&proposals);
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Ok(decisions)
+        })
+    }
+
+    fn index(&self) -> u64 {
+        self.0.index()
+    }
+
+    fn wait(&self, index: u64) -> BoxFuture<()> {
+        self.0.wait(index)
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&RegistryState)) {
+        self.0.read(read)
+    }
+}
+
+#[test]
+fn a_hive_that_has_stopped_creates_no_bee_when_the_registry_answers() {
+    on_workers(2, async {
+        let builder =
+            Hive::builder().app::<Counter>().registry(Arc::new(AnswersLate(LocalRegistry::default())));
+        let hive = builder.start().unwrap();
+        let adding = tokio::spawn({
+            let hive = hive.clone();
+            async move { hive.request(Add(vec![1])).await }
+        });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        hive.stop(Duration::ZERO).await;
+        assert!(adding.await.unwrap().is_err());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(hive.status().apps[0].bees, 0);
+    })
+}

@@ -4,6 +4,7 @@
 
 extern crate beehive_core as beehive;
 
+mod held_merges;
 mod lost_answers;
 mod merge_storm;
 mod model;
