@@ -331,6 +331,8 @@ async fn lead(
         marked.await.map_err(|_| LeadError::Stopped)?
     }
 
+    // if the hive stops, the caller gives up this future
+    let one_at_a_time = clients.one_at_a_time.lock().await;
     let mut compared = compare(hive, &mut logs);
     let restored = restore(hive, apps, &mut logs, &mut compared);
     if hive.breaks(Mutant::TakenNotResent) {
@@ -338,6 +340,7 @@ async fn lead(
     }
     let bees = go_on(hive, &logs, (compared, restored), &shapes)
         .map_err(|error| LeadError::Log { why: error.to_string() })?;
+    drop(one_at_a_time);
     reconciler.look_again();
     note_settings(apps, &logs);
     settings::settle(hive, Vec::new(), true);

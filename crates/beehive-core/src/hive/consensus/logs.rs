@@ -3,7 +3,7 @@
 use crate::cell::{BeeId, CellId};
 use crate::hive::admission::outside_lanes::{Admitted, LaneNumbers, Lanes, Numbers, OutsideLane, Room};
 use crate::hive::consensus::journal::{
-    Acked, AppId, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
+    Acked, AppId, Emit, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
 };
 use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::logged_clock::TimeLogged;
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::mutant::{Mutant, Mutation};
 use crate::time::Time;
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
@@ -84,6 +84,12 @@ pub(crate) struct Logs<W: ?Sized> {
     time: Mutex<TimeLogged>,
     /// The colonies that the hive is about to lead.
     taking: Mutex<BTreeSet<ColonyId>>,
+    /// Held by a hive that begins to lead a log while it runs, from the moment at which it compares the log with the registry
+    /// until the log is [published](Clients::publish). Of two logs that were taken at the same time, one could contain a
+    /// sender and the other one what the sender's receivers remember. The second one must find all lanes of the first one in
+    /// the table or none of them: otherwise it takes a sender whose messages are there, and whose bee is not, for one that
+    /// has ended.
+    pub(crate) one_at_a_time: tokio::sync::Mutex<()>,
     /// Number of apps.
     apps: usize,
 }
@@ -128,6 +134,7 @@ impl<W: ?Sized> Logs<W> {
         Logs {
             clients: Arc::new(clients),
             taking: Mutex::default(),
+            one_at_a_time: tokio::sync::Mutex::default(),
             apps: of_apps.len(),
             own_lane: Mutex::new(lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance })),
             of_apps,
@@ -298,15 +305,26 @@ impl<W: ?Sized> Logs<W> {
         let known_before: BTreeSet<LaneId> =
             in_tables.iter().copied().filter(|lane| bees.knows(*lane)).collect();
 
+        // the lanes with unhandled messages in these logs. The table may contain unhandled messages on other lanes, too: those of
+        // the bees in the hive's other logs, and of bees that move to this hive meanwhile
+        let mut open = BTreeSet::new();
         for (client, state) in logs {
             let at = client.position();
             let sweeps = state.sweeps.values().map(|sweep| &sweep.waiting);
             let mut waiting: Vec<_> = state.outbox.values().chain(sweeps).collect();
             waiting.sort_unstable_by_key(|waiting| waiting.order);
+            let mut of_lanes: BTreeMap<LaneId, Vec<&Emit>> = BTreeMap::new();
             for Waiting { emit, .. } in waiting {
                 if client.tracks(emit.id.app) && !emit.id.lane.is_outside() {
-                    bees.sent(at, [emit])
+                    of_lanes.entry(emit.id.lane).or_default().push(emit)
                 }
+            }
+            // A lane appears with all its messages at once. If the message to one app were there before the one to another
+            // app, the lane's floor for the other app would be above its message for a moment. A bee of the other app that
+            // runs in this moment would take the message for a duplicate when it comes
+            for (lane, emits) in of_lanes {
+                bees.sent(at, emits);
+                open.insert(lane);
             }
             state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, at));
             if client.is_clustered() {
@@ -318,11 +336,9 @@ impl<W: ?Sized> Logs<W> {
             }
         }
 
-        // these are the lanes restored just now
-        let in_outboxes = logs.iter().flat_map(|(_, state)| state.outbox.keys().chain(state.sweeps.keys()));
-        let open = in_outboxes.map(|id| id.lane).filter(|lane| bees.knows(*lane));
         let in_tables = in_tables.iter().copied().filter(|lane| !known_before.contains(lane));
-        let lanes: BTreeSet<LaneId> = in_tables.chain(open).filter(|lane| !lane.is_outside()).collect();
+        let lanes: BTreeSet<LaneId> =
+            in_tables.chain(open.iter().copied()).filter(|lane| !lane.is_outside()).collect();
         let (mut dead, lanes_here) = (Vec::new(), lanes.clone());
         let outside = foreign.iter().filter(|lane| lane.is_outside());
         outside.for_each(|lane| self.lanes.foreign.remember(*lane));
@@ -337,7 +353,7 @@ impl<W: ?Sized> Logs<W> {
             let image = images.find_map(|(log, state)| Some((log.position(), state.bees.get(&bee)?)));
             match image {
                 Some((at, image)) => bees.restore(lane, image.next_seq, at),
-                None if bees.is_open(lane) => bees.end(lane),
+                None if open.contains(&lane) => bees.end(lane),
                 None if foreign.contains(&lane) => self.lanes.foreign.remember(lane),
                 None => dead.push(lane),
             }
