@@ -34,8 +34,10 @@ use tokio::sync::oneshot;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeadError {
-    /// The hive is not in a cluster, or the registry does not know the colony.
+    /// The hive is not in a cluster, or the registry does not know the colony, or says that it is dead.
     NoColony,
+    /// The hive is not a member of the colony.
+    NoMember,
     /// The hive leads the colony already, or is about to.
     Led,
     /// The registry knows the leader of this term or of a later one.
@@ -60,6 +62,7 @@ impl std::fmt::Display for LeadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LeadError::NoColony => write!(f, "there is no such colony in the cluster of the hive"),
+            LeadError::NoMember => write!(f, "the hive is not a member of the colony"),
             LeadError::Led => write!(f, "the hive leads the colony already"),
             LeadError::Superseded => write!(f, "the colony has a leader of this term or of a later one"),
             LeadError::TooMany => {
@@ -297,18 +300,15 @@ async fn lead(
 ) -> Result<(), LeadError> {
     let reconciler = Reconciler::of(hive).ok_or(LeadError::NoColony)?;
     let (Some(links), Some(clients)) = (&hive.links, &hive.logs) else { return Err(LeadError::NoColony) };
-    debug_assert_eq!(state.last.term(), term, "the state contains the first entry of the term");
+    if state.last.term() != term {
+        let why = format!("its last entry is of term {}, and not of term {term}", state.last.term());
+        return Err(LeadError::Log { why });
+    }
 
     if !hive.breaks(Mutant::LeadsBehind) {
         links.registry.wait(state.known.max(present_index(hive, links, colony).await)).await
     }
-    let mut later = None;
-    links.registry.read(&mut |view| later = view.colony(colony).map(|entry| entry.term >= term));
-    match later {
-        None => return Err(LeadError::NoColony),
-        Some(true) => return Err(LeadError::Superseded),
-        Some(false) => {}
-    }
+    may_lead(hive, links, (colony, term))?;
     let apps = reconciler.apps();
     let app_shapes = apps.iter().map(|app| app.shapes()).collect();
     let shapes = shapes(hive, app_shapes);
@@ -318,19 +318,16 @@ async fn lead(
         let why = format!("it contains bees of app number {}, but the hive has no such app", app.0);
         return Err(LeadError::Log { why });
     }
-
     recovery::check(hive, std::iter::once(&state))
         .map_err(|error| LeadError::Log { why: error.to_string() })?;
 
     let link = clients.take(journal, &state, colony).ok_or(LeadError::TooMany)?;
-    let mut logs = [(link.clone(), state)];
-    log_events::attach(&link, hive);
-    link.begin().map_err(|error| LeadError::Journal { why: error.to_string() })?;
-    // Nothing of the log is sent or run before the next process could know that this one has begun
-    for marked in clients.quarantine.begin_life([&link]) {
-        marked.await.map_err(|_| LeadError::Stopped)?
+    if let Err(error) = become_leader(hive, links, (&link, term), &state).await {
+        clients.give_back(link);
+        return Err(error);
     }
 
+    let mut logs = [(link, state)];
     // if the hive stops, the caller gives up this future
     let one_at_a_time = clients.one_at_a_time.lock().await;
     let mut compared = compare(hive, &mut logs);
@@ -346,18 +343,76 @@ async fn lead(
     settings::settle(hive, Vec::new(), true);
     let shown = bees.into_iter().filter(|bee| bee.app.views.is_some());
     show(hive.clone(), shown.collect());
+    tracing::info!(colony = colony.0, term, "the hive leads a colony that another hive led");
+    Ok(())
+}
+
+/// Checks that the registry, as far as this hive's replica knows it, lets the hive lead a colony in this term.
+fn may_lead(hive: &HiveInner, links: &Links, (colony, term): (ColonyId, u64)) -> Result<(), LeadError> {
+    let mut may = Err(LeadError::NoColony);
+    links.registry.read(&mut |view| {
+        let Some(entry) = view.colony(colony).filter(|entry| !entry.is_dead) else { return };
+        may = match entry.members.contains(&hive.id) {
+            false => Err(LeadError::NoMember),
+            true if entry.term >= term => Err(LeadError::Superseded),
+            true => Ok(()),
+        }
+    });
+    may
+}
+
+/// Begins the journal, appends a crash marker, and tells the registry that this hive leads the colony. Nobody sees the log
+/// meanwhile.
+///
+/// The registry is told before the hive has the bees. If it refuses, because another hive leads the colony by now, no bee has
+/// begun. If it does not, the messages that come for the bees before the hive has them are sent back, and come again.
+async fn become_leader(
+    hive: &Arc<HiveInner>,
+    links: &Links,
+    (link, term): (&Arc<Link>, u64),
+    state: &LogState,
+) -> Result<(), LeadError> {
+    let colony = link.colony();
+    log_events::attach(link, hive);
+    link.begin().map_err(|error| LeadError::Journal { why: error.to_string() })?;
+    link.quarantine.take_over(link.position(), state);
+    // Nothing of the log is sent or run before the next process could know that this one has begun
+    for marked in link.quarantine.begin_life([link]) {
+        // if the journal is that of an earlier term by now, it may never commit anything
+        tokio::select! {
+            biased;
+            marked = marked => marked.map_err(|_| LeadError::Stopped)?,
+            refusal = may_not_lead(hive, links, (colony, term)) => return Err(refusal),
+        }
+    }
 
     let leader = Proposal::Leader { colony, term, hive: hive.id };
-    loop {
+    let decision = loop {
         match links.registry.propose(vec![leader.clone()]).await {
-            Ok(decisions) => {
-                let index = decisions.last().map_or(0, Decision::index);
-                links.registry.wait(index).await;
-                tracing::info!(colony = colony.0, term, "the hive leads a colony that another hive led");
-                return Ok(());
-            }
+            Ok(decisions) => break decisions.into_iter().next_back(),
             Err(_) => hive.platform.sleep(RETRY).await,
         }
+    };
+    if hive.breaks(Mutant::LeadsBehind) {
+        return Ok(());
+    }
+    links.registry.wait(decision.map_or(0, |decision| decision.index())).await;
+    // The decision does not say it: it is void, too, if the registry had decided an earlier proposal whose answer was lost
+    let mut leads = false;
+    links.registry.read(&mut |view| {
+        leads = view.colony(colony).is_some_and(|entry| (entry.term, entry.leader) == (term, Some(hive.id)))
+    });
+    if leads { Ok(()) } else { Err(LeadError::Superseded) }
+}
+
+/// Waits until the hive may not lead a colony in this term any more, and returns the reason. Cancel-safe.
+async fn may_not_lead(hive: &HiveInner, links: &Links, of: (ColonyId, u64)) -> LeadError {
+    loop {
+        let next = links.registry.index() + 1;
+        if let Err(refusal) = may_lead(hive, links, of) {
+            return refusal;
+        }
+        links.registry.wait(next).await
     }
 }
 

@@ -11,5 +11,6 @@ mod leaders;
 mod merges;
 mod moves;
 mod random;
+mod refusals;
 mod threads;
 mod unreadable;

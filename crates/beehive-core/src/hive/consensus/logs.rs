@@ -22,7 +22,9 @@ use tokio::sync::Notify;
 /// table without a lock.
 pub(crate) struct Clients<W: ?Sized> {
     slots: Box<[OnceLock<Arc<LogClient<W>>>]>,
-    /// Number of positions that are in use. Relaxed ordering suffices: a thread that has a client has synchronized with
+    /// Positions that were reserved for clients which nobody has seen.
+    given_back: Mutex<Vec<usize>>,
+    /// Number of positions that are in use, or were given back. Relaxed ordering suffices: a thread that has a client has synchronized with
     /// [`Clients::publish`], before which the position was reserved.
     reserved: AtomicUsize,
 }
@@ -30,11 +32,14 @@ pub(crate) struct Clients<W: ?Sized> {
 impl<W: ?Sized> Clients<W> {
     fn with_room_for(logs: usize) -> Clients<W> {
         let slots = (0..logs).map(|_| OnceLock::new()).collect();
-        Clients { slots, reserved: AtomicUsize::new(0) }
+        Clients { slots, given_back: Mutex::default(), reserved: AtomicUsize::new(0) }
     }
 
-    /// Reserves the next position. Returns `None` if none is left.
+    /// Reserves a position. Returns `None` if none is left.
     fn reserve(&self) -> Option<usize> {
+        if let Some(position) = self.given_back.lock().pop() {
+            return Some(position);
+        }
         let is_left = |next: usize| (next < self.slots.len()).then_some(next + 1);
         self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left).ok()
     }
@@ -168,10 +173,20 @@ impl<W: ?Sized> Logs<W> {
         for (lane, floor) in lasting_lanes(state) {
             let _ = self.lanes.resume(lane.0 >> 2, floor);
         }
-        self.quarantine.take_over(position, state);
         let (alone, changed) = (vec![false; self.apps], self.changed.clone());
         let place = Place { position, alone, bees_move: true, colony, is_clustered: true, changed };
         Some(LogClient::new(journal, state, place, self.lanes.clone(), self.quarantine.clone()))
+    }
+
+    /// Gives up a client that was [taken](Logs::take) and not published: it appends nothing more, and another one may get its
+    /// position.
+    pub(crate) fn give_back(&self, client: Arc<LogClient<W>>) {
+        let position = client.position();
+        client.close();
+        // what the journal still reports reaches nobody, because it does not keep the client
+        drop(client);
+        self.quarantine.forget(position);
+        self.clients.given_back.lock().push(position)
     }
 
     /// Admits a message on the hive's own lane.

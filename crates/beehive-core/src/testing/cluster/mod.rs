@@ -442,6 +442,11 @@ impl Cluster {
         matches!(decided[..], [Decision::Done { .. }])
     }
 
+    /// Lets the registry decide proposals, in order. The hives learn of it as of every decision.
+    pub fn decide(&self, proposals: &[Proposal]) -> Vec<Decision> {
+        self.registry.decide(proposals)
+    }
+
     /// Calls `look` with the state of the registry.
     pub fn registry<R>(&self, look: impl FnOnce(&RegistryState) -> R) -> R {
         self.registry.look(look)

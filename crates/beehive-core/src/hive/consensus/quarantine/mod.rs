@@ -181,6 +181,16 @@ impl Quarantine {
         self.any.store(!suspects.is_empty(), Ordering::Release)
     }
 
+    /// The hive does not lead the log at a position after all. Another log may get the position.
+    pub(crate) fn forget(&self, position: usize) {
+        if let Some(names) = self.names.lock().get_mut(position) {
+            *names = Names::default()
+        }
+        if let Some(committed) = self.committed.lock().names.get_mut(position) {
+            *committed = None
+        }
+    }
+
     /// Appends a crash marker to each log: from now on, if the process exits without calling
     /// [`Quarantine::end_life`], that counts as a crash. The returned receivers complete when the markers are committed.
     pub(crate) fn begin_life<'a, W: Send + Sync + ?Sized + 'static>(
