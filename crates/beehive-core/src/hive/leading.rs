@@ -186,7 +186,7 @@ pub(in crate::hive) fn go_on(
 ) -> Result<Vec<Arc<Bee>>, DecodeError> {
     let Restored { bees, mut queues, ended } = restored;
     let bees: Vec<(Arc<Bee>, Box<Asleep>)> =
-        bees.into_iter().map(|bee| (bee.app.restore(bee.id, &bee.cells), bee.asleep)).collect();
+        bees.into_iter().map(|bee| (bee.app.restore(bee.id, &bee.cells, &bee.asleep), bee.asleep)).collect();
     if let Some(reconciler) = Reconciler::of(hive) {
         logs.iter().for_each(|(link, _)| reconciler.begin(link))
     }

@@ -2,7 +2,7 @@
 
 use crate::directed::{count, counters};
 use beehive_core::cluster::LeadError;
-use beehive_core::journal::{Entry, Journal, JournalEvents, LogState};
+use beehive_core::journal::{Entry, EntryNumber, Journal, JournalEvents, LogState};
 use beehive_core::registry::{ColonyId, Proposal};
 use beehive_core::seams::Platform;
 use beehive_core::testing::{Cluster, TestJournal};
@@ -26,6 +26,31 @@ impl Journal for Full {
     }
 
     fn attach(&self, _: Arc<dyn JournalEvents>) {}
+}
+
+/// A journal that commits when it is told to.
+#[derive(Default)]
+struct Patient {
+    events: Mutex<Option<Arc<dyn JournalEvents>>>,
+    newest: Mutex<Option<EntryNumber>>,
+}
+
+impl Patient {
+    fn commit(&self) {
+        let (events, newest) = (self.events.lock().unwrap().clone(), *self.newest.lock().unwrap());
+        let (Some(events), Some(newest)) = (events, newest) else { panic!("nothing was appended") };
+        events.released(newest)
+    }
+}
+
+impl Journal for Patient {
+    fn append(&self, entry: Arc<Entry>) {
+        *self.newest.lock().unwrap() = Some(entry.number)
+    }
+
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        *self.events.lock().unwrap() = Some(events)
+    }
 }
 
 fn state(term: u64) -> LogState {
@@ -80,4 +105,27 @@ fn a_hive_gives_up_a_term_that_is_over() {
     assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 8)), (Ok(2), Ok(1)));
     let again = lead(&cluster, 11, Arc::new(Full), state(11));
     assert!(matches!(again, Err(LeadError::Journal { .. })), "it may try again: {again:?}")
+}
+
+/// The registry refuses a hive that did not know yet that another one leads the colony in a later term.
+#[test]
+fn a_hive_that_the_registry_refuses_has_begun_nothing() {
+    let cluster = counters(None).start(13);
+    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let journal = Arc::<Patient>::default();
+    let led = Arc::<Mutex<Option<Result<(), LeadError>>>>::default();
+    let (hive, noted, of_hive) = (cluster.hive(1).clone(), led.clone(), journal.clone());
+    cluster.platform().spawn(Box::pin(async move {
+        let result = hive.lead(COLONY, 9, of_hive, state(9)).await;
+        *noted.lock().unwrap() = Some(result)
+    }));
+    cluster.advance(Duration::from_millis(100));
+    cluster.hold_replica(1, Duration::from_millis(500));
+    cluster.decide(&[Proposal::Leader { colony: COLONY, term: 10, hive: HiveId(0) }]);
+    journal.commit();
+    cluster.advance(Duration::from_millis(100));
+    assert_eq!(*led.lock().unwrap(), None, "the replica is late");
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(*led.lock().unwrap(), Some(Err(LeadError::Superseded)));
+    assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 8)), (Ok(2), Ok(1)))
 }

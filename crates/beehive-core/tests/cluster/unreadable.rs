@@ -1,10 +1,14 @@
-//! A hive that cannot decode the copy of a bee does not take the bee: the bee stays where it is.
+//! A hive that cannot decode the copy of a bee does not take the bee: the bee stays where it is. One that cannot decode a bee
+//! that it has taken over sets this bee aside.
 
 use crate::directed::QUIET;
+use beehive_core::seams::Platform;
 use beehive_core::testing::Cluster;
 use beehive_core::{App, Dict, Message, handlers};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What happens when a [`Picky`] is decoded.
@@ -93,4 +97,46 @@ fn a_bee_stays_if_its_copy_cannot_be_decoded() {
 #[test]
 fn a_bee_stays_if_decoding_its_copy_panics() {
     stays_and_moves_later(Decoding::PanicsOnce)
+}
+
+/// A hive takes over two bees, and the one that runs first cannot be decoded.
+fn others_go_on(decoding: Decoding) {
+    let mut cluster = Cluster::of::<Sums>().network(QUIET).start(2);
+    let add = |cluster: &Cluster, hive, sum| {
+        let hive = cluster.hive(hive).clone();
+        cluster.drive(hive.request(Add(sum)))
+    };
+    assert_eq!((add(&cluster, 0, 7), add(&cluster, 0, 8)), (Ok(1), Ok(1)));
+    cluster.advance(Duration::from_millis(50));
+    cluster.crash(0);
+    cluster.take_over(0, 1);
+    DECODING.set(decoding);
+    let (hive, answered) = (cluster.hive(1).clone(), Arc::<AtomicBool>::default());
+    let waiting = answered.clone();
+    cluster.platform().spawn(Box::pin(async move {
+        let _ = hive.request(Add(7)).await;
+        waiting.store(true, Ordering::Release)
+    }));
+    cluster.advance(Duration::from_millis(100));
+    assert_eq!((add(&cluster, 2, 8), add(&cluster, 1, 8)), (Ok(2), Ok(3)), "another bee");
+    // it cannot move, and the other one can
+    let bees = cluster.bees("sums");
+    assert!(bees.iter().all(|(bee, _)| cluster.aim(*bee, 2)));
+    cluster.advance(Duration::from_secs(2));
+    assert_eq!(cluster.bees("sums").iter().filter(|(_, hive)| *hive == 2).count(), 1);
+    assert_eq!(add(&cluster, 1, 8), Ok(4));
+    assert!(!answered.load(Ordering::Acquire), "the message waits");
+
+    // the next process can decode it; the request ended with its hive
+    cluster.crash(1);
+    cluster.take_over(1, 2);
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!((add(&cluster, 2, 7), add(&cluster, 2, 8)), (Ok(2), Ok(5)))
+}
+
+#[test]
+fn a_bee_that_cannot_be_decoded_after_a_take_over_does_not_hold_up_others() {
+    for decoding in [Decoding::FailsOnce, Decoding::PanicsOnce] {
+        others_go_on(decoding)
+    }
 }

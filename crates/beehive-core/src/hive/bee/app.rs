@@ -2,6 +2,7 @@
 
 use crate::app::{AppOptions, Handlers, Handles};
 use crate::cell::{BeeId, CellId, CellSet, HiveId};
+use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
@@ -261,10 +262,10 @@ impl AppRuntime {
             .with(|prototype, version| (self.make_body)(prototype, version, log.map(PendingRuns::new)))
     }
 
-    /// Adds a bee of a log that this hive begins to lead. The bee accepts messages, and handles none before
+    /// Adds a bee of a log that this hive begins to lead, whose image the caller has. The bee accepts messages, and handles none before
     /// [`Bee::begin`].
-    pub(crate) fn restore(self: &Arc<Self>, id: BeeId, cells: &[CellId]) -> Arc<Bee> {
-        let bee = Bee::restored(self, id, cells);
+    pub(crate) fn restore(self: &Arc<Self>, id: BeeId, cells: &[CellId], asleep: &Asleep) -> Arc<Bee> {
+        let bee = Bee::restored(self, id, cells, asleep);
         let mut queen = self.queen.lock();
         if let Some(old) = queen.bees.get(id) {
             // the bee was in another log of this hive, which has not dropped it yet

@@ -4,12 +4,13 @@
 //! before it begins, and one that takes over a log does so afterwards. A bee gets its body when it first runs, when it is
 //! frozen for a merge or a move, or when a tick or a sweep visits it. Until then, it takes little more memory than its rows.
 
-use crate::cell::CellId;
+use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
+use crate::panics;
 use crate::state::any::AnyState;
 use crate::state::image::DecodeError;
 use std::any::Any;
@@ -23,12 +24,14 @@ pub(crate) struct Asleep {
     queue: SenderQueue,
     /// Whether the image was checked, and its rows are in the app's views.
     is_shown: bool,
+    /// Whether the bee was to get a body, and its image could not be decoded.
+    is_unreadable: bool,
 }
 
 impl Asleep {
     /// Creates a bee from its image in `log`. Decodes nothing.
     pub(crate) fn new(image: BeeImage, log: &Arc<Link>, queue: SenderQueue) -> Box<Asleep> {
-        Box::new(Asleep { image, log: log.clone(), queue, is_shown: false })
+        Box::new(Asleep { image, log: log.clone(), queue, is_shown: false, is_unreadable: false })
     }
 
     /// Checks whether [`Asleep::show`] has been called.
@@ -81,20 +84,40 @@ impl Asleep {
         self.log.position()
     }
 
-    /// Returns the bee's body.
+    /// Checks whether the bee cannot get a body, because its image could not be decoded.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.is_unreadable
+    }
+
+    /// Returns the body of the bee, whose id the caller tells.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// Panics if the image cannot be decoded, although the shapes of the log say that it can be.
-    pub(super) fn wake(self, app: &AppRuntime) -> Box<Body> {
-        let Asleep { image, log, queue, is_shown } = self;
-        let mut body = app.body(Some(&log));
-        if let Err(error) = import(app, &image, &mut body.app) {
-            panic!(
-                "a bee of `{}` cannot be decoded, although the shapes in its log can be: {error}",
-                app.name
-            )
+    /// Returns the bee if its image cannot be decoded, although the shapes of the log say that it can be. It stays as it is as
+    /// long as the hive runs. Reports that, once.
+    pub(super) fn wake(mut self: Box<Self>, app: &AppRuntime, id: BeeId) -> Result<Box<Body>, Box<Asleep>> {
+        if self.is_unreadable {
+            return Err(self);
         }
+        let mut body = app.body(Some(&self.log));
+        let imported = panics::harmless(|| import(app, &self.image, &mut body.app));
+        let why = match imported {
+            Some(Ok(())) => None,
+            Some(Err(error)) => Some(error.to_string()),
+            None => Some("the code that decodes it panics".into()),
+        };
+        if let Some(why) = why {
+            tracing::error!(
+                app = app.name,
+                bee = %id,
+                why,
+                "a bee cannot be decoded, although the shapes in its log can be: it is set aside, and its messages wait until \
+                 a hive leads the log that can decode it"
+            );
+            self.is_unreadable = true;
+            return Err(self);
+        }
+        let Asleep { image, log: _, queue, is_shown, is_unreadable: _ } = *self;
         if let Some(views) = app.views.as_ref().filter(|_| !is_shown) {
             // before the bee changes anything
             body.app.publish_restored(views, image.now)
@@ -113,7 +136,7 @@ impl Asleep {
         }
         body.now = image.now;
         body.queue = queue;
-        body
+        Ok(body)
     }
 }
 

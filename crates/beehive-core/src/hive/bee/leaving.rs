@@ -20,24 +20,30 @@ impl Bee {
     }
 
     /// Stops the bee: from now on, it accepts no messages. Returns its body when it has handled the messages that it had
-    /// accepted, and their records are committed. Returns `None` if the bee has ended, or takes part in another change.
+    /// accepted, and their records are committed. Returns `None` if the bee has ended, takes part in another change, or cannot
+    /// be decoded.
     pub(crate) async fn leave(self: &Arc<Self>) -> Option<Box<Body>> {
         let waiting = {
             let mut mailbox = self.mailbox.lock();
             if mailbox.mode != Mode::Active || mailbox.is_waited_for() {
                 return None;
             }
+            if matches!(&mailbox.at_rest, Some(AtRest::Asleep(asleep)) if asleep.is_unreadable()) {
+                return None;
+            }
             mailbox.mode = Mode::Leaving;
-            let is_busy = match &mailbox.at_rest {
-                Some(AtRest::Awake(body)) => !body.is_settled(),
-                Some(AtRest::Asleep(_)) => false,
-                None => true,
-            };
-            let is_busy = is_busy || !mailbox.queue.is_empty();
+            let is_busy = mailbox.at_rest.as_ref().is_none_or(AtRest::is_busy) || !mailbox.queue.is_empty();
             match mailbox.at_rest.take_if(|_| !is_busy) {
                 Some(at_rest) => {
                     drop(mailbox);
-                    return Some(at_rest.wake(&self.app));
+                    let back = match at_rest.wake(&self.app, self.id) {
+                        Ok(body) => return Some(body),
+                        Err(back) => back,
+                    };
+                    let mut mailbox = self.mailbox.lock();
+                    mailbox.mode = Mode::Active;
+                    mailbox.set_aside(back);
+                    return None;
                 }
                 None => {
                     let (sender, receiver) = oneshot::channel();

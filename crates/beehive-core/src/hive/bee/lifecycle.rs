@@ -6,6 +6,7 @@
 
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::leaving;
@@ -140,25 +141,24 @@ impl Bee {
             return Freezing::Ended;
         }
         // the bee is running, or one of its records is not yet committed
-        let is_busy = match &mailbox.at_rest {
-            Some(AtRest::Awake(body)) => !body.is_settled(),
-            Some(AtRest::Asleep(_)) => false,
-            None => true,
-        };
-        match mailbox.at_rest.take_if(|_| !is_busy) {
+        let is_busy = mailbox.at_rest.as_ref().is_none_or(AtRest::is_busy);
+        if let Some(at_rest) = mailbox.at_rest.take_if(|_| !is_busy) {
             // if the bee is scheduled, the turn that wants to run it will find no body, and `thaw` will
             // schedule the bee again
-            Some(at_rest) => {
-                mailbox.mode = Mode::Frozen;
-                drop(mailbox);
-                Freezing::Done(at_rest.wake(&self.app))
-            }
-            None => {
-                let (sender, receiver) = oneshot::channel();
-                mailbox.rare.get_or_insert_default().freezers.push_back(sender);
-                Freezing::Waiting(receiver)
-            }
+            mailbox.mode = Mode::Frozen;
+            drop(mailbox);
+            let back = match at_rest.wake(&self.app, self.id) {
+                Ok(body) => return Freezing::Done(body),
+                Err(back) => back,
+            };
+            // the caller waits as for a bee whose records are never committed
+            mailbox = self.mailbox.lock();
+            mailbox.mode = Mode::Active;
+            mailbox.set_aside(back)
         }
+        let (sender, receiver) = oneshot::channel();
+        mailbox.rare.get_or_insert_default().freezers.push_back(sender);
+        Freezing::Waiting(receiver)
     }
 
     /// Checks whether a merge or a move holds the body.
@@ -341,7 +341,13 @@ impl Bee {
     #[cfg(feature = "testing")]
     pub(crate) fn wake_and_peek<R>(&self, look: impl FnOnce(&mut Body) -> R) -> Option<R> {
         let mut mailbox = self.mailbox.lock();
-        let mut body = mailbox.at_rest.take()?.wake(&self.app);
+        let mut body = match mailbox.at_rest.take()?.wake(&self.app, self.id) {
+            Ok(body) => body,
+            Err(back) => {
+                mailbox.set_aside(back);
+                return None;
+            }
+        };
         let looked = look(&mut body);
         mailbox.at_rest = Some(body.into());
         Some(looked)
@@ -397,7 +403,10 @@ impl Runnable for Bee {
             let Some(at_rest) = mailbox.at_rest.take() else { return };
             (at_rest, std::mem::take(&mut mailbox.queue), mailbox.is_waited_for())
         };
-        let mut body = at_rest.wake(&self.app);
+        let mut body = match at_rest.wake(&self.app, self.id) {
+            Ok(body) => body,
+            Err(back) => return self.set_aside(back, queue),
+        };
 
         turn.local::<Local>(self.app.index).lend(&self.app, &mut body.app);
         body.reconcile(&self, &mut queue, turn);
@@ -419,6 +428,23 @@ impl Bee {
             tracing::error!(app = self.app.name, bee = %self.id, %why, "panic outside a handler, while a value was dropped or encoded");
             turn.discard();
         }
+    }
+
+    /// Puts back the image of a bee that cannot be decoded, and its messages.
+    #[cold]
+    fn set_aside(&self, asleep: Box<Asleep>, mut queue: Queue) {
+        let mut mailbox = self.mailbox.lock();
+        queue.append(&mut mailbox.queue);
+        std::mem::swap(&mut queue, &mut mailbox.queue);
+        mailbox.set_aside(asleep);
+        if mailbox.mode != Mode::Leaving {
+            return;
+        }
+        // it cannot leave, either
+        mailbox.mode = Mode::Active;
+        let leaves = mailbox.rare.as_mut().and_then(|rare| rare.leaves.take());
+        drop(mailbox);
+        drop(leaves)
     }
 
     /// Puts the body back once the hive is over, and drops the queued deliveries, which returns their

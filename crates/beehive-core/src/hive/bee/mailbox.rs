@@ -1,6 +1,6 @@
 //! A bee's mailbox: the bee's mode, its queued deliveries, and its body while no thread is running the bee.
 
-use crate::cell::CellId;
+use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::body::Body;
@@ -75,11 +75,24 @@ pub(crate) enum AtRest {
 }
 
 impl AtRest {
-    /// Returns the body. Makes it first if the bee is asleep, so the caller should not hold a lock.
-    pub(super) fn wake(self, app: &AppRuntime) -> Box<Body> {
+    /// Returns the body of the bee, whose id the caller tells. Makes it first if the bee is asleep, so the caller should not
+    /// hold a lock.
+    ///
+    /// # Errors
+    ///
+    /// See [`Asleep::wake`]. The caller then [sets the bee aside](Mailbox::set_aside).
+    pub(super) fn wake(self, app: &AppRuntime, id: BeeId) -> Result<Box<Body>, Box<Asleep>> {
         match self {
-            AtRest::Awake(body) => body,
-            AtRest::Asleep(asleep) => asleep.wake(app),
+            AtRest::Awake(body) => Ok(body),
+            AtRest::Asleep(asleep) => asleep.wake(app, id),
+        }
+    }
+
+    /// Checks whether the body cannot be taken yet: a record of the bee is not committed, or the bee cannot be decoded.
+    pub(super) fn is_busy(&self) -> bool {
+        match self {
+            AtRest::Awake(body) => !body.is_settled(),
+            AtRest::Asleep(asleep) => asleep.is_unreadable(),
         }
     }
 
@@ -161,9 +174,21 @@ impl Mailbox {
         self.log.checked_sub(1).map(usize::from)
     }
 
-    /// Puts in the image of a bee that stays in this hive after all.
+    /// Notes in which log the bee is whose image the caller has.
+    pub(super) fn will_be(&mut self, asleep: &Asleep) {
+        self.log = log_plus_one(Some(asleep.log()))
+    }
+
+    /// Puts in the image of a bee that begins, or that stays in this hive after all.
     pub(super) fn stays_asleep(&mut self, asleep: Box<Asleep>) {
-        self.log = log_plus_one(Some(asleep.log()));
+        self.will_be(&asleep);
+        self.at_rest = Some(asleep.into())
+    }
+
+    /// Puts in the image of a bee that cannot be decoded. The bee counts as scheduled, and no thread runs it: its messages
+    /// stay in the queue.
+    pub(super) fn set_aside(&mut self, asleep: Box<Asleep>) {
+        self.scheduled = true;
         self.at_rest = Some(asleep.into())
     }
 

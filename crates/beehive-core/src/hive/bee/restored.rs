@@ -12,33 +12,35 @@ use crate::state::image::DecodeError;
 use std::sync::Arc;
 
 impl Bee {
-    /// Creates a bee whose body the caller has.
-    pub(crate) fn restored(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId]) -> Arc<Bee> {
+    /// Creates a bee whose image the caller has. It is as if a thread ran the bee: its messages and whoever wants to freeze
+    /// it wait. For the reconciler, the bee is there.
+    pub(crate) fn restored(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId], asleep: &Asleep) -> Arc<Bee> {
         let bee = Bee::at_rest(app, id, cells, None);
-        bee.mailbox.lock().mode = Mode::Frozen;
+        let mut mailbox = bee.mailbox.lock();
+        mailbox.scheduled = true;
+        // a merge looks at the logs of both bees first
+        mailbox.will_be(asleep);
+        drop(mailbox);
         bee
     }
 
-    /// Lets the bee, which is frozen and whose body the caller has, handle messages. If a task waits to freeze it, that task
-    /// gets the body.
+    /// Lets the bee, whose image the caller has, handle messages, or pass its body to the task that waits to freeze or to
+    /// move it.
     pub(crate) fn begin(self: &Arc<Self>, asleep: Box<Asleep>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
-        debug_assert!(mailbox.mode == Mode::Frozen && mailbox.at_rest.is_none(), "the caller has the body");
-        if mailbox.is_waited_for() {
-            drop(mailbox);
-            // without the lock, because this decodes the rows. Until then, the bee stays frozen
-            return self.thaw(asleep.wake(&self.app), turn);
-        }
-        mailbox.mode = Mode::Active;
-        mailbox.at_rest = Some(asleep.into());
-        mailbox.scheduled = !mailbox.queue.is_empty();
+        debug_assert!(mailbox.scheduled && mailbox.at_rest.is_none(), "the caller has the image");
+        mailbox.stays_asleep(asleep);
+        mailbox.scheduled =
+            !mailbox.queue.is_empty() || mailbox.is_waited_for() || mailbox.mode == Mode::Leaving;
         if mailbox.scheduled {
             drop(mailbox);
             turn.schedule(self.clone());
         }
     }
 
-    /// Shows the rows of the bee in its app's views, unless it has run or is about to.
+    /// Shows the rows of the bee in its app's views, unless it has run or is about to. Meanwhile it is as if a thread ran the
+    /// bee. It is not frozen: the reconciler would take a frozen bee for one that is not there, and could stage an old copy of
+    /// it, and a move that begins meanwhile would not find it again.
     ///
     /// # Errors
     ///
@@ -53,7 +55,8 @@ impl Bee {
                 return Ok(());
             }
             let Some(AtRest::Asleep(asleep)) = mailbox.at_rest.take_if(is_hidden) else { return Ok(()) };
-            mailbox.mode = Mode::Frozen;
+            // if it was scheduled, the thread that comes to run it finds no body
+            mailbox.scheduled = true;
             asleep
         };
         // without the lock, so that no sender waits for this
