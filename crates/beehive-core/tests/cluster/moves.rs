@@ -1,11 +1,12 @@
 //! Bees move from one hive to another while messages arrive.
 
 use crate::bank::{Audited, Auditor, Bank, Look, Pay};
-use crate::directed::{CountLater, count, counters};
+use crate::directed::{Count, CountLater, count, counters};
 use crate::random::{MOVES, run};
-use beehive_core::BeeId;
 use beehive_core::cluster::MoveError;
+use beehive_core::registry::Proposal;
 use beehive_core::testing::{Cluster, Mutant};
+use beehive_core::{BeeId, HiveId};
 use std::time::Duration;
 
 /// Returns the only bee of the counters, and its hive.
@@ -201,4 +202,28 @@ fn a_bee_does_not_stop_for_a_hive_that_is_down() {
     cluster.restart(1);
     assert_eq!(cluster.move_bee(bee, 1), Ok(()));
     assert_eq!((only_bee(&cluster), count(&cluster, 2, 7)), ((bee, 1), Ok(counted + 1)));
+}
+
+/// A message is under way to a hive whose bee has moved. The hive dies before it has sent the message back, and nobody takes
+/// over its colony.
+#[test]
+fn a_message_under_way_to_a_dead_hive_follows_its_bee() {
+    let mut cluster = counters(None).start(21);
+    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
+    let (bee, at) = only_bee(&cluster);
+    assert_eq!(at, 0);
+    cluster.advance(Duration::from_millis(50));
+    cluster.cut(0, 1, true);
+    cluster.hive(1).try_emit(Count(7)).unwrap();
+    cluster.advance(Duration::from_millis(5));
+    assert_eq!(cluster.move_bee(bee, 2), Ok(()));
+    cluster.crash(0);
+    cluster.cut(0, 1, false);
+    let hive = HiveId(0);
+    let Some(incarnation) = cluster.registry(|view| view.hive(hive).map(|entry| entry.incarnation)) else {
+        panic!("the hive has joined")
+    };
+    cluster.decide(&[Proposal::HiveDead { hive, incarnation }]);
+    cluster.advance(Duration::from_millis(200));
+    assert_eq!((count(&cluster, 2, 7), count(&cluster, 1, 7)), (Ok(4), Ok(5)))
 }

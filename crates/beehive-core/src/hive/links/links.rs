@@ -168,8 +168,8 @@ impl Links {
     }
 
     /// Takes note of what the replica of the registry says about leaders and dead hives. Messages under way to a hive come
-    /// back when another hive leads the colony of their bee, and not before: until then, nobody else can handle them. With a
-    /// hive that is dead, nothing is exchanged any more.
+    /// back when another hive leads the colony of their bee, and not before: until then, nobody else can handle them. If the
+    /// hive is dead, they also come back when their bee has moved. With a hive that is dead, nothing is exchanged any more.
     pub(crate) fn follow_leaders(&self) {
         let (mut index, mut leaders, mut dead) = (0, Vec::new(), Vec::new());
         self.registry.read(&mut |view| {
@@ -190,6 +190,7 @@ impl Links {
                 drop(gone)
             }
         }
+        self.leave_the_dead(&dead.iter().map(|(hive, _)| *hive).collect());
 
         let mut known = self.leaders.lock();
         if *known == leaders || self.keeps_old_leaders {
@@ -205,6 +206,30 @@ impl Links {
         };
         drop((known, gone));
         back.iter().for_each(|sent| sent.decide(Fate::Back(index)))
+    }
+
+    /// Takes back messages under way to dead hives whose bees have moved since. A hive that lives sends such messages back
+    /// itself. What the dead hive has handled of them, the bees remember, wherever they are.
+    fn leave_the_dead(&self, dead: &BTreeSet<HiveId>) {
+        let under_way = match dead.is_empty() || self.keeps_old_leaders {
+            true => return,
+            false => self.sent.lock().under_way_to(dead),
+        };
+        if under_way.is_empty() {
+            return;
+        }
+        let mut elsewhere: Vec<u64> = Vec::new();
+        self.registry.read(&mut |view| {
+            let leader = |(app, cell)| view.colony(view.bee(view.owner(app, cell)?)?.colony)?.leader;
+            let are_elsewhere =
+                under_way.iter().filter(|(_, to, cell)| leader(*cell).is_some_and(|hive| hive != *to));
+            elsewhere = are_elsewhere.map(|(ticket, ..)| *ticket).collect()
+        });
+        let back: Vec<_> = {
+            let mut sent = self.sent.lock();
+            elsewhere.into_iter().filter_map(|ticket| sent.refused(ticket)).collect()
+        };
+        back.iter().for_each(|sent| sent.decide(Fate::Back(0)))
     }
 
     /// Tells other hives the floors of the lanes on which they got messages, if these have risen. Without this, a bee that

@@ -1,9 +1,9 @@
 //! Messages that this hive has sent to bees of other hives, until these have handled them.
 
-use crate::cell::HiveId;
+use crate::cell::{CellId, HiveId};
 use crate::hash::HashMap;
 use crate::hive::links::frame::Report;
-use beehive_protocol::{Acked, ColonyId, LaneId, MessageId};
+use beehive_protocol::{Acked, AppId, ColonyId, LaneId, MessageId};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub(crate) struct Entry {
     pub(crate) to: HiveId,
     /// The colony of the bee to which they were sent.
     pub(crate) colony: ColonyId,
+    /// A cell of that bee.
+    pub(crate) cell: Option<CellId>,
     /// The ones that are not handled yet.
     pub(crate) ids: BTreeSet<MessageId>,
     /// Their fate.
@@ -136,13 +138,20 @@ impl SentMessages {
         tickets.into_iter().filter_map(|ticket| Some(self.remove(ticket)?.sent)).collect()
     }
 
+    /// Returns the messages that are under way to hives: the ticket, the hive, and a cell of the bee to which they were sent.
+    pub(super) fn under_way_to(&self, hives: &BTreeSet<HiveId>) -> Vec<(u64, HiveId, (AppId, CellId))> {
+        let cell = |entry: &Entry| Some((entry.ids.first()?.app, entry.cell?));
+        let to_hives = self.entries.iter().filter(|(_, entry)| hives.contains(&entry.to));
+        to_hives.filter_map(|(ticket, entry)| Some((*ticket, entry.to, cell(entry)?))).collect()
+    }
+
     /// Takes back messages that are not sent after all. The caller must drop the requester without the lock.
     pub(super) fn take_back(&mut self, ticket: u64) -> (Option<Arc<Sent>>, Option<Arc<dyn Requester>>) {
         (self.remove(ticket).map(|entry| entry.sent), self.closed(ticket))
     }
 
     /// A hive is dead. Returns the requesters that get no further report from it, which the caller must drop without the
-    /// lock. The messages stay under way until another hive leads the colony of their bee.
+    /// lock. The messages stay under way until another hive has their bee.
     pub(super) fn dead(&mut self, hive: HiveId) -> Vec<Arc<dyn Requester>> {
         let gone = self.requesters.extract_if(.., |_, (to, _)| *to == hive);
         gone.map(|(_, (_, requester))| requester).collect()

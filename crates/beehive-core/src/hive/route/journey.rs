@@ -170,6 +170,7 @@ impl Journey {
         let entry = Entry {
             to: to.hive,
             colony: to.colony,
+            cell: delivery.cells.first().copied(),
             ids: messages.iter().map(|emit| emit.id).collect(),
             sent,
             requester,
