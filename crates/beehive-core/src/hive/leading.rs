@@ -1,6 +1,8 @@
 //! The beginning of a hive's leadership: what a hive does with a log before its bees handle messages. A hive that starts does
 //! this for all its logs, and a running hive for each colony that it begins to lead.
 //!
+//! A running hive first begins the journal, and tells the registry that it leads the colony (`become_leader`).
+//!
 //! ```text
 //!  compare   the log with the registry: new bees, moved bees, the lanes of other hives and those that have ended
 //!  restore   the lanes, the outline, and the bees, which are asleep
@@ -38,13 +40,14 @@ pub enum LeadError {
     NoColony,
     /// The hive is not a member of the colony.
     NoMember,
-    /// The hive leads the colony already, or is about to.
+    /// The hive leads the colony already, has led it before, or is about to.
     Led,
-    /// The registry knows the leader of this term or of a later one.
+    /// The registry knows the leader of this term or of a later one. The hive may have learned of it while it waited for the
+    /// journal.
     Superseded,
     /// The hive has led too many colonies ([`limits::COLONIES_TAKEN_MAX`]).
     TooMany,
-    /// The log does not fit the apps of the hive.
+    /// The log does not fit the apps of the hive, or its last entry is of another term.
     Log {
         /// A description of the mismatch.
         why: String,
@@ -248,19 +251,35 @@ impl Hive {
     /// Whoever elects the leaders of the cluster's colonies calls this, when the term's first entry has been committed.
     ///
     /// `state` is the state that results from the log, including the first entry of `term`
-    /// ([`LogState::begin_term`]). The journal continues from there. Completes when the hive has the bees, and the registry
-    /// knows it. Then the hives of the cluster send the colony's messages here. The time that this takes does not
-    /// depend on the size of the bees' rows: they are decoded when a bee first runs, or later.
+    /// ([`LogState::begin_term`]). The journal continues from there. Completes when the registry knows the leader, and the
+    /// hive has the bees. From then on, the hives of the cluster send the colony's messages here. The time that this takes
+    /// does not depend on the size of the bees' rows: they are decoded when a bee first runs, or later. A bee that cannot be
+    /// decoded then is set aside, with an error in the log of the program: its messages wait, and other bees go on. A hive
+    /// takes over one colony at a time; other calls wait.
     ///
     /// The previous leader must not lead any more: an entry that it appends later must have no effect, and a message that it
     /// sends later must not be accepted as one of its colony.
+    ///
+    /// If the previous leader has died, the caller also proposes [`Proposal::HiveDead`]. Until then, the hives of the cluster
+    /// keep what they know about it: requests that it was handling get no answer, what senders outside of its bees have
+    /// sent is remembered, and packets to it are repeated.
+    ///
+    /// The time of the hive stays as it is, even if the time in `state` is far from it. If it is behind, a bee's time stands
+    /// still until the hive's time has reached it, and timers fire late by the difference. If it is ahead, timers fire early
+    /// by the difference, and a handler sees the time jump.
+    ///
+    /// If the log contains a crash marker, the unfinished messages in this log, and those that the marker names, are handled
+    /// under a crash marker. Other messages in the logs of other hives are not suspected, although one of them may have
+    /// ended the previous leader.
     ///
     /// Dropping the future does not stop this.
     ///
     /// # Errors
     ///
-    /// See [`LeadError`]. After an error, the hive does not lead the colony. Except for [`LeadError::Stopped`], it has not used
-    /// the journal, other than calling [`Journal::begin`].
+    /// See [`LeadError`]. After an error, the hive does not lead the colony: none of its bees has begun, and nothing was sent
+    /// for them. The hive has not used the journal, other than calling [`Journal::begin`]; except that after
+    /// [`LeadError::Superseded`] and [`LeadError::Stopped`], it may have appended a crash marker. After all of them but
+    /// `Stopped`, it may be told to lead the colony again.
     pub async fn lead(
         &self,
         colony: ColonyId,
@@ -335,6 +354,7 @@ async fn lead(
     if hive.breaks(Mutant::TakenNotResent) {
         logs.iter_mut().for_each(|(_, state)| state.outbox.clear())
     }
+    // `recovery::check` has decoded all that this decodes
     let bees = go_on(hive, &logs, (compared, restored), &shapes)
         .map_err(|error| LeadError::Log { why: error.to_string() })?;
     drop(one_at_a_time);
