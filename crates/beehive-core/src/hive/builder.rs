@@ -473,7 +473,7 @@ impl Builder {
             drop(logs.quarantine.begin_life(logs.clients().iter()))
         }
         if is_registry_own {
-            apps.iter().for_each(|app| app.end_unknown(&restored, &hive))
+            apps.iter().for_each(|app| app.end_unknown(restored.of_app(app.index), &hive))
         }
         let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, apps));
         leading::go_on(&hive, &logs, (compared, restored), &shapes)

@@ -12,7 +12,6 @@ use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
 use crate::hive::dispatch::turn::Link;
-use crate::hive::leading::Restored;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
@@ -372,7 +371,7 @@ impl AppRuntime {
     }
 
     /// Tells the registry what has become of the bees of this app that it knows and the hive does not have. `restored` are
-    /// the bees in the hive's logs. Without this, the hive would take the other bees for those that it has yet to create.
+    /// the app's bees in the hive's logs, with their cells. Without this, the hive would take the other bees for those that it has yet to create.
     ///
     /// A bee whose cells one of the restored bees has was merged into that one: the log had committed the merge, and the
     /// process ended before it told the registry. If the registry were told that the bee has ended, it would take the cells
@@ -380,9 +379,13 @@ impl AppRuntime {
     /// process, or that process has ended before it told the registry of their ends.
     ///
     /// For a hive without a cluster that starts on a registry that an earlier process has used.
-    pub(in crate::hive) fn end_unknown(self: &Arc<Self>, restored: &Restored, hive: &Arc<HiveInner>) {
+    pub(in crate::hive) fn end_unknown<'c>(
+        self: &Arc<Self>,
+        restored: impl Iterator<Item = (BeeId, &'c [CellId])>,
+        hive: &Arc<HiveInner>,
+    ) {
         let (mut here, mut owners) = (BTreeSet::new(), HashMap::default());
-        for (bee, cells) in restored.of_app(self.index) {
+        for (bee, cells) in restored {
             here.insert(bee);
             owners.extend(cells.iter().map(|cell| (*cell, bee)))
         }
