@@ -262,8 +262,8 @@ impl AppRuntime {
             .with(|prototype, version| (self.make_body)(prototype, version, log.map(PendingRuns::new)))
     }
 
-    /// Adds a bee of a log that this hive begins to lead, whose image the caller has. The bee accepts messages, and handles none before
-    /// [`Bee::begin`].
+    /// Adds a bee of a log that this hive begins to lead, whose image the caller has. The bee accepts messages, and handles
+    /// none before [`Bee::begin`].
     pub(crate) fn restore(self: &Arc<Self>, id: BeeId, cells: &[CellId], asleep: &Asleep) -> Arc<Bee> {
         let bee = Bee::restored(self, id, cells, asleep);
         let mut queen = self.queen.lock();

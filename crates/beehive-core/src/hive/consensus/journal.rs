@@ -109,9 +109,9 @@ use std::sync::Arc;
 
 /// The log to which a hive appends its records.
 ///
-/// A journal belongs to one hive. When the hive starts, or begins to lead the log's colony, it calls [`attach`](Journal::attach) once and then, if the log fits
-/// its apps, [`begin`](Journal::begin), before the first [`append`](Journal::append). It drops the journal after it has
-/// stopped and all handles to it are dropped.
+/// A journal belongs to one hive. When the hive starts, or begins to lead the log's colony, it calls
+/// [`attach`](Journal::attach) once and then, if the log fits its apps, [`begin`](Journal::begin), before the first
+/// [`append`](Journal::append). It drops the journal after it has stopped and all handles to it are dropped.
 ///
 /// # What a journal guarantees
 ///

@@ -24,8 +24,8 @@ pub(crate) struct Clients<W: ?Sized> {
     slots: Box<[OnceLock<Arc<LogClient<W>>>]>,
     /// Positions that were reserved for clients which nobody has seen.
     given_back: Mutex<Vec<usize>>,
-    /// Number of positions that are in use, or were given back. Relaxed ordering suffices: a thread that has a client has synchronized with
-    /// [`Clients::publish`], before which the position was reserved.
+    /// Number of positions that are in use, or were given back. Relaxed ordering suffices: a thread that has a client has
+    /// synchronized with [`Clients::publish`], before which the position was reserved.
     reserved: AtomicUsize,
 }
 
