@@ -223,9 +223,13 @@ pub(crate) fn send_again(
         for message in all {
             let Unhandled { log, state, waiting, sweep } = message;
             let id = waiting.emit.id;
+            // A message that a handler derived from one of a sender outside the hive has that sender's lane and number. Only the
+            // outbox tells whether it is handled: the floor of the lane is above it when its origin is handled
+            let is_acknowledged = hive.log_of(id.app).is_some_and(|home| home.acknowledges(id.lane));
             let is_handled = || queues.handled.contains(&id) || is_handled_without_bee(hive, id);
             if sweep.is_none()
                 && hive.links.is_none()
+                && is_acknowledged
                 && is_handled()
                 && let Some(link) = hive.log_at(log)
             {
