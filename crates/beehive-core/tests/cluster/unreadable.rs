@@ -11,16 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What happens when a [`Picky`] is decoded.
+/// The outcome of the next attempts to decode a [`Picky`]. After that many, it can be decoded.
 #[derive(Clone, Copy)]
 enum Decoding {
-    Works,
-    FailsOnce,
-    PanicsOnce,
+    Fails(u32),
+    Panics(u32),
 }
 
 thread_local! {
-    static DECODING: Cell<Decoding> = const { Cell::new(Decoding::Works) };
+    static DECODING: Cell<Decoding> = const { Cell::new(Decoding::Fails(0)) };
 }
 
 /// A number that sometimes cannot be decoded.
@@ -31,10 +30,16 @@ struct Picky(u64);
 impl TryFrom<u64> for Picky {
     type Error = &'static str;
     fn try_from(number: u64) -> Result<Picky, &'static str> {
-        match DECODING.replace(Decoding::Works) {
-            Decoding::Works => Ok(Picky(number)),
-            Decoding::FailsOnce => Err("an older program wrote it"),
-            Decoding::PanicsOnce => panic!("an older program wrote it"),
+        match DECODING.get() {
+            Decoding::Fails(0) | Decoding::Panics(0) => Ok(Picky(number)),
+            Decoding::Fails(times) => {
+                DECODING.set(Decoding::Fails(times - 1));
+                Err("an older program wrote it")
+            }
+            Decoding::Panics(times) => {
+                DECODING.set(Decoding::Panics(times - 1));
+                panic!("an older program wrote it")
+            }
         }
     }
 }
@@ -91,12 +96,19 @@ fn stays_and_moves_later(decoding: Decoding) {
 
 #[test]
 fn a_bee_stays_if_its_copy_cannot_be_decoded() {
-    stays_and_moves_later(Decoding::FailsOnce)
+    stays_and_moves_later(Decoding::Fails(1))
 }
 
 #[test]
 fn a_bee_stays_if_decoding_its_copy_panics() {
-    stays_and_moves_later(Decoding::PanicsOnce)
+    stays_and_moves_later(Decoding::Panics(1))
+}
+
+/// The source cannot decode the bee either, when it goes on with it.
+#[test]
+fn a_bee_goes_on_if_its_rows_cannot_be_shown_when_it_stays() {
+    stays_and_moves_later(Decoding::Fails(2));
+    stays_and_moves_later(Decoding::Panics(2))
 }
 
 /// A hive takes over two bees, and the one that runs first cannot be decoded.
@@ -136,7 +148,7 @@ fn others_go_on(decoding: Decoding) {
 
 #[test]
 fn a_bee_that_cannot_be_decoded_after_a_take_over_does_not_hold_up_others() {
-    for decoding in [Decoding::FailsOnce, Decoding::PanicsOnce] {
+    for decoding in [Decoding::Fails(1), Decoding::Panics(1)] {
         others_go_on(decoding)
     }
 }

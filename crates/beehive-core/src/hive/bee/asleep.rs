@@ -10,11 +10,12 @@ use crate::hive::bee::body::Body;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
-use crate::panics;
+use crate::panics::{catch, text};
 use crate::state::any::AnyState;
 use crate::state::image::DecodeError;
 use std::any::Any;
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// A bee without a body.
@@ -62,10 +63,6 @@ impl Asleep {
     /// # Errors
     ///
     /// Returns the error of `show`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the code that decodes the app's types does.
     pub(crate) fn check(
         app: &AppRuntime,
         image: &BeeImage,
@@ -100,17 +97,11 @@ impl Asleep {
             return Err(self);
         }
         let mut body = app.body(Some(&self.log));
-        let imported = panics::harmless(|| import(app, &self.image, &mut body.app));
-        let why = match imported {
-            Some(Ok(())) => None,
-            Some(Err(error)) => Some(error.to_string()),
-            None => Some("the code that decodes it panics".into()),
-        };
-        if let Some(why) = why {
+        if let Err(error) = import(app, &self.image, &mut body.app) {
             tracing::error!(
                 app = app.name,
                 bee = %id,
-                why,
+                %error,
                 "a bee cannot be decoded, although the shapes in its log can be: it is set aside, and its messages wait until \
                  a hive leads the log that can decode it"
             );
@@ -165,7 +156,12 @@ fn decode(
     Ok(state)
 }
 
-/// Decodes the cells of an image into the dictionaries of `state`.
+/// Decodes the cells of an image into the dictionaries of `state`. The values are of the app's types, so this runs the app's
+/// code: a panic there is an error.
 fn import(app: &AppRuntime, image: &BeeImage, state: &mut dyn AnyState) -> Result<(), DecodeError> {
-    image.state.images().try_for_each(|cell| state.import(app.seed, &cell).map(drop))
+    let import = || image.state.images().try_for_each(|cell| state.import(app.seed, &cell).map(drop));
+    catch(AssertUnwindSafe(import)).unwrap_or_else(|panic| {
+        let why = format!("the code that decodes it panics: {}", text(&*panic));
+        Err(DecodeError { what: "a bee", why })
+    })
 }

@@ -7,7 +7,6 @@ use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::mailbox::{AtRest, Mode};
 use crate::hive::dispatch::turn::Turn;
-use crate::panics;
 use crate::state::image::DecodeError;
 use std::sync::Arc;
 
@@ -60,7 +59,7 @@ impl Bee {
             asleep
         };
         // without the lock, so that no sender waits for this
-        let shown = panics::harmless(|| asleep.show(&self.app)).unwrap_or(Ok(()));
+        let shown = asleep.show(&self.app);
         self.begin(asleep, turn);
         shown
     }

@@ -71,7 +71,8 @@ impl Reconciler {
             let all: Vec<_> = image.cells.iter().copied().collect();
             let mut asleep = Asleep::new(*image, link, kept);
             if let Err(error) = asleep.show(runtime) {
-                return tracing::error!(app = runtime.name, bee = %id, %error, "a bee that has moved cannot be decoded; do all hives run the same program?");
+                // it is set aside when it is to run, like a bee of a log that this hive has taken over
+                tracing::error!(app = runtime.name, bee = %id, %error, "a bee that has moved cannot be decoded; do all hives run the same program?")
             }
             match stays {
                 Some(bee) => bee.stays(asleep),
