@@ -244,6 +244,54 @@ fn what_a_bee_had_handled_before_it_merged() {
     assert_eq!(found.checker, Checker::Counts, "{found}");
 }
 
+/// The same without a restart: a sender that has lost its connection sends again what a bee had handled before it merged.
+#[test]
+fn what_a_bee_had_handled_before_it_merged_in_the_same_life() {
+    check(Mutant::DedupNotMerged, Checker::Counts, |mutant| {
+        Watched::new(2).run(async move {
+            let [journal, of_field] = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
+            let builder = counter(mutant).app::<Field>();
+            let builder = builder.journal_of(["counter"], journal.clone(), LogState::default());
+            let hive = builder.journal_of(["field"], of_field.clone(), LogState::default()).start().unwrap();
+            // the bee of the first key has the lower id, so it remains
+            for key in 0..2 {
+                let _ = hive.request(Get(key)).await;
+                hive.emit(Add(key)).await;
+                hive.idle().await
+            }
+            // while its log commits nothing, the floor of the sender stays below this message
+            of_field.stall(true);
+            let send = async |count| {
+                let mut io = hive.io();
+                io.resume(LANE, 0);
+                io.emit(Early(0));
+                io.flush().await;
+                for _ in 0..count {
+                    io.emit(Add(1));
+                    io.flush().await
+                }
+                let began = Instant::now();
+                loop {
+                    wait("the messages are handled", began).await?;
+                    match hive.request(Get(1)).await {
+                        Ok(total) if total > count => return Ok::<u64, Finding>(total),
+                        _ => {}
+                    }
+                }
+            };
+            assert_eq!(send(1).await?, 2);
+            let _ = hive.request(Unite(0, 1)).await;
+            let total = send(2).await?;
+            [journal, of_field].iter().for_each(|journal| journal.stop());
+            hive.stop(Duration::ZERO).await;
+            match total {
+                3 => Ok(()),
+                _ => Err(Finding::new(Checker::Counts, format!("{total} messages instead of 3"))),
+            }
+        })?
+    })
+}
+
 /// A restart does not assign the id of a bee that has run and ended, although no bee with a higher id is left.
 #[test]
 fn the_id_of_a_bee_that_has_ended() {
