@@ -14,6 +14,7 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{AppId, Journal, LaneId, LogState, LoggedSettings, Record, Shapes};
+use crate::hive::consensus::logs::remembered_lanes;
 use crate::hive::consensus::registry::{ColonyId, Decision, Proposal};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::dispatch::turn::{LedLog, Link, Place, Turn};
@@ -80,7 +81,7 @@ impl std::fmt::Display for LeadError {
 
 impl std::error::Error for LeadError {}
 
-/// What follows for logs from the registry.
+/// The difference between some logs and the registry, from the registry's side.
 pub(in crate::hive) struct Compared {
     /// The records that the hive has to append, each with its log. They are in effect in the states of the logs.
     pub(in crate::hive) unsaid: Vec<(Arc<Link>, Record)>,
@@ -99,7 +100,8 @@ pub(in crate::hive) fn compare(hive: &HiveInner, logs: &mut [LedLog]) -> Compare
         links.registry.read(&mut |view| {
             unsaid = joining::reconcile(logs, view, mutation);
             let is_foreign = |lane: &LaneId| joining::is_foreign(*lane, links.lane, view, mutation);
-            foreign = recovery::lanes_of(logs).into_iter().filter(is_foreign).collect()
+            foreign =
+                remembered_lanes(logs.iter().map(|(_, state)| state)).into_iter().filter(is_foreign).collect()
         });
         // on some lanes, this hive itself has sent to the bees of a log that another hive has led so far
         ended.retain(|lane| !foreign.contains(lane) && !clients.lanes.is_of_this_hive(*lane))
@@ -115,7 +117,7 @@ struct Arriving {
     asleep: Box<Asleep>,
 }
 
-/// What is restored from logs.
+/// The bees and the senders of some logs, before the bees are in the routing tables.
 pub(in crate::hive) struct Restored {
     bees: Vec<Arriving>,
     queues: SenderQueues,
@@ -154,7 +156,7 @@ pub(in crate::hive) fn restore(
             *link.outline.lock() = link.split_outline(state)
         }
     }
-    let mut queues = SenderQueues::new(logs);
+    let mut queues = SenderQueues::new(hive, logs);
     let mut bees = Vec::new();
     for (link, state) in logs {
         for ((app, id), image) in std::mem::take(&mut state.bees) {
@@ -248,7 +250,7 @@ pub(in crate::hive) fn shapes(hive: &HiveInner, apps: Vec<beehive_protocol::AppS
 
 impl Hive {
     /// Begins to lead a colony: goes on with the bees in its log, like a hive that restarts on that log, and tells the registry.
-    /// Whoever elects the leaders of the cluster's colonies calls this, when the term's first entry has been committed.
+    /// The election of the colony's leader calls this for its winner, when the first entry of the term has been committed.
     ///
     /// `state` is the state that results from the log, including the first entry of `term`
     /// ([`LogState::begin_term`]). The journal continues from there. Completes when the registry knows the leader, and the

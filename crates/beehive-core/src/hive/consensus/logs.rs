@@ -312,10 +312,7 @@ impl<W: ?Sized> Logs<W> {
         for ((app, bee), image) in logs.iter().flat_map(|(_, state)| &state.bees) {
             bees.supersede((*app, *bee), image.epoch, |lane| self.lanes.foreign.remember(lane))
         }
-        let tables =
-            logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
-        let in_tables: BTreeSet<LaneId> =
-            tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane).collect();
+        let in_tables = remembered_lanes(logs.iter().map(|(_, state)| state));
         // the senders on these lanes are in the hive's other logs, or have just ended there
         let known_before: BTreeSet<LaneId> =
             in_tables.iter().copied().filter(|lane| bees.knows(*lane)).collect();
@@ -384,6 +381,12 @@ impl<W: ?Sized> Logs<W> {
         self.lanes.foreign.forget(&own);
         dead
     }
+}
+
+/// Returns all lanes that the dedup tables in these states list.
+pub(crate) fn remembered_lanes<'a>(states: impl Iterator<Item = &'a LogState>) -> BTreeSet<LaneId> {
+    let tables = states.flat_map(|state| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
+    tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane).collect()
 }
 
 /// Returns the resumable lanes in a log, each with a floor.

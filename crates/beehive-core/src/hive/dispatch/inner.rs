@@ -259,6 +259,17 @@ impl HiveInner {
         self.logs.as_ref()?.clients().get(position)
     }
 
+    /// Checks whether a message in an outbox was handled without a bee, according to the log that records this. Returns
+    /// `false` if the message needs no acknowledgment: then it leaves the outbox when it is handled. A floor tells nothing
+    /// about such a message, because a handler may have derived it from a message of a sender outside the hive, and then it
+    /// has the lane and the number of that one.
+    pub(crate) fn is_handled_without_bee(&self, id: MessageId) -> bool {
+        let log = self.log_for_stateless(id).filter(|log| log.acknowledges(id.lane));
+        let Some(log) = log.filter(|_| !self.breaks(Mutant::WithoutBeeUnmarked)) else { return false };
+        let handlers = self.apps.read().get(id.app.index()).map_or(0, |app| app.handlers());
+        log.without_bee.contains(id, handlers)
+    }
+
     /// Returns the client of the log that records what a stateless handler does with a message: see
     /// [`Logs::for_stateless`].
     pub(crate) fn log_for_stateless(&self, message_id: MessageId) -> Option<&Arc<Link>> {

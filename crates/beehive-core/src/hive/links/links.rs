@@ -102,6 +102,13 @@ impl Links {
         incarnation
     }
 
+    /// Returns the hive that leads a colony, according to this hive's replica of the registry.
+    pub(crate) fn leader_of(&self, colony: ColonyId) -> Option<HiveId> {
+        let mut leader = None;
+        self.registry.read(&mut |view| leader = view.colony(colony).and_then(|entry| entry.leader));
+        leader
+    }
+
     /// Sends a body to another hive. It is lost if the session ends before the other hive has it.
     pub(crate) fn send(&self, to: HiveId, body: Body) {
         let known = self.incarnation_of(to);
@@ -153,9 +160,7 @@ impl Links {
         let ticket = self.sent.lock().add(entry);
         // Between the caller's look at the registry and `add`, the replica may have learned of another leader, and
         // `follow_leaders` may have looked already
-        let mut leader = None;
-        self.registry.read(&mut |view| leader = view.colony(colony).and_then(|colony| colony.leader));
-        if leader.is_some_and(|leader| leader != to) && !self.keeps_old_leaders {
+        if self.leader_of(colony).is_some_and(|leader| leader != to) && !self.keeps_old_leaders {
             let (back, gone) = self.sent.lock().take_back(ticket);
             back.iter().for_each(|sent| sent.decide(Fate::Back(0)));
             return drop(gone);

@@ -79,15 +79,10 @@ impl Reconciler {
             let state = self.state.lock();
             state.sending.get(&key).is_some_and(|known| Arc::ptr_eq(known, sending))
         };
-        let leader = || {
-            let mut hive = None;
-            self.links.registry.read(&mut |view| hive = view.colony(to).and_then(|colony| colony.leader));
-            hive
-        };
         while is_needed() && !self.hive.is_over() {
             let has = sending.parts.load(Ordering::Acquire) as usize;
             let Some(frame) = frames.get(has).or(frames.last()) else { return };
-            let hive = leader();
+            let hive = self.links.leader_of(to);
             if let Some(hive) = hive {
                 self.tell(hive, Body::Stage(Box::new(frame.clone())))
             }
@@ -100,7 +95,7 @@ impl Reconciler {
                     () = self.hive.platform.sleep(pause) => {}
                 }
                 // a leader that has died acknowledges nothing, and has a successor
-                if leader() != hive || hive.is_none_or(|hive| self.links.is_settled(hive)) {
+                if self.links.leader_of(to) != hive || hive.is_none_or(|hive| self.links.is_settled(hive)) {
                     break;
                 }
                 pause = AGAIN_AFTER

@@ -62,14 +62,9 @@ impl Reconciler {
     /// hive may begin to lead the colony meanwhile.
     async fn answers(&self, colony: ColonyId) -> bool {
         let registry = &self.links.registry;
-        let leader = || {
-            let mut leader = None;
-            registry.read(&mut |view| leader = view.colony(colony).and_then(|entry| entry.leader));
-            leader
-        };
         let hears = async {
             loop {
-                let asked = leader();
+                let asked = self.links.leader_of(colony);
                 let hears = async {
                     match asked {
                         Some(hive) if hive == self.hive.id => {}
@@ -79,7 +74,7 @@ impl Reconciler {
                 };
                 let is_replaced = async {
                     let mut index = registry.index();
-                    while leader() == asked {
+                    while self.links.leader_of(colony) == asked {
                         registry.wait(index + 1).await;
                         index = registry.index()
                     }
@@ -193,13 +188,10 @@ impl Reconciler {
     /// before the acknowledgment. The dedup tables of this hive's logs do not move with the bee, so another hive would run
     /// these handlers again.
     fn acknowledge_handled_without_bee(&self, link: &Link, lanes: &[LaneId]) {
-        for emit in link.lanes.bees.outbox(lanes) {
-            let handlers = self.app(emit.id.app).map_or(0, |runtime| runtime.handlers.len());
-            let home = self.hive.log_for_stateless(emit.id);
-            if home.is_some_and(|home| home.without_bee.contains(emit.id, handlers)) {
-                let MessageId { app, lane, seq, part } = emit.id;
-                self.hive.acknowledge(Acked { app, lane, seq, count: 1, part })
-            }
+        let outbox = link.lanes.bees.outbox(lanes);
+        for emit in outbox.iter().filter(|emit| self.hive.is_handled_without_bee(emit.id)) {
+            let MessageId { app, lane, seq, part } = emit.id;
+            self.hive.acknowledge(Acked { app, lane, seq, count: 1, part })
         }
     }
 

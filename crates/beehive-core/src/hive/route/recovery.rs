@@ -26,12 +26,18 @@ pub(crate) struct SenderQueues {
 
 impl SenderQueues {
     /// Creates no queues yet, for the senders in these logs.
-    pub(crate) fn new(logs: &[LedLog]) -> SenderQueues {
+    pub(crate) fn new(hive: &HiveInner, logs: &[LedLog]) -> SenderQueues {
         let all = logs.iter().flat_map(|(link, state)| unhandled(link.position(), state));
+        // A message that needs no acknowledgment leaves the outbox when it is handled: see
+        // `HiveInner::is_handled_without_bee`. In a cluster, a bee of another hive may have handled a message
+        let is_acknowledged =
+            |id: &&MessageId| hive.log_of(id.app).is_some_and(|home| home.acknowledges(id.lane));
+        let outboxes =
+            logs.iter().filter(|_| hive.links.is_none()).flat_map(|(_, state)| state.outbox.keys());
         SenderQueues {
             queues: HashMap::default(),
             lanes: all.map(|message| message.sent_as().lane).collect(),
-            handled: handled(logs.iter().map(|(_, state)| state)),
+            handled: handled(outboxes.filter(is_acknowledged), logs.iter().map(|(_, state)| state)),
         }
     }
 
@@ -106,14 +112,17 @@ impl OnLane {
     }
 }
 
-/// Returns the messages in the outboxes that bees have handled. The log of the bee contains that, and the log of the sender
+/// Returns those of the messages in the outboxes that bees have handled. The log of the bee contains that, and the log of the sender
 /// does not contain the acknowledgment.
 ///
 /// Many bees may know a lane on which much is unhandled. So this looks for what a bee has handled, instead of asking each
 /// bee about each message, and what it has found it does not look for again.
-fn handled<'a>(states: impl Iterator<Item = &'a LogState> + Clone) -> BTreeSet<MessageId> {
+fn handled<'a>(
+    outboxes: impl Iterator<Item = &'a MessageId>,
+    states: impl Iterator<Item = &'a LogState>,
+) -> BTreeSet<MessageId> {
     let mut open: HashMap<(LaneId, AppId), OnLane> = HashMap::default();
-    for id in states.clone().flat_map(|state| state.outbox.keys()) {
+    for id in outboxes {
         let on_lane = open.entry((id.lane, id.app)).or_default();
         match id.part.is_whole() {
             true => on_lane.whole.insert(id.seq),
@@ -140,13 +149,6 @@ fn handled<'a>(states: impl Iterator<Item = &'a LogState> + Clone) -> BTreeSet<M
         }
     }
     handled
-}
-
-/// Checks whether a message was handled, dropped or refused without a bee, according to the log of the receiver.
-fn is_handled_without_bee(hive: &HiveInner, id: MessageId) -> bool {
-    let handlers = hive.apps.read().get(id.app.index()).map_or(0, |app| app.handlers());
-    let home = hive.log_for_stateless(id).filter(|_| !hive.breaks(Mutant::WithoutBeeUnmarked));
-    home.is_some_and(|home| home.without_bee.contains(id, handlers))
 }
 
 /// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
@@ -180,13 +182,6 @@ fn in_order(logs: &[LedLog]) -> Vec<Unhandled<'_>> {
     let mut placed: Vec<_> = sweeps.chain(rest).collect();
     placed.sort_by_key(|(place, _)| *place);
     placed.into_iter().map(|(_, message)| message).collect()
-}
-
-/// Returns all lanes that the logs remember.
-pub(crate) fn lanes_of(logs: &[LedLog]) -> BTreeSet<LaneId> {
-    let tables =
-        logs.iter().flat_map(|(_, state)| state.bees.values().map(|bee| &bee.seen).chain([&state.seen]));
-    tables.flat_map(|seen| seen.floors()).map(|(lane, _)| lane).collect()
 }
 
 /// Returns the lanes of outside senders that ended with the process that wrote the logs. The senders cannot
@@ -223,18 +218,13 @@ pub(crate) fn send_again(
         for message in all {
             let Unhandled { log, state, waiting, sweep } = message;
             let id = waiting.emit.id;
-            // A message that a handler derived from one of a sender outside the hive has that sender's lane and number. Only the
-            // outbox tells whether it is handled: the floor of the lane is above it when its origin is handled
-            let is_acknowledged = hive.log_of(id.app).is_some_and(|home| home.acknowledges(id.lane));
-            let is_handled = || queues.handled.contains(&id) || is_handled_without_bee(hive, id);
+            let is_handled = || queues.handled.contains(&id) || hive.is_handled_without_bee(id);
             if sweep.is_none()
                 && hive.links.is_none()
-                && is_acknowledged
                 && is_handled()
                 && let Some(link) = hive.log_at(log)
             {
-                // Whoever would recognize the message may not get it: the map of this program may drop it, or name another
-                // cell.
+                // The bee that remembers the message may not get it again: this program's map may drop it, or name another cell.
                 link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
                 link.quarantine.is_run(&Suspect { id, cell: None });
                 continue;
@@ -353,7 +343,7 @@ mod tests {
             };
             let expected: BTreeSet<MessageId> = logs[0].outbox.keys().filter(remembers).copied().collect();
             (in_all, handled_in_all) = (in_all + logs[0].outbox.len(), handled_in_all + expected.len());
-            assert_eq!(handled(logs.iter()), expected);
+            assert_eq!(handled(logs[0].outbox.keys(), logs.iter()), expected);
         }
         assert!(handled_in_all > 100 && handled_in_all < in_all, "{handled_in_all} of {in_all}");
     }
