@@ -166,15 +166,15 @@ mutants! {
     // Another hive leads a colony.
     /// A hive begins to lead before its replica of the registry is as new as the log.
     LeadsBehind,
-    /// What is under way to the old leader of a colony never comes back.
+    /// Messages under way to the old leader of a colony never come back.
     OldLeaderKept,
-    /// What is in the outboxes of a log is not sent again by its new leader.
+    /// The new leader of a log does not send the messages in its outbox again.
     TakenNotResent,
     /// The new leader of a log does not look at the crash marker of the old one.
     TakenUnmarked,
     /// A message is remembered in the log of the app whose stateless handler has handled it, and not in that of its sender.
     StatelessAtHome,
-    /// A bee of a log with a new leader handles messages before what it had sent is on its way.
+    /// A bee of a log with a new leader handles messages before those that it had sent are on their way.
     TakenOvertakes,
 
     // Poison messages.

@@ -70,7 +70,7 @@ pub(crate) struct Run {
     moves: u64,
 }
 
-/// What happens in a run, besides payments, crashes and cuts.
+/// The events of a run, besides payments, crashes and cuts.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     /// Bees move.

@@ -203,7 +203,7 @@ pub(crate) fn check_lanes(logs: &[Log]) -> Result<(), Finding> {
     Ok(())
 }
 
-/// What the senders of some logs had sent when everything was handled and acknowledged.
+/// The numbers that the senders of some logs had reached when everything was handled and acknowledged.
 pub(crate) struct Settled {
     next: BTreeMap<LaneId, Seq>,
     /// Number of entries of each log.

@@ -172,7 +172,7 @@ impl Logged {
     }
 }
 
-/// Of two bees that merge, the one with the lower id is the target.
+/// One bee of two merges into the other, which has the lower id, and the log of one of them commits nothing.
 async fn one_log_is_stalled(is_target_stalled: bool, has_entries_in_flight: bool) {
     let logged = Logged::start(2, 0);
     let [target, source] = logged.accounts(&[0, 1]).await[..] else { panic!("two accounts") };

@@ -371,7 +371,8 @@ impl AppRuntime {
     }
 
     /// Tells the registry what has become of the bees of this app that it knows and the hive does not have. `restored` are
-    /// the app's bees in the hive's logs, with their cells. Without this, the hive would take the other bees for those that it has yet to create.
+    /// the app's bees in the hive's logs, with their cells. Without this, the hive would take the other bees for those that
+    /// it has yet to create.
     ///
     /// A bee whose cells one of the restored bees has was merged into that one: the log had committed the merge, and the
     /// process ended before it told the registry. If the registry were told that the bee has ended, it would take the cells
