@@ -1,8 +1,11 @@
-//! The encoding of all data in logs and between hives. Only this file knows which library does the encoding.
+//! The encoding of all data in logs and between hives: the format of bincode 2. Only this folder knows it.
 
+mod serializer;
+mod sinks;
+
+use self::serializer::{Encoder, Stop};
+use self::sinks::{Append, Compare};
 use crate::limits;
-use bincode::enc::write::Writer;
-use bincode::error::EncodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
@@ -25,13 +28,17 @@ impl std::fmt::Display for DecodeError {
 }
 impl std::error::Error for DecodeError {}
 
-/// The encoding of keys, rows, values and messages.
+/// The integers of keys, rows, values and messages have a fixed width.
+const FIXED: bool = false;
+
+/// Most integers in records and images are small. There, an integer takes one byte up to 250, and otherwise one byte
+/// more than the next larger integer type.
+const VARIABLE: bool = true;
+
 fn fixed_integers() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
 }
 
-/// The encoding of records and images. Most integers in them are small. An integer takes one byte up to 250, and
-/// otherwise one byte more than the next larger integer type.
 fn variable_integers() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<{ limits::ENCODED_BYTES_MAX }>()
 }
@@ -79,13 +86,18 @@ pub fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<
     in_buffer(value, bytes_max, |bytes| bytes.to_vec())
 }
 
-/// Checks whether [`encode`] would encode a value as `bytes`, without an allocation for the encoded value.
+/// Checks whether [`encode`] would encode a value as `bytes`. Encodes the value up to the first difference.
 ///
 /// # Panics
 ///
-/// See [`encode`].
+/// Panics if a part of the value that is reached cannot be encoded (see [`encode`]).
 pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
-    encode_with(value, |encoded| encoded == bytes)
+    let mut compare = Compare { expected: bytes };
+    match value.serialize(Encoder::<_, FIXED>(&mut compare)) {
+        Ok(()) => compare.expected.is_empty(),
+        Err(Stop::Full) => false,
+        Err(Stop::Unable(why)) => must(value, Err(why.into())),
+    }
 }
 
 /// Same as [`encode_many`], but appends the encoded value to a buffer, which the caller can reuse.
@@ -94,7 +106,7 @@ pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
 ///
 /// See [`encode`].
 pub fn encode_many_into<T: Serialize + ?Sized>(values: &T, bytes: &mut Vec<u8>) {
-    must(values, write_with(values, bytes, limits::ENCODED_BYTES_MAX, variable_integers()))
+    must(values, write_with::<_, _, VARIABLE>(values, bytes, limits::ENCODED_BYTES_MAX))
 }
 
 /// Encodes a value into a buffer kept by the thread and passes the bytes to `look`. A new buffer would be reallocated
@@ -114,7 +126,7 @@ fn in_buffer<T: Serialize + ?Sized, R>(
 
     let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
     buffer.clear();
-    let encoded = write_with(value, &mut buffer, bytes_max, fixed_integers());
+    let encoded = write_with::<_, _, FIXED>(value, &mut buffer, bytes_max);
     let result = encoded.map(|()| look(&buffer));
 
     if buffer.capacity() <= KEPT_BYTES_MAX {
@@ -162,7 +174,7 @@ impl<const N: usize> Buffer for SmallVec<[u8; N]> {
 pub fn append_integer(integer: u64, bytes: &mut impl Buffer) {
     match u8::try_from(integer) {
         Ok(byte) if byte <= 250 => bytes.push(byte),
-        _ => must(&integer, write_with(&integer, bytes, size_of::<u64>() + 1, variable_integers())),
+        _ => must(&integer, write_with::<_, _, VARIABLE>(&integer, bytes, size_of::<u64>() + 1)),
     }
 }
 
@@ -187,7 +199,7 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut i
     // nearly all values are short enough for a length of one byte; a longer one is moved
     let start = bytes.len();
     bytes.push(0);
-    must(value, write_with(value, bytes, limits::RECORD_BYTES_MAX, fixed_integers()));
+    must(value, write_with::<_, _, FIXED>(value, bytes, limits::RECORD_BYTES_MAX));
 
     let length = bytes.len() - start - 1;
     match bytes.get_mut(start) {
@@ -204,67 +216,19 @@ pub(crate) fn append_with_length<T: Serialize + ?Sized>(value: &T, bytes: &mut i
     }
 }
 
-/// Maximum number of bytes that are collected before they are appended to a buffer.
-const COLLECTED_MAX: usize = 64;
-
 /// Appends an encoded value. Stops as soon as the value exceeds `bytes_max` bytes.
-fn write_with<T: Serialize + ?Sized, B: Buffer>(
+fn write_with<T: Serialize + ?Sized, B: Buffer, const WIDTH: bool>(
     value: &T,
     bytes: &mut B,
     bytes_max: usize,
-    configuration: impl bincode::config::Config,
 ) -> Result<(), String> {
-    /// Appends the written bytes to a buffer. Most values consist of many small parts, often single bytes, so parts are
-    /// first collected in an array: this takes a few instructions for each, while a buffer that may have to grow takes
-    /// many.
-    struct Append<'a, B> {
-        to: &'a mut B,
-        collected: [u8; COLLECTED_MAX],
-        /// Number of bytes collected.
-        length: usize,
-        length_max: usize,
-        is_too_long: bool,
-    }
-    impl<B: Buffer> Append<'_, B> {
-        fn flush(&mut self) {
-            self.to.extend_from_slice(&self.collected[..self.length]);
-            self.length = 0
-        }
-    }
-    impl<B: Buffer> Writer for &mut Append<'_, B> {
-        #[inline]
-        fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
-            if self.to.len() + self.length + bytes.len() > self.length_max {
-                self.is_too_long = true;
-                return Err(EncodeError::UnexpectedEnd);
-            }
-            let room = &mut self.collected[self.length..];
-            match room.get_mut(..bytes.len()) {
-                Some(room) => {
-                    room.copy_from_slice(bytes);
-                    self.length += bytes.len()
-                }
-                None => {
-                    self.flush();
-                    self.to.extend_from_slice(bytes)
-                }
-            }
-            Ok(())
-        }
-    }
-
-    let length_max = bytes.len() + bytes_max;
-    let mut append =
-        Append { to: bytes, collected: [0; COLLECTED_MAX], length: 0, length_max, is_too_long: false };
-    let encoded = bincode::serde::encode_into_writer(value, &mut append, configuration);
+    let mut append = Append::new(bytes, bytes_max);
+    let encoded = value.serialize(Encoder::<_, WIDTH>(&mut append));
     append.flush();
-    match encoded {
-        Ok(()) => Ok(()),
-        Err(_) if append.is_too_long => {
-            Err(format!("it takes more than the {bytes_max} bytes that are allowed"))
-        }
-        Err(error) => Err(error.to_string()),
-    }
+    encoded.map_err(|stop| match stop {
+        Stop::Full => format!("it takes more than the {bytes_max} bytes that are allowed"),
+        Stop::Unable(why) => why.into(),
+    })
 }
 
 /// Decodes a value encoded by [`encode`]. `what` names the kind of value in the error.
