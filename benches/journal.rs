@@ -222,7 +222,9 @@ async fn answered<M: Message>(
 ) -> Duration {
     let mut io = hive.io();
     io.run_here();
-    let (mut state, began) = (1, Instant::now());
+    // each client has keys of its own, in an order of its own
+    static CLIENT: AtomicU64 = AtomicU64::new(1);
+    let (mut state, began) = (CLIENT.fetch_add(1, Relaxed), Instant::now());
 
     for _ in 0..batches {
         for _ in 0..batch / run {
@@ -234,6 +236,24 @@ async fn answered<M: Message>(
         receive_answers::<M>(&mut io, batch).await
     }
 
+    began.elapsed()
+}
+
+/// Number of tasks of [`by_many`].
+const CLIENTS: u64 = 8;
+
+/// Does what [`answered`] does in several tasks at once, because one that waits for its answers leaves a second core idle.
+async fn by_many<M: Message>(
+    hive: Hive,
+    batches: u64,
+    (batch, run): (u64, u64),
+    of: fn(u64) -> M,
+) -> Duration {
+    let began = Instant::now();
+    let clients = (0..CLIENTS).map(|_| tokio::spawn(answered(hive.clone(), batches, (batch, run), of)));
+    for client in clients.collect::<Vec<_>>() {
+        client.await.expect("a client does not panic");
+    }
     began.elapsed()
 }
 
@@ -446,6 +466,9 @@ fn follower(c: &mut Criterion, name: &str, run: u64) {
 fn journal(c: &mut Criterion) {
     row(c, "put/runs-of-32", BATCH, |hive, batches| answered(hive, batches, (BATCH, 32), put));
     row(c, "put/random-key", BATCH, |hive, batches| answered(hive, batches, (BATCH, 1), put));
+    let all = BATCH * CLIENTS;
+    row(c, "put/runs-of-32/eight-clients", all, |hive, batches| by_many(hive, batches, (BATCH, 32), put));
+    row(c, "put/random-key/eight-clients", all, |hive, batches| by_many(hive, batches, (BATCH, 1), put));
     row(c, "put/one-under-way", 1, |hive, messages| answered(hive, messages, (1, 1), put));
     row(c, "get/random-key", BATCH, |hive, batches| answered(hive, batches, (BATCH, 1), |key| Get { key }));
     row(c, "get/one-under-way", 1, |hive, messages| answered(hive, messages, (1, 1), |key| Get { key }));

@@ -179,6 +179,17 @@ fn run_all(
         let run = &Run { app: &bee.app, bee: Some(bee.id), cells: &cells, position, now };
         let mut transactions = transactions.borrow_mut();
 
+        let Some(link) = &quarantined else {
+            let mut rest = &*new;
+            while !rest.is_empty() && !draft.is_too_large() {
+                let (together, later) = rest.split_at(adjacent(rest));
+                let range = together[0]..together[0] + together.len() as u32;
+                transactions.execute(range, state, &mut draft.redo, run, cx);
+                rest = later
+            }
+            return transactions.release(run, cx);
+        };
+
         for (at, &index) in new.iter().enumerate() {
             if draft.is_too_large() {
                 break;
@@ -186,26 +197,19 @@ fn run_all(
 
             let by = (handler.app, handler.number);
             let suspect = Suspect { id: id_of(index), cell: None };
-            let begun = quarantined.as_ref().map(|link| {
-                let later = new[at + 1..].iter();
-                let suspects = || later.map(|index| Suspect { id: id_of(*index), cell: None });
-                link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, suspects)
-            });
+            let later = new[at + 1..].iter();
+            let suspects = || later.map(|index| Suspect { id: id_of(*index), cell: None });
+            let begun =
+                link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, suspects);
 
-            if let Some(Begun::SetAside) = begun {
+            if let Begun::SetAside = begun {
                 transactions.end_with(index, &set_aside(), cx);
                 continue;
             }
 
             transactions.execute(index..index + 1, state, &mut draft.redo, run, cx);
-            if quarantined.is_some() {
-                // this also runs the stateless handlers that get the message's outputs. A crash of one of
-                // them is attributed to this message
-                transactions.release(run, cx)
-            }
-        }
-
-        if quarantined.is_none() {
+            // this also runs the stateless handlers that get the message's outputs. A crash of one of them is
+            // attributed to this message
             transactions.release(run, cx)
         }
     };
@@ -222,6 +226,15 @@ fn run_all(
         body.traffic.timed(count, turn.hive.now().since(began))
     }
 }
+
+/// Returns how many of the messages at the front follow one another in their batch, at most [`TOGETHER_MAX`].
+fn adjacent(messages: &[u32]) -> usize {
+    let follows = |pair: &&[u32]| pair[1] == pair[0] + 1;
+    1 + messages.windows(2).take(TOGETHER_MAX - 1).take_while(follows).count()
+}
+
+/// Number of messages that run before the size of their changes is looked at.
+const TOGETHER_MAX: usize = 32;
 
 /// Functions that produce the contents of a record.
 pub(crate) struct Steps<'a> {
