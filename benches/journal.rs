@@ -16,6 +16,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -26,7 +27,36 @@ use tokio::sync::Notify;
 /// Counts the allocations of the process, and makes them as the daemon does.
 struct Counting;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// A count for a few threads. Two threads that add to the same one would wait for each other, at each allocation.
+#[repr(align(128))]
+struct Count(AtomicU64);
+
+static ALLOCATIONS: [Count; 16] = [const { Count(AtomicU64::new(0)) }; 16];
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Number of this thread, counted from one; 0 if it has none so far.
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+    /// What [`put`] has stored last.
+    static STORED: Cell<u64> = const { Cell::new(0) };
+}
+
+fn thread() -> u64 {
+    THREAD.with(|thread| {
+        if thread.get() == 0 {
+            thread.set(THREADS.fetch_add(1, Relaxed) + 1)
+        }
+        thread.get()
+    })
+}
+
+fn count_allocation() {
+    ALLOCATIONS[thread() as usize % ALLOCATIONS.len()].0.fetch_add(1, Relaxed);
+}
+
+fn allocations() -> u64 {
+    ALLOCATIONS.iter().map(|count| count.0.load(Relaxed)).sum()
+}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -34,7 +64,7 @@ static ALLOCATOR: Counting = Counting;
 // SAFETY: every call is passed on to another allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
+        count_allocation();
         // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
         unsafe { MiMalloc.alloc(layout) }
     }
@@ -43,7 +73,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { MiMalloc.dealloc(at, layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
+        count_allocation();
         // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`.
         unsafe { MiMalloc.realloc(at, layout, size) }
     }
@@ -197,8 +227,9 @@ fn next(state: &mut u64) -> u64 {
 /// Returns a message that stores a value different from all earlier ones, because storing the same value
 /// again would not cause a log entry.
 fn put(key: u64) -> Put {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    Put { key, value: NEXT.fetch_add(1, Relaxed).to_le_bytes().repeat(8) }
+    let next = STORED.get() + 1;
+    STORED.set(next);
+    Put { key, value: (next << 8 | thread()).to_le_bytes().repeat(8) }
 }
 
 fn forward(key: u64) -> Forward {
@@ -400,7 +431,7 @@ fn compare<S: Clone, F>(
     group.throughput(Throughput::Elements(messages));
     for (kind, subject) in [("unjournaled", without), ("journaled", with)] {
         let mut handled = 0;
-        let count = || [&ALLOCATIONS, &journal.entries, &journal.bytes].map(|count| count.load(Relaxed));
+        let count = || [allocations(), journal.entries.load(Relaxed), journal.bytes.load(Relaxed)];
         let before = count();
         group.bench_function(BenchmarkId::from_parameter(kind), |b| {
             b.iter_custom(|units| {

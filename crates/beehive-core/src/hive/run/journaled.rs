@@ -199,8 +199,7 @@ fn run_all(
             let suspect = Suspect { id: id_of(index), cell: None };
             let later = new[at + 1..].iter();
             let suspects = || later.map(|index| Suspect { id: id_of(*index), cell: None });
-            let begun =
-                link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, suspects);
+            let begun = link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, suspects);
 
             if let Begun::SetAside = begun {
                 transactions.end_with(index, &set_aside(), cx);
