@@ -97,6 +97,17 @@ impl Rows {
         few.chain(many).take_while(move |row| (row.dict, row.key) == (dict, key))
     }
 
+    /// Returns the value of the row at the place of `row`; the value of `row` is ignored.
+    fn get(&self, row: &Row) -> Option<&[u8]> {
+        match self {
+            Rows::Few(rows) => {
+                let is_same = |other: &Row| other.place() == row.place();
+                rows.iter().find(is_same).map(|found| found.value)
+            }
+            Rows::Many(rows) => rows.get(&*wanted(row)).map(|value| &**value),
+        }
+    }
+
     fn set(&mut self, row: Row) {
         match self {
             Rows::Few(rows) => {
@@ -150,6 +161,12 @@ impl EncodedCells {
             Some(_) => self.rows.set(place),
             None => self.rows.remove(&place),
         }
+    }
+
+    /// Returns the encoded value at the place of a change, whose own value is ignored. Returns `None` if there is none.
+    pub fn value(&self, at: Op) -> Option<&[u8]> {
+        let Op { dict, key, row, value: _ } = at;
+        self.rows.get(&Row { dict, key, row: row.unwrap_or_default(), value: &[] })
     }
 
     /// Returns the number of rows. The value of a `Dict` is one row.
@@ -370,6 +387,11 @@ mod tests {
                 prop_assert_eq!(cells.row_count(), model.len());
                 prop_assert_eq!(cells.cell_count(), cells.images().count());
                 prop_assert!(cells.images().all(|image| !image.rows.is_empty()));
+                for ((dict, key, row), value) in &model {
+                    let at = Op { dict: *dict, key, row: Some(row), value: None };
+                    prop_assert_eq!(cells.value(at), Some(value.as_slice()));
+                }
+                prop_assert_eq!(cells.value(Op { dict: 9, key: &[], row: None, value: None }), None);
                 prop_assert!(cells.dictionaries().is_sorted());
                 // if the cells are built in a different order, they are equal and have the same bytes
                 let again = of_images(cells.images().collect::<Vec<_>>().into_iter().rev());

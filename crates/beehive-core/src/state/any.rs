@@ -9,7 +9,7 @@ use crate::panics;
 use crate::shape::Shape;
 use crate::state::column::{Columns, State};
 use crate::state::config::{ConfigError, ConfigSource};
-use crate::state::image::{CellImage, DecodeError, Redo};
+use crate::state::image::{CellImage, DecodeError, Op, Redo};
 use crate::time::Time;
 use crate::view::Views;
 use std::any::Any;
@@ -42,6 +42,12 @@ pub(crate) trait AnyState: Any + Send + Sync {
     fn export(&mut self) -> Vec<CellImage>;
     /// Inserts a cell, and returns its id, computed with `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
+    /// Sets or removes the row or value of `op`, outside any transaction. `seed` is that of the cells.
+    fn set(&mut self, seed: u64, op: &Op) -> Result<(), DecodeError>;
+    /// Removes all cells of volatile dictionaries.
+    fn clear_volatile(&mut self);
+    /// Undoes the changes of the transaction.
+    fn rollback(&mut self);
     /// Calls `with` for every cell of dictionary number `dict` in key order, with its id and its key.
     fn cells_of(&mut self, dict: u32, with: &mut dyn FnMut(CellId, &dyn Any));
     /// Returns the name of each dictionary and the shape of its encoded cells.
@@ -56,9 +62,6 @@ pub(crate) trait AnyState: Any + Send + Sync {
     /// Makes the transaction's changes permanent.
     #[cfg(feature = "testing")]
     fn commit(&mut self);
-    /// Undoes the changes of the transaction.
-    #[cfg(feature = "testing")]
-    fn rollback(&mut self);
     /// Returns the name and content of every cell as readable text.
     #[cfg(feature = "testing")]
     fn in_words(&mut self) -> Vec<(String, String)>;
@@ -126,6 +129,18 @@ impl<S: State> AnyState for S {
         Columns::import(self, seed, image)
     }
 
+    fn set(&mut self, seed: u64, op: &Op) -> Result<(), DecodeError> {
+        Columns::set(self, seed, op)
+    }
+
+    fn clear_volatile(&mut self) {
+        Columns::clear_volatile(self)
+    }
+
+    fn rollback(&mut self) {
+        Columns::rollback(self)
+    }
+
     fn cells_of(&mut self, dict: u32, with: &mut dyn FnMut(CellId, &dyn Any)) {
         Columns::cells_of(self, dict, with)
     }
@@ -152,11 +167,6 @@ impl<S: State> AnyState for S {
     #[cfg(feature = "testing")]
     fn commit(&mut self) {
         Columns::commit(self)
-    }
-
-    #[cfg(feature = "testing")]
-    fn rollback(&mut self) {
-        Columns::rollback(self)
     }
 
     #[cfg(feature = "testing")]

@@ -57,6 +57,12 @@ pub trait Column: Send + Sync + 'static {
     fn export(&self, out: &mut Vec<CellImage>);
     /// Inserts an encoded cell, replacing one with the same key. Returns the cell's id under `seed`.
     fn import(&mut self, seed: u64, image: &CellImage) -> Result<CellId, DecodeError>;
+    /// Sets or removes the row or value of `op`, outside any transaction. `seed` is that of the cells.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the bytes cannot be decoded. If they are those of a value, there is then no such row or value.
+    fn set(&mut self, seed: u64, op: &Op) -> Result<(), DecodeError>;
     /// Calls `with` for every cell in key order, with its id and its key.
     fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any));
     /// Returns the shape of its encoded cells.
@@ -345,6 +351,40 @@ pub(crate) trait Columns: State {
                 why: format!("the app has no dictionary number {}", image.dict),
             })
         })
+    }
+
+    /// Sets or removes a row or value; see [`Column::set`].
+    fn set(&mut self, seed: u64, op: &Op) -> Result<(), DecodeError> {
+        struct Set<'a> {
+            seed: u64,
+            op: &'a Op<'a>,
+            done: Result<(), DecodeError>,
+        }
+
+        impl Visitor for Set<'_> {
+            fn column<C: Column>(&mut self, index: u32, column: &mut C) {
+                if index == self.op.dict {
+                    self.done = column.set(self.seed, self.op)
+                }
+            }
+        }
+
+        let mut set = Set { seed, op, done: Ok(()) };
+        self.visit(&mut set);
+        set.done
+    }
+
+    /// Removes all cells of volatile dictionaries.
+    fn clear_volatile(&mut self) {
+        struct ClearVolatile;
+        impl Visitor for ClearVolatile {
+            fn column<C: Column>(&mut self, _: u32, column: &mut C) {
+                if column.info().volatile {
+                    column.clear()
+                }
+            }
+        }
+        self.visit(&mut ClearVolatile)
     }
 
     /// Passes the undo buffers on to `to`; see [`Column::lend`].

@@ -543,6 +543,18 @@ impl<K: Key, V: Value> Column for Dict<K, V> {
         Ok(id)
     }
 
+    fn set(&mut self, seed: u64, op: &Op) -> Result<(), DecodeError> {
+        let key: K = decode("a key", op.key)?;
+        let id = self.meta.cell(seed, &key);
+        // Drop the value at the end of the function, because its drop may panic.
+        let _old = self.cells.remove(id, &key);
+        if let Some(value) = op.value {
+            let value = decode("a value", value)?;
+            self.cells.insert(id, key, value);
+        }
+        Ok(())
+    }
+
     fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any)) {
         self.cells.sorted().into_iter().for_each(|slot| with(slot.id, &slot.key))
     }

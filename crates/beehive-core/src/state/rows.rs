@@ -260,6 +260,11 @@ impl<R: RowKey, V: Value, Place: ?Sized> Rows<R, V, Place> {
     pub(crate) fn load(&mut self, row: R, value: V) {
         self.rows.insert(row, value);
     }
+
+    /// Removes a row outside any transaction. Returns its value.
+    pub(crate) fn unload(&mut self, row: &R) -> Option<V> {
+        self.rows.remove(row)
+    }
 }
 
 #[inline]

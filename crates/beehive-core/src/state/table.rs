@@ -344,6 +344,27 @@ impl<K: Key, R: RowKey, V: Value> Column for Table<K, R, V> {
         Ok(id)
     }
 
+    fn set(&mut self, seed: u64, op: &Op) -> Result<(), DecodeError> {
+        let key: K = decode("a key", op.key)?;
+        let row: R = decode("a row's key", op.row.unwrap_or_default())?;
+        let id = self.meta.cell(seed, &key);
+
+        // Drop the value at the end of the function, because its drop may panic.
+        let _old = self.cells.find_mut(id, &key).and_then(|slot| slot.content.unload(&row));
+        if self.cells.find(id, &key).is_some_and(|slot| slot.content.is_empty()) {
+            self.cells.remove(id, &key);
+        }
+
+        if let Some(value) = op.value {
+            let value = decode("a row", value)?;
+            match self.cells.find_mut(id, &key) {
+                Some(slot) => slot.content.load(row, value),
+                None => self.cells.insert(id, key, OwnedRows::default()).content.load(row, value),
+            }
+        }
+        Ok(())
+    }
+
     fn cells(&self, with: &mut dyn FnMut(CellId, &dyn Any)) {
         self.cells.sorted().into_iter().for_each(|slot| with(slot.id, &slot.key))
     }

@@ -69,6 +69,7 @@ mod timers_order;
 mod turn_entries;
 mod typed_errors;
 mod undecodable_values;
+mod undo_cost;
 mod unencodable_values;
 mod unlogged_reads;
 mod views;

@@ -18,9 +18,9 @@ use crate::hive::message::batch::Messages;
 use crate::mutant::Mutant;
 use crate::panics;
 use crate::state::any::AnyState;
-use crate::state::image::EncodedCells;
+use crate::state::image::{EncodedCells, Op, Redo};
 use smallvec::SmallVec;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -364,12 +364,34 @@ impl PendingRuns {
         self.entries.push_back(executed)
     }
 
-    /// Sets the state to the committed state plus all executed runs.
-    pub(crate) fn restore_executed(&self, app: &Arc<AppRuntime>, state: &mut dyn AnyState) {
-        let mut executed = self.base.clone();
+    /// Undoes a run that cannot be recorded, and that has made these changes: the state is then the committed state plus
+    /// all executed runs. Empties the volatile dictionaries, because nothing contains what the run has changed there.
+    ///
+    /// The time that this takes depends on the number of these changes and of those that are not committed, not on the
+    /// number of the bee's rows: each message of a batch may fail in this way.
+    pub(crate) fn undo(&self, changes: &Redo, app: &AppRuntime, state: &mut dyn AnyState) {
+        // a panic between two transactions leaves nothing to roll back, but costs nothing to assume
+        panics::to_the_end(|| state.rollback());
+        panics::to_the_end(|| state.clear_volatile());
+
+        // the value at each changed place, before the run; `None` if no executed run has changed it
+        let mut before: BTreeMap<_, Option<Op>> = changes.iter().map(|op| (place(&op), None)).collect();
         let works = self.entries.iter().filter_map(Executed::work);
-        works.flat_map(|work| &work.redo).for_each(|op| executed.apply(op));
-        restore(app, state, &executed)
+        for op in works.flat_map(|work| &work.redo) {
+            if let Some(last) = before.get_mut(&place(&op)) {
+                *last = Some(op)
+            }
+        }
+
+        for ((dict, key, row), executed) in before {
+            let at = Op { dict, key, row, value: None };
+            let op = executed.unwrap_or_else(|| Op { value: self.base.value(at), ..at });
+            // this process encoded the value, so decoding fails only if the type's serialization has a bug. The drop of the
+            // changed value may panic
+            if let Some(Err(error)) = panics::harmless(|| state.set(app.seed, &op)) {
+                tracing::error!(app = app.name, %error, "cannot decode a row while undoing a run");
+            }
+        }
     }
 
     /// Marks the messages in `range` as executed. Returns the newly marked messages twice: as positions in the batch, and
@@ -531,6 +553,11 @@ fn consumed(bee: &Bee, done: &mut Executed) -> Consumed {
         Inputs::OfEntry(_) => InputRuns::new(),
     };
     Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits }
+}
+
+/// Returns the place of a change: the dictionary, the cell and the row.
+fn place<'a>(op: &Op<'a>) -> (u32, &'a [u8], Option<&'a [u8]>) {
+    (op.dict, op.key, op.row)
 }
 
 fn forget(seen: &mut DedupTable, inputs: &[Input]) {

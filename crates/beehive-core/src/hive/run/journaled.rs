@@ -300,7 +300,7 @@ pub(crate) fn record(
     if let Some(error) = failed {
         turn.discard();
         turn.depth = depth;
-        pending.restore_executed(app, &mut body.app);
+        pending.undo(&draft.redo, app, &mut body.app);
         turn.note_restored(app.index, || bee.cells_after(0).0);
 
         if delivery.count > 1 || (delivery.count == 0 && delivery.cells.len() > 1) {
