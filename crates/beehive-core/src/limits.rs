@@ -35,6 +35,10 @@ pub const MERGES_PER_SENDER_MAX: usize = 64;
 /// them wait longer, but cost nothing until they are checked.
 pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 
+/// How long a message that runs alone after a crash keeps others waiting while its log does not commit the marker that names
+/// it. Then the others go first. Each time that this happens to a message, it may take twice as long.
+pub const SUSPECT_TURN_MAX: Duration = Duration::from_secs(1);
+
 /// How far the hive's time may leap at the start, from the latest time in its logs towards the clock of the machine. It is
 /// longer than a restart takes, and shorter than what the apps' settings let expire.
 pub const CLOCK_JUMP_MAX: Duration = Duration::from_secs(30);

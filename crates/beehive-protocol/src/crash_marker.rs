@@ -27,4 +27,8 @@ pub struct CrashMarker {
     pub accused: Vec<Suspect>,
     /// Messages that the markers named alone when two processes ended. They are not handled again.
     pub set_aside: Vec<Suspect>,
+    /// Of the markers in the logs of a hive, those with the highest number say what was running when the process ended. The
+    /// others may be out of date, because a log commits its marker late or never. The number rises whenever a message begins
+    /// or ends to run alone.
+    pub number: u64,
 }

@@ -326,6 +326,7 @@ fn marker() -> CrashMarker {
         suspected: vec![suspect(Some(CellId(3)))],
         accused: vec![suspect(Some(CellId(2)))],
         set_aside: vec![suspect(Some(CellId(1)))],
+        number: 6,
     }
 }
 

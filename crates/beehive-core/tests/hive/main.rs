@@ -55,6 +55,7 @@ mod self_send;
 mod settings;
 mod several_logs;
 mod shared_payloads;
+mod stalled_suspects;
 mod stateless_recursion;
 mod status_counters;
 mod stop;

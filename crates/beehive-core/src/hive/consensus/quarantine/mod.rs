@@ -10,8 +10,8 @@
 //!
 //! Naming costs a commit, so a marker names a message together with those that are expected next. If the process ends
 //! again, all messages named at that moment are suspected, and each of them runs alone in the next incarnation: no other
-//! quarantined message runs at the same time, and the markers name no other one. A message that runs alone when the process
-//! ends is accused, and runs alone once more. One that was accused before is set aside: it becomes a dead letter instead of
+//! quarantined message runs at the same time, and no newer marker names another one (`turns.rs`). A message that runs alone
+//! when the process ends is accused, and runs alone once more. One that was accused before is set aside: it becomes a dead letter instead of
 //! being run again. So a message may crash four processes. One naming is not enough, because a process that is killed from
 //! outside accuses the message that happens to be running.
 //!
@@ -21,6 +21,7 @@
 
 mod names;
 mod suspects;
+mod turns;
 
 use crate::hive::consensus::journal::{
     CrashMarker, Journal, LaneId, LogState, MessageId, Record, Seq, Suspect,
@@ -29,13 +30,15 @@ use crate::hive::consensus::log_client::LogClient;
 use crate::limits;
 use crate::message::{Error, ErrorKind};
 use crate::mutant::{Mutant, Mutation};
-use names::{Committed, Names};
-use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use names::Names;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
+use std::time::Duration;
 use suspects::Suspects;
 use tokio::sync::oneshot;
+use turns::Turns;
 
 /// Receives reports of quarantined messages that hold their thread, so that the watchdog can move the work
 /// behind them to other threads.
@@ -84,17 +87,8 @@ pub(crate) struct Noted<'a> {
     quarantine: &'a Quarantine,
     suspect: Suspect,
     log: Arc<dyn MarkedLog>,
-    _order: Order<'a>,
-}
-
-/// The right of a quarantined message to run.
-enum Order<'a> {
-    /// Together with others.
-    #[allow(dead_code)]
-    Together(RwLockReadGuard<'a, ()>),
-    /// While no other quarantined message runs.
-    #[allow(dead_code)]
-    Alone(RwLockWriteGuard<'a, ()>),
+    /// Whether no other quarantined message runs.
+    is_alone: bool,
 }
 
 impl Drop for Noted<'_> {
@@ -103,11 +97,19 @@ impl Drop for Noted<'_> {
         quarantine.running_on.lock().retain(|thread| *thread != std::thread::current().id());
 
         let mut names = quarantine.names.lock();
+        if self.is_alone {
+            // the next marker says that it has ended. Nobody names another message before it is appended
+            quarantine.turns.lock().end()
+        }
         if names[self.log.position()].end(&self.suspect) {
             // nobody waits for its commit: until then, the messages are suspected needlessly
             drop(quarantine.append(&*self.log, &names))
         }
         drop(names);
+        if !self.is_alone {
+            quarantine.turns.lock().end_together()
+        }
+        quarantine.turns_changed.notify_all();
         quarantine.is_run(&self.suspect)
     }
 }
@@ -119,16 +121,15 @@ pub(crate) struct Quarantine {
     /// Whether `suspects` contains anything.
     any: AtomicBool,
     suspects: Mutex<Suspects>,
-    /// Held while a quarantined message is running: exclusively by one that runs alone.
-    order: RwLock<()>,
-    /// The threads that hold `order`.
+    /// The threads that run a quarantined message, or wait until they may.
     running_on: Mutex<Vec<ThreadId>>,
     /// The messages that the marker of each log names. Held while a marker is appended, so that the last one appended names
-    /// them. Locked before `suspects`.
+    /// them. Locked before `suspects` and `turns`.
     names: Mutex<Vec<Names>>,
-    committed: Mutex<Committed>,
-    /// Notified when `committed` changes.
-    committed_changed: Condvar,
+    /// Locked last.
+    turns: Mutex<Turns>,
+    /// Notified when `turns` changes.
+    turns_changed: Condvar,
     mutation: Mutation,
 }
 
@@ -141,6 +142,7 @@ impl Quarantine {
         let states: Vec<(usize, &LogState)> =
             logs.iter().enumerate().map(|(at, (_, state))| (at, state)).collect();
         let suspects = Suspects::in_logs(&states);
+        let newest = logs.iter().filter_map(|(_, log)| log.marker.as_ref()).map(|marker| marker.number).max();
         if unclean {
             tracing::warn!(
                 unfinished = suspects.message_ids.len() + suspects.sweeps.len(),
@@ -153,11 +155,10 @@ impl Quarantine {
             unclean: AtomicBool::new(unclean),
             any: AtomicBool::new(!suspects.is_empty()),
             suspects: Mutex::new(suspects),
-            order: RwLock::default(),
             running_on: Mutex::default(),
             names: Mutex::new(vec![Names::default(); room]),
-            committed: Mutex::new(Committed { names: vec![None; room], is_over: false }),
-            committed_changed: Condvar::new(),
+            turns: Mutex::new(Turns::new(room, newest.map_or(0, |newest| newest.saturating_add(1)))),
+            turns_changed: Condvar::new(),
             mutation,
         }
     }
@@ -166,9 +167,17 @@ impl Quarantine {
     /// that are unfinished in the log. If there is none, the hive sends nothing of the log before its own marker is
     /// committed there, so nothing has to wait.
     pub(crate) fn take_over(&self, position: usize, state: &LogState) {
-        if state.marker.is_none() || self.mutation.breaks(Mutant::TakenUnmarked) {
+        let Some(marker) = &state.marker else { return };
+        if self.mutation.breaks(Mutant::TakenUnmarked) {
             return;
         }
+        {
+            // who is expected next has to be named again, in a marker with a higher number
+            let mut names = self.names.lock();
+            names.iter_mut().for_each(Names::expect_none);
+            self.turns.lock().count_on_from(marker.number)
+        }
+        self.turns_changed.notify_all();
         let taken = Suspects::in_logs(&[(position, state)]);
         tracing::warn!(
             unfinished = taken.message_ids.len() + taken.sweeps.len(),
@@ -186,9 +195,7 @@ impl Quarantine {
         if let Some(names) = self.names.lock().get_mut(position) {
             *names = Names::default()
         }
-        if let Some(committed) = self.committed.lock().names.get_mut(position) {
-            *committed = None
-        }
+        self.turns.lock().forget(position)
     }
 
     /// Appends a crash marker to each log: from now on, if the process exits without calling
@@ -217,31 +224,29 @@ impl Quarantine {
         let _names = self.names.lock();
         self.stop_waiting();
         // a handler that is still running after the grace period may still crash the process
-        match self.order.try_write() {
-            Some(_order) => logs.into_iter().map(|log| MarkedLog::append(&**log, None)).collect(),
-            None => Vec::new(),
+        match self.running_on.lock().is_empty() {
+            true => logs.into_iter().map(|log| MarkedLog::append(&**log, None)).collect(),
+            false => Vec::new(),
         }
     }
 
     /// Ends all waiting for markers, now and later.
     pub(crate) fn stop_waiting(&self) {
-        self.committed.lock().is_over = true;
-        self.committed_changed.notify_all();
+        self.turns.lock().is_over = true;
+        self.turns_changed.notify_all();
     }
 
     /// Notes that a marker is committed to a log.
     pub(crate) fn committed(&self, log: usize, marker: Option<&CrashMarker>) {
-        if let Some(names) = self.committed.lock().names.get_mut(log) {
-            *names = Some(marker.map(|marker| marker.running.clone()).unwrap_or_default())
-        }
-        self.committed_changed.notify_all();
+        self.turns.lock().committed(log, marker);
+        self.turns_changed.notify_all();
     }
 
     /// Notes that a sender outside the hive resumes its lane at `next_seq`. After a crash, one of the next
     /// messages on the lane may be the one that crashed the process, so a whole window of messages is
     /// quarantined.
     pub(crate) fn resumed(&self, lane: LaneId, next_seq: Seq) {
-        if self.unclean.load(Ordering::Acquire) || !self.committed.lock().is_any() {
+        if self.unclean.load(Ordering::Acquire) || !self.turns.lock().is_any() {
             let end = next_seq.plus(limits::LANE_WINDOW_MAX);
             self.suspects.lock().lanes.insert(lane, end);
             self.any.store(true, Ordering::Release)
@@ -273,7 +278,7 @@ impl Quarantine {
     #[cold]
     fn look_for(&self, first: MessageId, last: MessageId) -> bool {
         let mut suspects = self.suspects.lock();
-        if !self.unclean.load(Ordering::Acquire) && self.committed.lock().is_any() {
+        if !self.unclean.load(Ordering::Acquire) && self.turns.lock().is_any() {
             suspects.clear()
         }
         let concerns = suspects.concerns(first, last);
@@ -330,19 +335,15 @@ impl Quarantine {
         threads.begin_run(slot, app, handler);
         let begun = match self.unclean.load(Ordering::Acquire) {
             true => {
-                let order = match runs_alone {
-                    true => Order::Alone(self.order.write()),
-                    false => Order::Together(self.order.read()),
-                };
                 self.running_on.lock().push(this_thread);
                 match runs_alone {
                     true => self.name_alone(&log, threads, suspect),
                     false => self.name(&log, threads, suspect, next),
                 }
-                Begun::Marked(Noted { quarantine: self, suspect, log, _order: order })
+                Begun::Marked(Noted { quarantine: self, suspect, log, is_alone: runs_alone })
             }
             false => {
-                self.wait(Committed::is_any);
+                drop(self.wait(|turns| turns.is_over || turns.is_any()));
                 Begun::Plainly
             }
         };
@@ -350,9 +351,9 @@ impl Quarantine {
         begun
     }
 
-    /// Names a message in the marker of a log, together with those that are expected next, and waits until a marker that
-    /// names it is committed. If the hive stops meanwhile, the message runs without a committed marker: if it crashes the
-    /// process now, it is quarantined once more.
+    /// Names a message in the marker of its log, together with those that are expected next, and waits until a marker that
+    /// names it is committed, and no message runs alone. If the hive stops meanwhile, the message runs without a committed
+    /// marker: if it crashes the process now, it is quarantined once more.
     fn name(
         self: &Arc<Self>,
         log: &Arc<dyn MarkedLog>,
@@ -361,39 +362,121 @@ impl Quarantine {
         next: &mut dyn Iterator<Item = Suspect>,
     ) {
         let position = log.position();
-        let is_new = {
-            let mut names = self.names.lock();
-            let suspects = self.suspects.lock();
-            let next = next.filter(|one| !suspects.runs_alone(one));
-            names[position].begin(suspect, next.chain(suspects.behind(&suspect)))
-        };
+        loop {
+            let named = {
+                let mut names = self.names.lock();
+                let turn =
+                    Some(self.turns.lock()).filter(|turns| turns.is_open()).map(|turns| turns.number());
+                turn.map(|number| {
+                    let suspects = self.suspects.lock();
+                    let next = (&mut *next).filter(|one| !suspects.runs_alone(one));
+                    (number, names[position].begin(suspect, next.chain(suspects.behind(&suspect))))
+                })
+            };
+            let Some((number, is_new)) = named else {
+                drop(self.wait_for_turn(false));
+                continue;
+            };
+            if is_new {
+                self.append_apart(log.clone(), threads)
+            }
 
-        if is_new {
-            self.append_apart(log.clone(), threads)
+            // A message that runs alone removes the names of all others, which then have to be named again: otherwise the
+            // marker that names it might be the newest when one of them crashes the process.
+            let is_void = |turns: &Turns| turns.is_taken() || turns.number() != number;
+            let is_named =
+                |turns: &Turns| turns.is_over || self.may_run(turns, turns.has(position, &suspect, number));
+            let mut turns = self.wait(|turns| is_void(turns) || is_named(turns));
+            if !is_void(&turns) {
+                return turns.begin_together();
+            }
         }
-        self.wait_for_name(|committed| committed.has(position, &suspect))
     }
 
-    /// Names a message in the marker of a log, and waits until the committed markers name it and no other message: a crash
-    /// must not accuse one that has run before.
+    /// Names a message alone in the marker of its log, and waits until that marker is committed. No other message runs, and
+    /// none is named in a newer marker: a crash must not accuse one that has run before. Gives up the turn and begins again if
+    /// the log commits nothing and others wait.
     fn name_alone(self: &Arc<Self>, log: &Arc<dyn MarkedLog>, threads: &impl Threads, suspect: Suspect) {
         let position = log.position();
-        let mut to_clear: Vec<Arc<dyn MarkedLog>> = Vec::new();
-        {
-            let mut names = self.names.lock();
-            for (at, names) in names.iter_mut().enumerate() {
-                if names.clear() && at != position {
-                    to_clear.extend(names.log.as_ref().and_then(Weak::upgrade))
+        let mut patience = limits::SUSPECT_TURN_MAX;
+        loop {
+            // what the log may still commit names this message, or no longer names it
+            drop(self.wait(|turns| turns.is_over || !turns.is_stalled(position)));
+            let number = {
+                let mut turns = self.wait_for_turn(true);
+                if turns.is_stalled(position) && !turns.is_over {
+                    continue;
                 }
-            }
-            names[position].begin(suspect, std::iter::empty());
-        }
+                turns.take();
+                self.turns_changed.notify_all();
+                self.turns_changed.wait_while(&mut turns, |turns| turns.is_together());
+                turns.number()
+            };
 
-        for log in to_clear {
-            self.append_apart(log, threads)
+            let mut to_clear: Vec<Arc<dyn MarkedLog>> = Vec::new();
+            {
+                let mut names = self.names.lock();
+                for (at, names) in names.iter_mut().enumerate() {
+                    if names.clear() && at != position {
+                        to_clear.extend(names.log.as_ref().and_then(Weak::upgrade))
+                    }
+                }
+                names[position].begin(suspect, std::iter::empty());
+            }
+            // nobody waits for their commits: until then, the messages are suspected needlessly
+            for log in to_clear {
+                self.append_apart(log, threads)
+            }
+            self.append_apart(log.clone(), threads);
+            if self.is_named_in_time((position, number), &suspect, patience) {
+                return;
+            }
+
+            {
+                // names first: until the turn has ended, nobody else is named
+                let mut names = self.names.lock();
+                names[position].clear();
+                self.turns.lock().give_up(position)
+            }
+            self.turns_changed.notify_all();
+            self.append_apart(log.clone(), threads);
+            // so that slow logs, each with messages that run alone, do not take the turn from one another for ever
+            patience = patience.saturating_mul(2)
         }
-        self.append_apart(log.clone(), threads);
-        self.wait_for_name(|committed| committed.has_only(position, &suspect))
+    }
+
+    /// Waits until a marker with this number, or a higher one, is committed to the log at a position and names this message
+    /// only, or the hive stops. Returns `false` if that takes longer than `patience` while others wait.
+    fn is_named_in_time(
+        &self,
+        (position, number): (usize, u64),
+        suspect: &Suspect,
+        patience: Duration,
+    ) -> bool {
+        let is_named =
+            |turns: &Turns| turns.is_over || self.may_run(turns, turns.has_only(position, suspect, number));
+        let mut turns = self.turns.lock();
+        while !is_named(&turns) {
+            let waited = self.turns_changed.wait_while_for(&mut turns, |turns| !is_named(turns), patience);
+            if waited.timed_out() && turns.is_waited_for() && !is_named(&turns) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits until it is the turn of a message that runs `alone`, or together with others.
+    fn wait_for_turn(&self, alone: bool) -> MutexGuard<'_, Turns> {
+        let mut turns = self.turns.lock();
+        *turns.waiting(alone) += 1;
+        self.turns_changed
+            .wait_while(&mut turns, |turns| if alone { turns.is_taken() } else { !turns.is_open() });
+        *turns.waiting(alone) -= 1;
+        if alone {
+            // those that run together wait for this, too
+            self.turns_changed.notify_all();
+        }
+        turns
     }
 
     /// Appends a marker to a log, on a thread that runs no tasks.
@@ -405,35 +488,39 @@ impl Quarantine {
     /// Appends a marker to a log, unless the hive has stopped. It names the messages that are to be named now. The caller
     /// holds the lock on all names, so the last marker is right in whatever order several threads append theirs.
     fn append(&self, log: &dyn MarkedLog, names: &[Names]) -> Option<oneshot::Receiver<()>> {
-        if self.committed.lock().is_over {
-            return None;
-        }
+        let number = {
+            let turns = self.turns.lock();
+            if turns.is_over {
+                return None;
+            }
+            turns.number()
+        };
 
         let position = log.position();
         let running = match self.mutation.breaks(Mutant::PoisonUnmarked) {
             true => Vec::new(),
             false => names[position].all(),
         };
-        let marker = self.suspects.lock().marker(position, running);
+        let marker = self.suspects.lock().marker((position, number), running);
         Some(log.append(Some(marker)))
     }
 
-    /// Waits until the committed markers name a message.
-    fn wait_for_name(&self, is_named: impl Fn(&Committed) -> bool) {
+    /// Checks whether a message may run if its marker `is_committed`.
+    fn may_run(&self, turns: &Turns, is_committed: bool) -> bool {
         if self.mutation.breaks(Mutant::PoisonBeforeMarker) {
-            return;
+            return true;
         }
         match self.mutation.breaks(Mutant::PoisonUnmarked) {
-            true => self.wait(Committed::is_any),
-            false => self.wait(is_named),
+            true => turns.is_any(),
+            false => is_committed,
         }
     }
 
-    /// Waits until `are_so` returns `true` for the committed markers, or the hive stops.
-    fn wait(&self, are_so: impl Fn(&Committed) -> bool) {
-        let mut committed = self.committed.lock();
-        self.committed_changed
-            .wait_while(&mut committed, |committed| !committed.is_over && !are_so(committed))
+    /// Waits until `are_so` returns `true`.
+    fn wait(&self, are_so: impl Fn(&Turns) -> bool) -> MutexGuard<'_, Turns> {
+        let mut turns = self.turns.lock();
+        self.turns_changed.wait_while(&mut turns, |turns| !are_so(turns));
+        turns
     }
 
     /// Removes a message from the quarantine after it has been run, or because no handler will run it.

@@ -1,4 +1,4 @@
-//! The names in the crash markers: the messages that run or are next, as far as they are appended and committed.
+//! The names in the crash markers: the messages that run or are next.
 
 use super::MarkedLog;
 use crate::hive::consensus::journal::Suspect;
@@ -44,6 +44,11 @@ impl Names {
         self.running.is_empty() && self.next.is_empty()
     }
 
+    /// Removes the messages that are expected next.
+    pub(super) fn expect_none(&mut self) {
+        self.next.clear()
+    }
+
     /// Removes all messages. Returns whether there were any.
     pub(super) fn clear(&mut self) -> bool {
         let any = !self.running.is_empty() || !self.next.is_empty();
@@ -55,34 +60,5 @@ impl Names {
     /// Returns all named messages.
     pub(super) fn all(&self) -> Vec<Suspect> {
         self.running.union(&self.next).copied().collect()
-    }
-}
-
-/// The committed crash markers of this incarnation.
-pub(super) struct Committed {
-    /// For each log, the messages that the last committed marker names. `None` if no marker of this incarnation is
-    /// committed.
-    pub(super) names: Vec<Option<Vec<Suspect>>>,
-    /// Whether the hive has stopped, so that nobody should wait for a marker any more.
-    pub(super) is_over: bool,
-}
-
-impl Committed {
-    /// Checks whether a marker is committed, so that the end of the process counts as a crash.
-    pub(super) fn is_any(&self) -> bool {
-        self.names.iter().any(Option::is_some)
-    }
-
-    /// Checks whether the log's marker names a message.
-    pub(super) fn has(&self, log: usize, suspect: &Suspect) -> bool {
-        self.names.get(log).and_then(Option::as_ref).is_some_and(|names| names.contains(suspect))
-    }
-
-    /// Checks whether the log's marker names this message only, and those of other logs name none.
-    pub(super) fn has_only(&self, log: usize, suspect: &Suspect) -> bool {
-        let names_others = |(at, names): (usize, &Option<Vec<Suspect>>)| {
-            names.iter().flatten().any(|one| at != log || one != suspect)
-        };
-        self.has(log, suspect) && !self.names.iter().enumerate().any(names_others)
     }
 }

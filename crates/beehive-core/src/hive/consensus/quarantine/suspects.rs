@@ -49,10 +49,16 @@ impl Suspects {
         suspects.accused = unfinished(listed(|marker| &marker.accused));
         suspects.set_aside = unfinished(listed(|marker| &marker.set_aside));
 
-        let running = listed(|marker| &marker.running);
-        let was_alone = running.len() == 1;
-        for (suspect, at) in unfinished(running) {
+        // a log may have stalled, and its marker then names messages that had ended or waited when the process ended
+        let markers = || logs.iter().filter_map(|(_, log)| log.marker.as_ref());
+        let newest = markers().map(|marker| marker.number).max();
+        let named_last: BTreeSet<Suspect> = markers()
+            .filter(|marker| Some(marker.number) == newest)
+            .flat_map(|marker| marker.running.iter().copied())
+            .collect();
+        for (suspect, at) in unfinished(listed(|marker| &marker.running)) {
             // a message runs alone only if a marker has named it before
+            let was_alone = named_last.len() == 1 && named_last.contains(&suspect);
             let was_accused = suspects.accused.contains_key(&suspect);
             let was_suspected = suspects.suspected.contains_key(&suspect);
             match (was_alone, was_accused, was_suspected) {
@@ -145,12 +151,12 @@ impl Suspects {
         self.accused.remove(suspect);
     }
 
-    /// Returns the marker for a log: the messages that run or are next, and those that the log's marker lists.
-    pub(super) fn marker(&self, log: usize, running: Vec<Suspect>) -> CrashMarker {
+    /// Returns the marker for a log, with a number: the messages that run or are next, and those that the log's marker lists.
+    pub(super) fn marker(&self, (log, number): (usize, u64), running: Vec<Suspect>) -> CrashMarker {
         let of_log =
             |all: &Listed| all.iter().filter(|(_, at)| **at == log).map(|(suspect, _)| *suspect).collect();
         let (suspected, accused) = (of_log(&self.suspected), of_log(&self.accused));
-        CrashMarker { running, suspected, accused, set_aside: of_log(&self.set_aside) }
+        CrashMarker { running, suspected, accused, set_aside: of_log(&self.set_aside), number }
     }
 }
 
@@ -224,15 +230,15 @@ mod tests {
     fn a_message_that_is_accused_once_is_run_again() {
         let accused = (1..=limits::SET_ASIDE_MAX as u64).map(suspect).collect();
         let (running, suspected) = (vec![suspect(0)], vec![suspect(0)]);
-        let mut suspects = left_by(CrashMarker { running, suspected, accused, set_aside: vec![] });
+        let mut suspects = left_by(CrashMarker { running, suspected, accused, ..CrashMarker::default() });
         assert!(suspects.runs_alone(&suspect(0)));
 
-        let marker = suspects.marker(0, vec![]);
+        let marker = suspects.marker((0, 0), vec![]);
         assert!(marker.set_aside.is_empty() && marker.suspected.is_empty());
         assert_eq!(marker.accused.len(), limits::SET_ASIDE_MAX);
         assert!(marker.accused.contains(&suspect(0)), "until it has run");
         suspects.is_run(&suspect(0));
-        assert!(!suspects.marker(0, vec![]).accused.contains(&suspect(0)));
+        assert!(!suspects.marker((0, 0), vec![]).accused.contains(&suspect(0)));
     }
 
     /// Any one of the messages that were named together may have ended the process.
@@ -240,17 +246,46 @@ mod tests {
     fn messages_that_were_named_together_are_suspected() {
         let running = vec![suspect(1), suspect(2), suspect(3)];
         let (suspected, accused) = (vec![suspect(2)], vec![suspect(3)]);
-        let suspects = left_by(CrashMarker { running, suspected, accused, set_aside: vec![] });
-        let marker = suspects.marker(0, vec![]);
+        let suspects = left_by(CrashMarker { running, suspected, accused, ..CrashMarker::default() });
+        let marker = suspects.marker((0, 0), vec![]);
         assert_eq!(marker.suspected, [suspect(1), suspect(2)]);
         assert_eq!((marker.accused, marker.set_aside), (vec![suspect(3)], vec![]));
+    }
+
+    /// The log of a message that had run alone commits nothing, so its marker still names the message. Another log names the
+    /// message that runs alone when the process ends, and after that, messages that run together.
+    #[test]
+    fn of_several_markers_the_newest_accuses() {
+        let left_by = |markers: [CrashMarker; 2]| {
+            let states = markers.map(|marker| LogState { marker: Some(marker), ..LogState::default() });
+            Suspects::in_logs(&[(0, &states[0]), (1, &states[1])])
+        };
+        let marker = |number, running: &[u64], listed: &[u64]| CrashMarker {
+            number,
+            running: running.iter().copied().map(suspect).collect(),
+            suspected: listed.iter().copied().map(suspect).collect(),
+            ..CrashMarker::default()
+        };
+        let keys = |listed: &Listed| listed.keys().copied().collect::<Vec<_>>();
+
+        let alone = left_by([marker(5, &[1], &[1]), marker(7, &[2], &[2])]);
+        assert_eq!((keys(&alone.accused), keys(&alone.suspected)), (vec![suspect(2)], vec![suspect(1)]));
+        let group = left_by([marker(5, &[1], &[1]), marker(7, &[2], &[])]);
+        assert_eq!((keys(&group.accused), keys(&group.suspected)), (vec![], vec![suspect(1), suspect(2)]));
+        let before = left_by([marker(5, &[2, 3], &[]), marker(7, &[1], &[1])]);
+        assert_eq!(
+            (keys(&before.accused), keys(&before.suspected)),
+            (vec![suspect(1)], vec![suspect(2), suspect(3)])
+        );
+        let ended = left_by([marker(5, &[1], &[1]), marker(6, &[], &[])]);
+        assert_eq!((keys(&ended.accused), keys(&ended.suspected)), (vec![], vec![suspect(1)]));
     }
 
     /// A message that was named alone may have been the last one of a group.
     #[test]
     fn a_message_is_accused_only_after_it_was_suspected() {
         let suspects = left_by(CrashMarker { running: vec![suspect(1)], ..CrashMarker::default() });
-        let marker = suspects.marker(0, vec![]);
+        let marker = suspects.marker((0, 0), vec![]);
         assert_eq!((marker.suspected, marker.accused), (vec![suspect(1)], vec![]));
     }
 }
