@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Maximum number of cells to which one message may map. A message that maps to more fails with an error of kind
 /// [`Limit`](crate::ErrorKind::Limit). A handler that needs more cells should use `.whole()`.
-pub const CELLS_PER_MESSAGE_MAX: usize = 4096;
+pub const CELLS_PER_MESSAGE_MAX: usize = beehive_protocol::limits::CLAIM_CELLS_MAX;
 
 /// Maximum number of loop iterations in the map of one message, counted over all its loops. A message whose map takes
 /// more fails with an error of kind [`Limit`](crate::ErrorKind::Limit).

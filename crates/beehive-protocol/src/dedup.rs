@@ -178,6 +178,13 @@ impl DedupTable {
         }
     }
 
+    /// Inserts the whole messages from `first` up to but not including `end`. Takes no longer for many than for one.
+    pub fn insert_run(&mut self, lane: LaneId, first: Seq, end: Seq) {
+        if first < end {
+            self.lanes.get_or_default(lane).insert_run(first, end)
+        }
+    }
+
     /// Removes a message. Has no effect below the floor, where all messages count as handled.
     pub fn remove(&mut self, lane: LaneId, seq: Seq, part: Part) {
         if let Some(line) = self.lanes.get_mut(&lane) {

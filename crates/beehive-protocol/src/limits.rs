@@ -24,5 +24,13 @@ pub const REGISTRY_NUMBER_MAX: u64 = (u64::MAX >> 17) - (1 << 32);
 /// Maximum number of reserved ids that a colony has not used yet.
 pub const RESERVED_IDS_MAX: u32 = 4096;
 
-/// Maximum number of hives in a colony.
+/// Maximum number of cells in one claim. It is the number of cells to which one message may map. Bytes with more cells are not
+/// decoded: to find the owners of a claim, the registry compares its cells with one another.
+pub const CLAIM_CELLS_MAX: usize = 4096;
+
+/// Maximum number of messages that one [`Record::Admit`](crate::Record::Admit) consumes. Bytes with more are not decoded: the
+/// log remembers each of them by itself, however few bytes name them.
+pub const ADMITTED_MESSAGES_MAX: u32 = 1;
+
+/// Maximum number of hives in a colony. Bytes with more members are not decoded.
 pub const COLONY_MEMBERS_MAX: usize = 64;

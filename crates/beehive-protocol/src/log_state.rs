@@ -3,8 +3,8 @@
 use crate::codec::DecodeError;
 use crate::{
     Acked, AppId, BeeId, CellId, ColonyId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry,
-    EntryNumber, Epoch, FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Record, Seq, Shapes, Time,
-    Untold, Visited, Work,
+    EntryNumber, Epoch, FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Part, Record, Seq, Shapes,
+    Time, Untold, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -313,18 +313,23 @@ impl LogState {
     fn consume(&mut self, app: AppId, bee: BeeId, inputs: &[Input], visits: &[Visited]) {
         let mut bee = self.bees.get_mut(&(app, bee));
         for input in inputs {
-            for (seq, part) in input.messages() {
-                let id = MessageId { lane: input.lane, seq, part, app };
-                if input.floor.is_none() && self.outbox.remove(&id).is_some() {
-                    continue;
+            let taken = match input.floor {
+                None => take_run(&mut self.outbox, app, input),
+                Some(_) => Vec::new(),
+            };
+            let Some(bee) = &mut bee else { continue };
+            if input.part.is_whole() {
+                // nothing bounds the length of a run in a record, so this must not take a step for each message
+                let mut first = input.seq;
+                for seq in taken {
+                    bee.seen.insert_run(input.lane, first, seq);
+                    first = seq.next()
                 }
-                if let Some(bee) = &mut bee {
-                    bee.seen.insert(input.lane, seq, part)
-                }
+                bee.seen.insert_run(input.lane, first, input.end())
+            } else if taken.is_empty() {
+                bee.seen.insert(input.lane, input.seq, input.part)
             }
-            if let Some(bee) = &mut bee {
-                bee.seen.raise(input.lane, input.floor.unwrap_or_default())
-            }
+            bee.seen.raise(input.lane, input.floor.unwrap_or_default())
         }
         inputs.iter().for_each(|input| self.raise_floor(input));
 
@@ -373,6 +378,25 @@ impl LogState {
             self.sweeps.remove(sweep);
         }
     }
+}
+
+/// Removes those of the consumed messages that an outbox contains. Returns their numbers, in ascending order.
+fn take_run(outbox: &mut BTreeMap<MessageId, Waiting>, app: AppId, input: &Input) -> Vec<Seq> {
+    let Input { lane, seq, count, part, .. } = *input;
+    let first = MessageId { lane, seq, part, app };
+    if count == 1 {
+        return outbox.remove(&first).map(|_| seq).into_iter().collect();
+    }
+    if input.end() <= seq {
+        return Vec::new();
+    }
+    let ids = outbox.range(first..MessageId { seq: input.end(), part: Part::WHOLE, app: AppId(0), ..first });
+    let ids = ids.filter(|(id, _)| (id.app, id.part) == (app, part));
+    let taken: Vec<Seq> = ids.map(|(id, _)| id.seq).collect();
+    taken.iter().for_each(|seq| {
+        outbox.remove(&MessageId { seq: *seq, ..first });
+    });
+    taken
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! The records written to a log by bees and hives, and the entries that contain them.
 
 use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
+use crate::limits::ADMITTED_MESSAGES_MAX;
 use crate::{
     AppId, BeeId, BeeImage, CellId, CellImage, ColonyId, CrashMarker, DedupTable, Emits, EntryNumber, Epoch,
     HandlerId, LaneId, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time, Untold,
 };
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Messages of one lane that were consumed: either a run of `count` numbers from `seq` on, or one part of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "AnyInput")]
 pub struct Input {
     /// The sender's lane.
     pub lane: LaneId,
@@ -27,7 +29,35 @@ pub struct Input {
     pub part: Part,
 }
 
+/// An [`Input`] whose count has not been checked.
+#[derive(Deserialize)]
+struct AnyInput {
+    lane: LaneId,
+    floor: Option<Seq>,
+    seq: Seq,
+    count: u32,
+    part: Part,
+}
+
+impl TryFrom<AnyInput> for Input {
+    type Error = &'static str;
+
+    fn try_from(AnyInput { lane, floor, seq, count, part }: AnyInput) -> Result<Input, &'static str> {
+        match part.is_whole() || count == 1 {
+            true => Ok(Input { lane, floor, seq, count, part }),
+            false => {
+                Err("an input stands for the parts of several messages, and may stand for one part only")
+            }
+        }
+    }
+}
+
 impl Input {
+    /// Returns the number after the last one.
+    pub(crate) fn end(&self) -> Seq {
+        self.seq.plus(u64::from(self.count))
+    }
+
     /// Returns the consumed numbers, each together with the part.
     pub fn messages(&self) -> impl Iterator<Item = (Seq, Part)> {
         (self.seq.0..self.seq.plus(self.count as u64).0).map(|seq| (Seq(seq), self.part))
@@ -58,6 +88,18 @@ fn input_runs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<InputRuns, D
     }
 
     deserializer.deserialize_seq(Runs)
+}
+
+/// Decodes the input of a [`Record::Admit`].
+fn admitted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Input, D::Error> {
+    let input = Input::deserialize(deserializer)?;
+    match input.count <= ADMITTED_MESSAGES_MAX {
+        true => Ok(input),
+        false => Err(D::Error::custom(format_args!(
+            "{} messages are consumed without a bee; `limits::ADMITTED_MESSAGES_MAX` allows {ADMITTED_MESSAGES_MAX}",
+            input.count
+        ))),
+    }
 }
 
 /// Cells that a sweep has visited.
@@ -179,6 +221,7 @@ pub enum Record {
         /// The handler.
         handler: HandlerId,
         /// The consumed message.
+        #[serde(deserialize_with = "admitted")]
         input: Input,
         /// The emitted messages, which still have to be handled.
         emits: Emits,

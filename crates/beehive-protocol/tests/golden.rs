@@ -124,7 +124,8 @@ fn moving() -> BeeImage {
 }
 
 fn records() -> [(&'static str, Record); 23] {
-    let admit = Record::Admit { app: APP, handler: HandlerId(9), input: input(), emits: Emits(vec![emit()]) };
+    let one = Input { count: 1, ..input() };
+    let admit = Record::Admit { app: APP, handler: HandlerId(9), input: one, emits: Emits(vec![emit()]) };
     let expand =
         Record::Expand { sweep: id(8), cells: vec![CellId(1)], gone: vec![CellId(2)], next: Some(CellId(3)) };
     let release =
@@ -452,11 +453,15 @@ fn any_emits() -> impl Strategy<Value = Emits> {
 }
 
 fn any_input() -> impl Strategy<Value = Input> {
-    (any_id(), any::<Option<u64>>(), any::<u32>()).prop_map(|(id, floor, count)| Input {
+    let id = (any_id(), any::<bool>());
+    let id =
+        id.prop_map(|(id, is_whole)| MessageId { part: if is_whole { Part::WHOLE } else { id.part }, ..id });
+    (id, any::<Option<u64>>(), any::<u32>()).prop_map(|(id, floor, count)| Input {
         lane: id.lane,
         floor: floor.map(Seq),
         seq: id.seq,
-        count,
+        // a part is a part of one message
+        count: if id.part.is_whole() { count } else { 1 },
         part: id.part,
     })
 }
@@ -532,6 +537,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![
         3 => turn,
         1 => admit.prop_map(|(app, handler, input, emits)| {
+            let input = Input { count: 1, ..input };
             Record::Admit { app: AppId(app), handler: HandlerId(handler), input, emits }
         }),
         1 => (any_id(), any_cells(), any_cells(), any::<Option<u64>>()).prop_map(|(sweep, cells, gone, next)| {

@@ -1,9 +1,13 @@
 //! Proposals to the registry, and its decisions about them.
 
+use crate::limits::{CLAIM_CELLS_MAX, COLONY_MEMBERS_MAX};
 use crate::{
     AppId, AppShapes, BeeId, CellId, CellSet, ColonyId, Epoch, HiveId, Incarnation, LaneId, LoggedSettings,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt::Formatter;
+use std::marker::PhantomData;
 
 /// A question or a statement to the registry. In Raft's terms, it is a client command.
 ///
@@ -21,7 +25,8 @@ pub enum Proposal {
     Claim {
         /// The app to which the cells belong.
         app: AppId,
-        /// One message's cells.
+        /// One message's cells, at most [`CLAIM_CELLS_MAX`].
+        #[serde(deserialize_with = "cells_of_claim")]
         cells: CellSet,
         /// The colony of the bee, if the cells go to a new one.
         colony: ColonyId,
@@ -112,7 +117,8 @@ pub enum Proposal {
     Found {
         /// The latest colony.
         after: ColonyId,
-        /// The hives that replicate the colony's log.
+        /// The hives that replicate the colony's log, at most [`COLONY_MEMBERS_MAX`].
+        #[serde(deserialize_with = "members")]
         members: Vec<HiveId>,
         /// Whether the colony survives the loss of a hive.
         is_replicated: bool,
@@ -123,7 +129,8 @@ pub enum Proposal {
         colony: ColonyId,
         /// Number of changes of the members so far, including this one.
         version: u32,
-        /// The hives that replicate the colony's log.
+        /// The hives that replicate the colony's log, at most [`COLONY_MEMBERS_MAX`].
+        #[serde(deserialize_with = "members")]
         members: Vec<HiveId>,
         /// Whether the colony survives the loss of a hive.
         is_replicated: bool,
@@ -231,4 +238,43 @@ impl Decision {
             | Decision::Reserved { index, .. } => *index,
         }
     }
+}
+
+/// Decodes a list. Reserves no memory for the number of items that the bytes claim, and refuses a list that is too long,
+/// before it has decoded it.
+struct AtMost<T> {
+    max: usize,
+    /// The limit, and what it limits.
+    limit: &'static str,
+    items: PhantomData<T>,
+}
+
+impl<'de, L: Default + Extend<L::Item> + IntoIterator<Item: Deserialize<'de>>> Visitor<'de> for AtMost<L> {
+    type Value = L;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at most {} {}", self.max, self.limit)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<L, A::Error> {
+        let (mut list, mut count) = (L::default(), 0);
+        while let Some(item) = items.next_element()? {
+            count += 1;
+            if count > self.max {
+                return Err(A::Error::custom(format_args!("more than {} {}", self.max, self.limit)));
+            }
+            list.extend([item])
+        }
+        Ok(list)
+    }
+}
+
+fn cells_of_claim<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CellSet, D::Error> {
+    let limit = "cells in a claim (`limits::CLAIM_CELLS_MAX`)";
+    deserializer.deserialize_seq(AtMost { max: CLAIM_CELLS_MAX, limit, items: PhantomData })
+}
+
+fn members<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HiveId>, D::Error> {
+    let limit = "members of a colony (`limits::COLONY_MEMBERS_MAX`)";
+    deserializer.deserialize_seq(AtMost { max: COLONY_MEMBERS_MAX, limit, items: PhantomData })
 }

@@ -155,6 +155,12 @@ impl BeeLanes {
             drop(shard);
             return self.misdirected(acked);
         }
+        if acked.count as usize > lane.open.len() {
+            // nothing bounds the length of a run in a packet of another hive
+            let id = |(app, seq, part): (AppId, Seq, Part)| MessageId { lane: acked.lane, seq, part, app };
+            lane.open.retain(|key, _| !acked.contains(&id(*key)));
+            return self.retire_if_done(acked.lane, lane);
+        }
         for id in acked.messages() {
             lane.open.remove(&(id.app, id.seq, id.part));
             if self.mutation.breaks(Mutant::AckIgnoresApp) {
@@ -406,6 +412,18 @@ pub(crate) mod tests {
 
     fn acked(id: MessageId) -> Acked {
         Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part }
+    }
+
+    /// A packet of a few bytes acknowledges four thousand million messages.
+    #[test]
+    fn an_acknowledgment_of_more_messages_than_there_are() {
+        let (lanes, _) = lanes();
+        send(&lanes, &[id(1, 0), id(1, 1), id(2, 1), id(1, 7)]);
+        lanes.acknowledged(0, &Acked { count: u32::MAX, ..acked(id(1, 1)) });
+        assert_eq!(lanes.floor(LANE, AppId(1)), Some(Seq(0)), "the first one is open");
+        lanes.acknowledged(0, &acked(id(1, 0)));
+        assert_eq!(lanes.floor(LANE, AppId(1)), Some(Seq(8)));
+        assert_eq!(lanes.floor(LANE, AppId(2)), Some(Seq(1)), "those of another app are");
     }
 
     #[test]

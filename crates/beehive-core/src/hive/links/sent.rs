@@ -102,8 +102,13 @@ impl SentMessages {
 
     /// Notes that messages are handled. Returns what the caller must decide, without the lock.
     pub(super) fn acked(&mut self, acked: &Acked) -> Vec<Arc<Sent>> {
+        let ids: Vec<MessageId> = match acked.count as usize <= self.tickets.len() {
+            true => acked.messages().collect(),
+            // nothing bounds the length of a run in a packet
+            false => self.tickets.keys().filter(|id| acked.contains(id)).copied().collect(),
+        };
         let mut handled = Vec::new();
-        for id in acked.messages() {
+        for id in ids {
             let Some(ticket) = self.tickets.remove(&id) else { continue };
             let Some(entry) = self.entries.get_mut(&ticket) else { continue };
             entry.ids.remove(&id);
@@ -175,5 +180,29 @@ impl SentMessages {
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.requesters.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beehive_protocol::{BeeId, Part, Seq};
+
+    /// A packet of a few bytes acknowledges four thousand million messages.
+    #[test]
+    fn an_acknowledgment_of_more_messages_than_there_are() {
+        let lane = LaneId::of_bee(AppId(1), BeeId(2));
+        let id = |app, seq| MessageId { lane, seq: Seq(seq), part: Part::WHOLE, app: AppId(app) };
+        let mut all = SentMessages::default();
+        for ids in [vec![id(3, 0), id(3, 1)], vec![id(3, 7), id(4, 7)]] {
+            let sent = Sent::new(|| {});
+            let ids = ids.into_iter().collect();
+            all.add(Entry { to: HiveId(1), colony: ColonyId(1), cell: None, ids, sent, requester: None });
+        }
+        let acked = Acked { app: AppId(3), lane, seq: Seq(1), count: u32::MAX, part: Part::WHOLE };
+        assert_eq!(all.acked(&acked).len(), 0, "one message of each is left");
+        assert_eq!(all.acked(&Acked { seq: Seq(0), count: 1, ..acked }).len(), 1);
+        assert_eq!(all.acked(&Acked { app: AppId(4), ..acked }).len(), 1);
+        assert!(all.is_empty());
     }
 }
