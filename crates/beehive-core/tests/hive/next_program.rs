@@ -93,6 +93,27 @@ impl Even {
     }
 }
 
+/// The same app in another next program: handles only even jobs, and passes on all of them.
+#[derive(App)]
+#[app(name = "first")]
+struct EvenAndOn {
+    jobs: Dict<u64, u64>,
+}
+#[handlers]
+impl EvenAndOn {
+    #[rcv(sharded)]
+    fn job(&mut self, msg: &Job) -> Option<u64> {
+        if msg.0.is_multiple_of(2) {
+            *self.jobs.entry(msg.0).or_default() += 1;
+        }
+        None
+    }
+    #[rcv(sharded)]
+    fn late(&mut self, msg: &Late) {
+        *self.jobs.entry(msg.0).or_default() += 1;
+    }
+}
+
 /// The same app in another next program: a job belongs to another cell.
 #[derive(App)]
 #[app(name = "first")]
@@ -160,19 +181,26 @@ fn start(builder: Builder, before: Option<&Logs>, has_one_log: bool) -> (Hive, L
     start_on(builder, before.as_ref(), has_one_log)
 }
 
-/// Starts a hive, like [`start`], that continues these entries of each log.
-fn start_on(builder: Builder, before: Option<&Vec<Vec<Vec<u8>>>>, has_one_log: bool) -> (Hive, Logs) {
+/// Starts a hive, like [`start`], that continues these states. The journals at the positions `stalled` commit nothing.
+fn start_with(builder: Builder, states: Vec<LogState>, stalled: &[usize], has_one_log: bool) -> (Hive, Logs) {
     let apps = ["sender", "first", "second"];
     let of_logs: Vec<&[&'static str]> = if has_one_log { vec![&apps] } else { apps.chunks(1).collect() };
     let mut builder = builder.seed(3);
     let mut logs = Logs::new();
-    for (at, its_apps) in of_logs.into_iter().enumerate() {
-        let state = before.map_or_else(LogState::default, |logs| killed(&logs[at]));
+    for (at, (its_apps, state)) in of_logs.into_iter().zip(states).enumerate() {
         let journal = TestJournal::start(17 + at as u64, 0, state.last);
+        journal.stall(stalled.contains(&at));
         builder = builder.journal_of(its_apps.iter().copied(), journal.clone(), state);
         logs.push(journal)
     }
     (builder.start().unwrap(), logs)
+}
+
+/// Starts a hive, like [`start`], that continues these entries of each log.
+fn start_on(builder: Builder, before: Option<&Vec<Vec<Vec<u8>>>>, has_one_log: bool) -> (Hive, Logs) {
+    let count = if has_one_log { 1 } else { 3 };
+    let state = |at: usize| before.map_or_else(LogState::default, |logs| killed(&logs[at]));
+    start_with(builder, (0..count).map(state).collect(), &[], has_one_log)
 }
 
 /// Returns a program whose first receiver of jobs is `A`.
@@ -327,4 +355,65 @@ fn a_message_that_was_dropped_before_is_not_handled_by_a_bee() {
         }
         kill(hive, &third).await;
     })
+}
+
+/// The second program drops some of the messages and passes them on, and ends at any point between that and the
+/// acknowledgment of the last of them: each number of entries of its logs is a point at which a crash may have left them.
+/// Then a program comes back that drops none. Each message goes on exactly once, whichever program has handled it.
+fn ended_anywhere(third: fn() -> Builder) {
+    on_workers(2, async {
+        let (hive, first) = start(first_program(), None, false);
+        first[1].stall(true);
+        let mut io = hive.io();
+        io.emit(Send(JOBS.collect()));
+        io.flush().await;
+        eventually("sent", Duration::from_secs(5), || replay(&first[0].log()).outbox.len() == 10).await;
+        kill(hive, &first).await;
+        let before: Vec<_> = first.iter().map(|log| log.log()).collect();
+
+        // no entry of the second log depends on one of the third log, which commits nothing
+        let states = before.iter().map(|log| replay(log)).collect::<Vec<_>>();
+        let (hive, second) = start_with(program_of::<EvenAndOn>(), states, &[2], false);
+        let sent = |log: &[Vec<u8>]| replay(&[before[0].clone(), log.to_vec()].concat()).outbox.len();
+        let all_acked = || sent(&second[0].log()) == 0;
+        eventually("all are acknowledged", Duration::from_secs(10), all_acked).await;
+        kill(hive, &second).await;
+
+        // the acknowledgments in the first log depend on all entries of the second one
+        let (acked, handled) = (second[0].log(), second[1].log());
+        let ends = (0..handled.len()).map(|of_second| (0, of_second));
+        let ends: Vec<_> = ends.chain((0..=acked.len()).map(|of_first| (of_first, handled.len()))).collect();
+        let mut left = std::collections::BTreeSet::new();
+        for (of_first, of_second) in ends {
+            let logs = vec![
+                [before[0].clone(), acked[..of_first].to_vec()].concat(),
+                [before[1].clone(), handled[..of_second].to_vec()].concat(),
+                before[2].clone(),
+            ];
+            left.insert((sent(&acked[..of_first]), replay(&logs[1]).outbox.len()));
+            let (hive, last) = start_on(third(), Some(&logs), false);
+            let both = logs.iter().zip(&last).take(2);
+            let is_empty = || {
+                both.clone().all(|(log, last)| replay(&[log.clone(), last.log()].concat()).outbox.is_empty())
+            };
+            eventually("empty", Duration::from_secs(20), is_empty).await;
+            for number in JOBS {
+                let ended = (of_first, of_second);
+                assert_eq!(hive.request(Done(number)).await, Ok(1), "job {number}, after {ended:?} entries")
+            }
+            kill(hive, &last).await;
+        }
+        // none has gone on yet; all have, and none is acknowledged; all are acknowledged
+        assert!([(10, 0), (10, 10), (0, 10)].iter().all(|point| left.contains(point)), "{left:?}");
+    })
+}
+
+#[test]
+fn a_program_that_drops_messages_may_end_anywhere_before_one_that_does_not() {
+    ended_anywhere(first_program)
+}
+
+#[test]
+fn a_program_that_drops_messages_may_end_anywhere_before_one_that_needs_no_state() {
+    ended_anywhere(program_of::<Stateless>)
 }
