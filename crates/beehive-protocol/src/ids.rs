@@ -53,10 +53,13 @@ pub struct Epoch(pub u32);
 #[serde(transparent)]
 pub struct AppId(pub u16);
 
-/// A handler, by its position among the handlers of its app.
+/// A handler of an app, by the number that stands for its name in a log: see [`MessageTypeId`].
+///
+/// A position among the handlers of the app would mean another handler if the next program adds, removes or moves one. It
+/// would then handle messages again that the log says were handled, or not handle those that another handler has handled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct HandlerId(pub u16);
+pub struct HandlerId(pub u32);
 
 /// The type of a logged message, identified by a hash of its name.
 ///
@@ -283,11 +286,9 @@ impl AppId {
     }
 }
 
-impl HandlerId {
-    /// Returns the position of the handler in a list of the app's handlers.
-    #[inline]
-    pub const fn index(self) -> usize {
-        self.0 as usize
+impl From<MessageTypeId> for HandlerId {
+    fn from(MessageTypeId(number): MessageTypeId) -> HandlerId {
+        HandlerId(number)
     }
 }
 

@@ -110,8 +110,11 @@ impl LaneId {
 }
 
 /// A bit that distinguishes the sweep begun by a handler for a message from the messages that the handler derives from
-/// it.
-const SWEEP: u64 = 1 << 24;
+/// it. The bits below it are those of the handler.
+const SWEEP: u64 = 1 << 32;
+
+/// Distinguishes the parts of visits from those of handlers.
+const VISIT: u64 = 1 << 24;
 
 impl Part {
     /// Returns the part of the messages that handler `handler` of app `app` derives from part `self` of a message. The
@@ -130,7 +133,7 @@ impl Part {
 
     /// Returns the part for the visit to a cell by a sweep that has its own number.
     pub const fn of_visit(cell: CellId) -> Part {
-        let mut hasher = CellHasher::new(SWEEP);
+        let mut hasher = CellHasher::new(VISIT);
         hasher.word(cell.0);
         Part::WHOLE.plus(hasher.finish())
     }
@@ -266,7 +269,7 @@ mod tests {
     }
 
     const PINNED: (u64, u64, u64) =
-        (4_729_842_359_602_287_595, 17_699_929_147_938_395_581, 4_303_430_267_569_541_675);
+        (4_729_842_359_602_287_595, 11_877_049_125_315_737_784, 4_303_430_267_569_541_675);
 
     #[test]
     fn a_batch_has_numbers_of_its_own_or_parts_of_one() {

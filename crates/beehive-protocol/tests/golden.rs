@@ -531,7 +531,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         Arc::new(Work { app: AppId(app), bee: BeeId(bee), cells, inputs, visits, redo, emits, next_seq, now })
     });
     let turn = prop::collection::vec(work, 0..3).prop_map(Record::Turn);
-    let admit = (any::<u16>(), any::<u16>(), any_input(), any_emits());
+    let admit = (any::<u16>(), any::<u32>(), any_input(), any_emits());
     let settings = prop::collection::vec((any::<u16>(), any::<u32>(), "[a-z =]{0,9}"), 0..3);
     let shapes = (prop::collection::vec(("[a-z]{0,4}", any_shape()), 0..3), "[a-z]{0,4}", any_shape());
     prop_oneof![

@@ -2,7 +2,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::{HandlerId, Sweep};
+use crate::hive::consensus::journal::Sweep;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::types::handler::{LoggedName, is_built_in};
@@ -143,7 +143,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
             .logged
             .add_receiver(LoggedName::of::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
         let resume = move |log: usize, sweep: &Sweep, cx: &mut RouteContext| {
-            let handler = HandlerId(<A as Handles<Each<K, M>>>::HANDLER as u16);
+            let handler = LoggedName::of_sweep::<A, K, M>().number().into();
             logged_sweep::resume::<M>(&app, handler, (log, sweep), run_sweep::<A, K, M>, cx)
         };
         types.logged.add_sweep(self.app.index, LoggedName::of_sweep::<A, K, M>(), Box::new(resume));

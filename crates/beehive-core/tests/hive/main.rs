@@ -46,6 +46,7 @@ mod random_seeds;
 mod registry_follows;
 mod relay;
 mod relay_load;
+mod renumbered;
 mod replication;
 mod request;
 mod request_storm;

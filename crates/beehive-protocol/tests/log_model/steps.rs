@@ -16,7 +16,7 @@ pub(crate) enum Step {
     /// A bee consumes messages of an outside lane without effect, possibly before the log contains the bee.
     Consumed { bee: u64, lane: usize, seq: u64, count: u32, floor: u64 },
     /// A stateless handler consumes a message, or a sweep begins, so no bee is involved.
-    Admit { lane: usize, seq: u64, handler: u16, is_sweep: bool },
+    Admit { lane: usize, seq: u64, handler: u32, is_sweep: bool },
     /// A bee merges into another one, or has done so before.
     Fuse { from: u64, into: u64 },
     /// A bee ends.

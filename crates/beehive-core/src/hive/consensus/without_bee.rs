@@ -71,12 +71,12 @@ impl WithoutBee {
         Some(Input { lane: message_id.lane, floor, seq: message_id.seq, count: 1, part: message_id.part })
     }
 
-    /// Checks whether one of an app's handlers, which are numbered from zero, has already consumed this message.
-    pub(crate) fn contains(&self, message_id: MessageId, handlers: usize) -> bool {
+    /// Checks whether `handler` has already consumed this message, on any lane. The handler may be one of an earlier program
+    /// that this one does not have.
+    pub(crate) fn contains(&self, message_id: MessageId, handler: HandlerId) -> bool {
         let MessageId { lane, seq, part, app } = message_id;
-        let mut handlers = (0..handlers).map(|handler| part.derived(app, HandlerId(handler as u16)));
         let seen = self.seen.lock();
-        seen.contains_lane(lane) && handlers.any(|part| seen.contains(lane, seq, part))
+        seen.contains_lane(lane) && seen.contains(lane, seq, part.derived(app, handler))
     }
 
     /// Removes lanes that have ended.

@@ -7,7 +7,7 @@ use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
-use crate::hive::consensus::journal::{Acked, AppId, LaneId, LoggedSettings, MessageId};
+use crate::hive::consensus::journal::{Acked, AppId, Emit, LaneId, LoggedSettings, MessageId};
 use crate::hive::consensus::logged_clock::LoggedClock;
 use crate::hive::consensus::logs::Logs;
 #[cfg(feature = "testing")]
@@ -44,8 +44,6 @@ use tokio::sync::Notify;
 pub(crate) trait AnyApp: Send + Sync {
     /// Returns the app's name.
     fn name(&self) -> &'static str;
-    /// Returns the number of handlers.
-    fn handlers(&self) -> usize;
     /// Returns the name of a handler; `handler` is its number in the app.
     fn handler_name(&self, handler: usize) -> &'static str;
     /// Returns the name of the message type that a handler accepts.
@@ -263,11 +261,11 @@ impl HiveInner {
     /// `false` if the message needs no acknowledgment: then it leaves the outbox when it is handled. A floor tells nothing
     /// about such a message, because a handler may have derived it from a message of a sender outside the hive, and then it
     /// has the lane and the number of that one.
-    pub(crate) fn is_handled_without_bee(&self, id: MessageId) -> bool {
+    pub(crate) fn is_handled_without_bee(&self, emit: &Emit) -> bool {
+        let id = emit.id;
         let log = self.log_for_stateless(id).filter(|log| log.acknowledges(id.lane));
         let Some(log) = log.filter(|_| !self.breaks(Mutant::WithoutBeeUnmarked)) else { return false };
-        let handlers = self.apps.read().get(id.app.index()).map_or(0, |app| app.handlers());
-        log.without_bee.contains(id, handlers)
+        log.without_bee.contains(id, emit.message_type.into())
     }
 
     /// Returns the client of the log that records what a stateless handler does with a message: see

@@ -32,10 +32,6 @@ impl AnyApp for AppRuntime {
         self.name
     }
 
-    fn handlers(&self) -> usize {
-        self.handlers.len()
-    }
-
     fn handler_name(&self, handler: usize) -> &'static str {
         self.report.get(handler).map_or("?", |r| r.name)
     }

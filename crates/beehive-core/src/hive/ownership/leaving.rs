@@ -189,7 +189,7 @@ impl Reconciler {
     /// these handlers again.
     fn acknowledge_handled_without_bee(&self, link: &Link, lanes: &[LaneId]) {
         let outbox = link.lanes.bees.outbox(lanes);
-        for emit in outbox.iter().filter(|emit| self.hive.is_handled_without_bee(emit.id)) {
+        for emit in outbox.iter().filter(|emit| self.hive.is_handled_without_bee(emit)) {
             let MessageId { app, lane, seq, part } = emit.id;
             self.hive.acknowledge(Acked { app, lane, seq, count: 1, part })
         }

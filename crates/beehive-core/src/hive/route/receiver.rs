@@ -49,10 +49,6 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         self.app.index
     }
 
-    fn handler(&self) -> usize {
-        A::HANDLER
-    }
-
     fn answers(&self) -> bool {
         A::ANSWERS
     }
@@ -257,7 +253,8 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
 
         cx.turn.depth += 1;
         let outside = batch.admitted.is_some() && !cx.is_held();
-        let made_of = outside.then(|| batch.source.message_id(range.start, app.index));
+        let id = Handler::of::<A, M>(app).id();
+        let made_of = outside.then(|| (batch.source.message_id(range.start, app.index), id));
         let run = Run { app, bee: None, cells: &[], position, now: cx.turn.moment() };
         let done = execute::<A, M>(&run, any::of(&mut *instance), (batch, range.clone()), None, cx);
         cx.turn.local::<Local>(app.index).stateless = Some((instance, settings));
@@ -266,8 +263,8 @@ impl<A: Handlers + Handles<M>, M: Message> Routed for OnItsWay<'_, A, M> {
         match made_of {
             // a record postpones the message from outside. It also contains the messages emitted by the
             // handler
-            Some(message_id) if app.link.is_some() && done.as_ref().is_some_and(Executed::postpones) => {
-                let by = (message_id, A::HANDLER, batch.admitted.as_ref());
+            Some((message_id, _)) if app.link.is_some() && done.as_ref().is_some_and(Executed::postpones) => {
+                let by = (message_id, id, batch.admitted.as_ref());
                 consume_held(by, cx, &mut |cx| {
                     if let Some(done) = done.take() {
                         release::<A, M>(&run, batch, done, cx)

@@ -218,7 +218,7 @@ pub(crate) fn send_again(
         for message in all {
             let Unhandled { log, state, waiting, sweep } = message;
             let id = waiting.emit.id;
-            let is_handled = || queues.handled.contains(&id) || hive.is_handled_without_bee(id);
+            let is_handled = || queues.handled.contains(&id) || hive.is_handled_without_bee(&waiting.emit);
             if sweep.is_none()
                 && hive.links.is_none()
                 && is_handled()

@@ -171,7 +171,7 @@ pub(crate) fn drop_logged(routed: &dyn Routed, range: Range<u32>, cx: &mut Route
             _ if link.quarantine.concerns(id, id) => None,
             _ => routed.dropped_wrongly(index, cx.turn),
         };
-        consume_held((id, handler.number, None), cx, &mut |cx| match &wrong {
+        consume_held((id, handler.id(), None), cx, &mut |cx| match &wrong {
             Some(error) => {
                 dropped::report(&handler, error);
                 routed.end_with(index, error, cx)
@@ -198,7 +198,7 @@ pub(crate) fn refuse(
     for index in range {
         let message_id = routed.batch().source().message_id(index, handler.app);
         match says_so {
-            true => consume_held((message_id, handler.number, None), cx, &mut |cx| {
+            true => consume_held((message_id, handler.id(), None), cx, &mut |cx| {
                 routed.end_with(index, error, cx)
             }),
             false => routed.end_with(index, error, cx),
@@ -297,7 +297,7 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                 let message_id = id_of(index);
 
                 let Some(link) = handler.link else { break };
-                if link.without_bee.has_consumed(message_id, HandlerId(handler.number as u16)) {
+                if link.without_bee.has_consumed(message_id, handler.id()) {
                     continue;
                 }
 
@@ -334,7 +334,7 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
             continue;
         }
 
-        consume_held((message_id, handler.number, None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
+        consume_held((message_id, handler.id(), None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
     }
 }
 
@@ -344,9 +344,7 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
 fn leave_undone(routed: &dyn Routed, index: u32, admitted: Option<&Arc<Admitted>>, cx: &mut RouteContext) {
     let handler = routed.handler();
     let message_id = routed.batch().source().message_id(index, handler.app);
-    consume_held((message_id, handler.number, admitted), cx, &mut |cx| {
-        routed.end_with(index, &set_aside(), cx)
-    })
+    consume_held((message_id, handler.id(), admitted), cx, &mut |cx| routed.end_with(index, &set_aside(), cx))
 }
 
 /// Calls `release`, which adds a stateless handler's effects to its sender's record.
@@ -384,7 +382,7 @@ pub(crate) fn release_held(
 /// Appends a record that marks message `message_id` as consumed by `handler`. `make` produces the effects,
 /// which take place when the record is committed.
 pub(crate) fn consume_held(
-    (message_id, handler, admitted): (MessageId, usize, Option<&Arc<Admitted>>),
+    (message_id, handler, admitted): (MessageId, HandlerId, Option<&Arc<Admitted>>),
     cx: &mut RouteContext,
     make: &mut dyn FnMut(&mut RouteContext),
 ) {
@@ -392,7 +390,7 @@ pub(crate) fn consume_held(
     // another log
     let Some(link) = cx.turn.hive.log_for_stateless(message_id) else { return };
     let reserved = link.reserve(message_id.app);
-    let mut effects = Effects::new(Numbers::parts(reserved.id, HandlerId(handler as u16)));
+    let mut effects = Effects::new(Numbers::parts(reserved.id, handler));
     let mut held = cx.hold_in(&mut effects);
     make(&mut held);
     held.run_deferred();

@@ -85,7 +85,7 @@ impl<M: Message> Executed<M> {
 fn hand_over(
     run: &Run,
     handler: usize,
-    made_of: Option<MessageId>,
+    made_of: Option<(MessageId, HandlerId)>,
     batch: &dyn Messages,
     (chance, chain): (u64, Chain),
     cx: &mut RouteContext,
@@ -111,9 +111,9 @@ fn hand_over(
     cx.turn.count_emits(app, handler, &outputs);
     match (cx.held(), made_of) {
         (Some(effects), _) => outputs.freeze(source, None, &mut effects.numbers, Admission::Inside),
-        (None, Some(message_id)) => {
+        (None, Some((message_id, by_handler))) => {
             let by = batch.admitted().map_or(Admission::Inside, Admission::Part);
-            outputs.freeze(source, None, &mut Numbers::parts(message_id, HandlerId(handler as u16)), by)
+            outputs.freeze(source, None, &mut Numbers::parts(message_id, by_handler), by)
         }
         (None, None) => outputs.freeze(source, None, &mut { Numbers::NONE }, Admission::Inside),
     }
@@ -134,10 +134,10 @@ pub(crate) fn release<A: Handlers + Handles<M>, M: Message>(
 }
 
 /// Like [`release`], but if `made_of` is `Some`, a stateless handler ran for that message from outside, and
-/// the output ids derive from its id.
+/// the output ids derive from its id and the handler's.
 pub(crate) fn release_made_of<A: Handlers + Handles<M>, M: Message>(
     run: &Run,
-    made_of: Option<MessageId>,
+    made_of: Option<(MessageId, HandlerId)>,
     batch: &Arc<Batch<M>>,
     mut done: Executed<M>,
     cx: &mut RouteContext,

@@ -27,7 +27,7 @@ use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
 use crate::hive::dispatch::sender::ordered_release::acknowledge;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
-use crate::hive::dispatch::types::handler::{Handler, map};
+use crate::hive::dispatch::types::handler::{Handler, LoggedName, map};
 use crate::hive::message::batch::{Batch, Source};
 use crate::hive::message::payloads::Payloads;
 use crate::hive::route::receiver::route;
@@ -170,7 +170,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
 
     // the handler is part of the sweep's id, because several handlers of one app may each start a sweep for the same
     // message
-    let handler = HandlerId(A::HANDLER as u16);
+    let handler = HandlerId::from(LoggedName::of_sweep::<A, K, M>().number());
     let sweep = Numbers::sweep(message_id, handler).id(0, AppId(app.index));
     let Some(emit) = sweep_emit::<A, K, M>(app, &**batch, index, sweep, None, None, &mut Payloads::default())
     else {

@@ -74,10 +74,6 @@ impl<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message> Receiver<M> for Each
         false
     }
 
-    fn handler(&self) -> usize {
-        A::HANDLER
-    }
-
     fn emits(
         &self,
         batch: &Arc<Batch<M>>,

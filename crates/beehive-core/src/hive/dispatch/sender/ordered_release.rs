@@ -98,7 +98,7 @@ impl Releases {
 /// number, which ends when the record is committed. After that, the effects in `steps` are released.
 pub(crate) fn consume(
     message_id: MessageId,
-    handler: usize,
+    handler: HandlerId,
     admitted: Option<&Arc<Admitted>>,
     (emits, reserved): (Emits, Option<Reserved>),
     steps: HeldEffects,
@@ -110,7 +110,6 @@ pub(crate) fn consume(
     }
 
     let Some(link) = cx.turn.hive.log_for_stateless(message_id).cloned() else { return };
-    let handler = HandlerId(handler as u16);
     let Some(input) = link.input_without_bee(message_id, handler, admitted) else {
         return acknowledge(&link, message_id, cx.turn.hive);
     };

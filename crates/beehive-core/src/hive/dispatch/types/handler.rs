@@ -2,7 +2,7 @@
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, Outcome};
-use crate::hive::consensus::journal::{Emit, MessageId, MessageTypeId};
+use crate::hive::consensus::journal::{Emit, HandlerId, MessageId, MessageTypeId};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::message::batch::{Messages, Source};
@@ -42,6 +42,11 @@ pub(crate) struct Handler<'a> {
 }
 
 impl<'a> Handler<'a> {
+    /// Returns the id by which a log remembers that the handler has consumed a message.
+    pub(crate) fn id(&self) -> HandlerId {
+        self.message_type.into()
+    }
+
     /// Enters the tracing span of one message. The handler's log lines appear inside this span.
     #[cold]
     pub(crate) fn span(&self, source: &Source, index: u32, cells: &[CellId]) -> EnteredSpan {

@@ -34,8 +34,6 @@ use std::sync::{Arc, OnceLock};
 pub(crate) trait Receiver<M: Message>: Onward {
     /// Returns the app's number.
     fn app(&self) -> u16;
-    /// Returns the number of the handler in its app.
-    fn handler(&self) -> usize;
     /// Checks whether the handler can answer.
     fn answers(&self) -> bool;
     /// Maps the messages in `range` and routes each to the owner of its cells, to the stateless handler, or,
@@ -266,10 +264,9 @@ impl<M: Message> MessageType<M> {
             for emit in receiver.emits(batch, one.clone(), None, Some(at), &mut Payloads::default()) {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Effect = Box::new(move |cx| wait(one, cx.turn));
-                let handler = receiver.handler();
                 ordered_release::consume(
                     emit.id,
-                    handler,
+                    emit.message_type.into(),
                     part_of,
                     (Emits(vec![emit]), None),
                     smallvec![step],
