@@ -3,7 +3,9 @@
 
 use crate::load::{eventually, on_workers};
 use beehive_core::journal::{Entry, Journal, JournalEvents, LogState};
-use beehive_core::{App, Ctx, Dict, ErrorKind, Hive, Message, handlers};
+use beehive_core::{
+    App, Ctx, Dict, Error, ErrorKind, HandlerReport, Handlers, Handles, Hive, Mapper, Message, handlers,
+};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -156,6 +158,49 @@ impl Back {
     }
 }
 
+/// The map drops it. The handler does nothing, or ends the process.
+#[derive(Message)]
+struct Dropped(u64);
+
+/// An app whose map is not derived.
+#[derive(App)]
+struct Picky {
+    picked: Dict<u64, u64>,
+}
+
+impl Handlers for Picky {
+    const MONOLITHIC: u64 = 0;
+    const REPORT: &'static [HandlerReport] = &[HandlerReport {
+        name: "dropped",
+        message: "dropped",
+        answer: "",
+        kind: "sharded",
+        cells: "picked[..]",
+        joins: "",
+        views: "",
+        file: "picky.rs",
+        line: 1,
+        reason: "",
+        reason_line: 0,
+        note: "",
+    }];
+
+    fn register(registrar: &mut beehive_core::__private::Registrar<'_, Self>) {
+        beehive_core::__private::Registration::<Self, (), Dropped>::of(registrar).rcv();
+    }
+}
+
+impl Handles<Dropped> for Picky {
+    const HANDLER: usize = 0;
+    const ANSWERS: bool = false;
+
+    fn map(_: &Dropped, _: &mut Mapper) {}
+    fn handle(&mut self, msg: &Dropped, _: &mut Ctx) -> Result<Option<()>, Error> {
+        take(msg.0);
+        Ok(None)
+    }
+}
+
 /// The report of the incarnation that survives.
 #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Told {
@@ -227,6 +272,45 @@ async fn live(directory: &Path, way: Way, logs: usize) {
 }
 
 const CHILD: &str = "BEEHIVE_TEST_ABORTS_IN";
+
+/// A hive to which a sender outside sends messages that the map drops. The verification of the map for one of them ends the
+/// process.
+async fn dropping(directory: &Path) {
+    let builder = Hive::builder().seed(7).app::<Picky>().verify_maps(1);
+    let hive = builder.journals(open(directory, 1)).start().unwrap();
+    // the next process must know that this one has begun
+    eventually("the log has a marker", Duration::from_secs(10), || states(directory, 1)[0].marker.is_some())
+        .await;
+    let mut io = hive.io();
+    io.resume(77, 0);
+    (1..=4).for_each(|step| io.emit(Dropped(step)));
+    io.flush().await;
+    let letters = hive.dead_letters().len();
+    hive.stop(Duration::from_secs(5)).await;
+    std::fs::write(directory.join("told"), letters.to_string()).unwrap()
+}
+
+/// The map of a message that may have ended the process is not verified: otherwise each process would end.
+#[test]
+fn a_dropped_message_whose_verification_crashes_the_process_ends_one_process() {
+    let test = "a_dropped_message_whose_verification_crashes_the_process_ends_one_process";
+    if let Some(directory) = std::env::var_os(CHILD) {
+        return on_workers(2, dropping(Path::new(&directory)));
+    }
+    let directory = std::env::temp_dir().join(format!("beehive-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let life = || {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let test = format!("poison_messages::{test}");
+        child.args(["--exact", &test, "--test-threads", "1"]).env(CHILD, &directory).output().unwrap()
+    };
+    let ended = life();
+    assert!(ended.status.code().is_none(), "the first life: {ended:?}");
+    let ended = life();
+    assert!(ended.status.success(), "the second life: {ended:?}");
+    assert_eq!(std::fs::read(directory.join("told")).unwrap(), b"0");
+    std::fs::remove_dir_all(directory).unwrap()
+}
 
 /// Runs incarnations as child processes of this test, until one produces a report.
 fn five_lives(test: &str, way: Way, logs: usize) -> Option<Told> {

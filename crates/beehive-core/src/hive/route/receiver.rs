@@ -76,8 +76,12 @@ impl<A: Handlers + Handles<M>, M: Message> Receiver<M> for AppReceiver<A, M> {
         if outcome != Outcome::Drop {
             return false;
         }
+        let id = batch.source.message_id(index, self.app.index);
+        let is_quarantined = self.app.link.as_ref().is_some_and(|link| link.quarantine.concerns(id, id));
         // if the map is wrong, `drop_all` detects this as well, and the message fails
-        turn.hive.verify_maps == 0 || dropped_wrongly::<A, M>(&self.app, batch, index, turn).is_none()
+        turn.hive.verify_maps == 0
+            || is_quarantined
+            || dropped_wrongly::<A, M>(&self.app, batch, index, turn).is_none()
     }
 
     fn route(&self, batch: &Arc<Batch<M>>, range: Range<u32>, position: Option<u16>, cx: &mut RouteContext) {

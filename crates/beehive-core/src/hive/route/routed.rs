@@ -122,7 +122,8 @@ pub(crate) fn emits(
 
 /// Drops messages as their map decided, after verifying the map for one in every `verify_maps` of them.
 /// Verifies the map for all of them if the map was wrong before, or if a requester is waiting for reports
-/// about them, because the number of expected reports depends on which messages are dropped.
+/// about them, because the number of expected reports depends on which messages are dropped. The map of a message in
+/// quarantine is never verified: to verify a map, the handler runs, and it may end each process that gets the message.
 pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let handler = routed.handler();
     let (count, every) = (range.len() as u64, u64::from(cx.turn.hive.verify_maps));
@@ -145,6 +146,10 @@ pub(crate) fn drop_all(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteCon
         handler.counters.verified.store(number, Ordering::Relaxed);
         number += apart;
 
+        let id = routed.batch().source().message_id(index, handler.app);
+        if handler.link.is_some_and(|link| link.quarantine.concerns(id, id)) {
+            continue;
+        }
         let Some(error) = routed.dropped_wrongly(index, cx.turn) else { continue };
 
         dropped::report(&handler, &error);
