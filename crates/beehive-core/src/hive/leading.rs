@@ -125,10 +125,10 @@ pub(in crate::hive) struct Restored {
 }
 
 impl Restored {
-    /// Returns the bees of an app, with their cells.
-    pub(in crate::hive) fn of_app(&self, app: u16) -> impl Iterator<Item = (BeeId, &[CellId])> {
+    /// Returns the bees of an app, with the colonies of their logs and their cells.
+    pub(in crate::hive) fn of_app(&self, app: u16) -> impl Iterator<Item = (BeeId, ColonyId, &[CellId])> {
         let bees = self.bees.iter().filter(move |bee| bee.app.index == app);
-        bees.map(|bee| (bee.id, bee.cells.as_slice()))
+        bees.map(|bee| (bee.id, bee.asleep.colony(), bee.cells.as_slice()))
     }
 
     /// Decodes the images of all bees, to check them and to fill the views.

@@ -2,11 +2,13 @@
 //! may wait for ever because of this, and no bee that has ended may be created a second time.
 
 use crate::merge_storm::on_workers;
-use beehive_core::journal::LogState;
-use beehive_core::registry::{Decision, LocalRegistry, Proposal, Registry, RegistryState, Unavailable};
+use beehive_core::journal::{BeeImage, Epoch, Journal, LogState};
+use beehive_core::registry::{
+    ColonyId, Decision, LocalRegistry, Proposal, Registry, RegistryState, Unavailable,
+};
 use beehive_core::seams::BoxFuture;
-use beehive_core::testing::TestJournal;
-use beehive_core::{App, Builder, Dict, Hive, Message, handlers};
+use beehive_core::testing::{TestJournal, move_one};
+use beehive_core::{App, BeeId, Builder, Dict, Hive, Message, handlers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -152,9 +154,10 @@ struct Closed {
 
 impl Registry for Closed {
     fn propose(&self, proposals: Vec<Proposal>) -> BoxFuture<Result<Vec<Decision>, Unavailable>> {
-        let says_end = |one: &Proposal| matches!(one, Proposal::Release { .. } | Proposal::Fused { .. });
-        let says_end = proposals.iter().any(says_end);
-        match says_end && self.is_closed.load(Ordering::Acquire) {
+        let tells = |one: &Proposal| {
+            matches!(one, Proposal::Release { .. } | Proposal::Fused { .. } | Proposal::Commit { .. })
+        };
+        match proposals.iter().any(tells) && self.is_closed.load(Ordering::Acquire) {
             true => Box::pin(std::future::ready(Err(Unavailable))),
             false => self.registry.propose(proposals),
         }
@@ -264,6 +267,91 @@ fn a_hive_that_starts_on_a_used_registry_tells_it_of_a_merge_in_its_log() {
         assert!((6..=8).contains(&taken), "{taken}: the message that was not answered counts or does not");
         registry.registry.read(&mut |state| assert_eq!(state.check(), Ok(())));
         journal.stop();
+        hive.stop(Duration::ZERO).await;
+    })
+}
+
+/// Returns the bees of which the registry knows another colony than that of the log that contains them.
+fn elsewhere(registry: &Closed, logs: &[LogState]) -> Vec<BeeId> {
+    let mut elsewhere = Vec::new();
+    registry.registry.read(&mut |state| {
+        for (colony, log) in (1..).map(ColonyId).zip(logs) {
+            let bees = log.bees.iter().filter(|(_, image)| !image.is_frozen()).map(|((_, bee), _)| *bee);
+            elsewhere.extend(bees.filter(|bee| state.bee(*bee).is_none_or(|entry| entry.colony != colony)))
+        }
+    });
+    elsewhere
+}
+
+/// A log has committed that a bee has moved to it, and the process ends before it has told the registry. The next process
+/// tells it, and the registry learns of the moves after that one, too.
+#[test]
+fn a_hive_that_starts_on_a_used_registry_tells_it_of_a_move_in_its_logs() {
+    on_workers(2, async {
+        let registry = LocalRegistry::restored(RegistryState::alone(2, [], 0));
+        let registry = Arc::new(Closed { registry, is_closed: AtomicBool::new(false) });
+        let start = |states: Vec<LogState>| {
+            let journals: Vec<_> =
+                (5..).zip(&states).map(|(seed, state)| TestJournal::start(seed, 0, state.last)).collect();
+            let logs = journals.iter().map(|journal| journal.clone() as Arc<dyn Journal>).zip(states);
+            let builder = Hive::builder().app::<Counter>().seed(7).journals(logs);
+            (builder.registry(registry.clone()).start().unwrap(), journals)
+        };
+        // the entries of each log, of which those of `journals` are the latest
+        let replay = |before: &[Vec<Vec<u8>>], journals: &[Arc<TestJournal>]| -> Vec<LogState> {
+            let of_log = |(before, journal): (&Vec<Vec<u8>>, &Arc<TestJournal>)| {
+                let log = [before.clone(), journal.log()].concat();
+                LogState::replay(log.iter().map(Vec::as_slice)).unwrap()
+            };
+            before.iter().zip(journals).map(of_log).collect()
+        };
+        let eventually = async |what: &str, is_so: &mut dyn FnMut() -> bool| {
+            let began = std::time::Instant::now();
+            while !is_so() {
+                assert!(began.elapsed() < PATIENCE, "{what}");
+                tokio::time::sleep(Duration::from_millis(5)).await
+            }
+        };
+
+        let none = vec![Vec::new(); 2];
+        let (hive, journals) = start(vec![LogState::default(), LogState::default()]);
+        for key in 0..4 {
+            add(&hive, vec![key]).await
+        }
+        registry.is_closed.store(true, Ordering::Release);
+        let moving = tokio::spawn({
+            let hive = hive.clone();
+            async move {
+                // one that moves a bee to another log does not return before the registry is told
+                for chance in 0.. {
+                    move_one(&hive, chance).await;
+                }
+            }
+        });
+        let has_moved = |logs: Vec<LogState>| {
+            let moved = |image: &BeeImage| image.epoch > Epoch(0) && !image.is_frozen();
+            logs.iter().any(|log| log.bees.values().any(|image| moved(image)))
+        };
+        eventually("a log says that a bee has moved", &mut || has_moved(replay(&none, &journals))).await;
+        journals.iter().for_each(|journal| journal.stop());
+        hive.stop(Duration::ZERO).await;
+        moving.abort();
+        // the registry opens when nothing of the hive is left that could tell it
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(elsewhere(&registry, &replay(&none, &journals)).len(), 1, "the registry does not know it");
+
+        registry.is_closed.store(false, Ordering::Release);
+        let before: Vec<_> = journals.iter().map(|journal| journal.log()).collect();
+        let (hive, journals) = start(replay(&none, &journals));
+        let knows = || elsewhere(&registry, &replay(&before, &journals)).is_empty();
+        eventually("the registry knows it", &mut || knows()).await;
+        for chance in 0..12 {
+            move_one(&hive, chance).await;
+        }
+        eventually("the registry knows where the bees are", &mut || knows()).await;
+        assert_eq!(hive.request_within(PATIENCE, Take((0..4).collect())).await, Ok(4));
+        registry.registry.read(&mut |state| assert_eq!(state.check(), Ok(())));
+        journals.iter().for_each(|journal| journal.stop());
         hive.stop(Duration::ZERO).await;
     })
 }

@@ -8,6 +8,7 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::consensus::journal::BeeImage;
+use crate::hive::consensus::registry::ColonyId;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::panics::{catch, text};
@@ -79,6 +80,11 @@ impl Asleep {
     /// Returns the position of the bee's log.
     pub(super) fn log(&self) -> usize {
         self.log.position()
+    }
+
+    /// Returns the colony of the bee's log.
+    pub(crate) fn colony(&self) -> ColonyId {
+        self.log.colony()
     }
 
     /// Checks whether the bee cannot get a body, because its image could not be decoded.

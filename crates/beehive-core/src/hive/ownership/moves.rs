@@ -13,7 +13,7 @@ use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
     AppId, BeeImage, DedupTable, Emit, Epoch, LaneId, Record, Seq, StagePart,
 };
-use crate::hive::consensus::registry::Proposal;
+use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::turn::Link;
 use crate::hive::ownership::queen::RETRY;
@@ -134,11 +134,37 @@ impl AppRuntime {
 
     /// Tells the registry that a bee has moved, and retries until this succeeds. Meanwhile the bee stays frozen, so that
     /// the registry learns of the bee's moves in the order in which they happen.
+    ///
+    /// `epoch` is the bee's epoch in the registry, as far as this hive knows. It may be another one if the registry has
+    /// outlived an earlier process, which has told it more or fewer moves than are in the log.
     async fn said_moved(&self, bee: BeeId, epoch: &mut Epoch, to: &Arc<Link>, hive: &Arc<HiveInner>) {
-        let moved = Proposal::Commit { bee, epoch: *epoch, to: to.colony() };
-        *epoch = epoch.next();
-        while self.registry.propose(vec![moved.clone()]).await.is_err() && !hive.is_over() {
-            hive.platform.sleep(RETRY).await
+        loop {
+            let moved = Proposal::Commit { bee, epoch: *epoch, to: to.colony() };
+            let index = match self.registry.propose(vec![moved]).await {
+                Ok(decisions) => match decisions.last() {
+                    Some(Decision::Void { index }) => *index,
+                    _ => return *epoch = epoch.next(),
+                },
+                Err(Unavailable) if hive.is_over() => return,
+                Err(Unavailable) => {
+                    hive.platform.sleep(RETRY).await;
+                    continue;
+                }
+            };
+
+            tokio::select! {
+                biased;
+                () = hive.over() => return,
+                () = self.registry.wait(index) => {}
+            }
+            let mut known = None;
+            self.registry.read(&mut |state| known = state.bee(bee));
+            match known {
+                Some(entry) if entry.colony != to.colony() && entry.epoch != *epoch => *epoch = entry.epoch,
+                // an earlier answer was lost, or the registry does not know the bee
+                Some(entry) => return *epoch = entry.epoch,
+                None => return,
+            }
         }
     }
 }

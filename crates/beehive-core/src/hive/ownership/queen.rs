@@ -8,14 +8,14 @@ use crate::hash::HashMap;
 use crate::hive::bee::app::{AppRuntime, OwnerRequest, Queen, Standing};
 use crate::hive::bee::lifecycle::{Bee, Retirement};
 use crate::hive::consensus::journal::{AppId, Epoch, LaneId, Record};
-use crate::hive::consensus::registry::{Decision, Proposal, Unavailable};
+use crate::hive::consensus::registry::{ColonyId, Decision, Proposal, Unavailable};
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::Owners;
 use crate::hive::dispatch::turn::Link;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::seams::BoxFuture;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -370,9 +370,12 @@ impl AppRuntime {
         }))
     }
 
-    /// Tells the registry what has become of the bees of this app that it knows and the hive does not have. `restored` are
-    /// the app's bees in the hive's logs, with their cells. Without this, the hive would take the other bees for those that
+    /// Tells the registry what has become of the bees of this app that it knows. `restored` are the app's bees in the hive's
+    /// logs, with the colonies of the logs and their cells. Without this, the hive would take the other bees for those that
     /// it has yet to create.
+    ///
+    /// A restored bee of which the registry knows another colony has moved from that colony's log to its own: its log had
+    /// committed the move, and the process ended before it told the registry.
     ///
     /// A bee whose cells one of the restored bees has was merged into that one: the log had committed the merge, and the
     /// process ended before it told the registry. If the registry were told that the bee has ended, it would take the cells
@@ -382,21 +385,28 @@ impl AppRuntime {
     /// For a hive without a cluster that starts on a registry that an earlier process has used.
     pub(in crate::hive) fn end_unknown<'c>(
         self: &Arc<Self>,
-        restored: impl Iterator<Item = (BeeId, &'c [CellId])>,
+        restored: impl Iterator<Item = (BeeId, ColonyId, &'c [CellId])>,
         hive: &Arc<HiveInner>,
     ) {
-        let (mut here, mut owners) = (BTreeSet::new(), HashMap::default());
-        for (bee, cells) in restored {
-            here.insert(bee);
+        let (mut here, mut owners) = (BTreeMap::new(), HashMap::default());
+        for (bee, colony, cells) in restored {
+            here.insert(bee, colony);
             owners.extend(cells.iter().map(|cell| (*cell, bee)))
         }
-        let mut unknown = Vec::new();
+        let (mut unknown, mut moved) = (Vec::new(), Vec::new());
         self.registry.read(&mut |state| {
             let all = self.colonies().iter().flat_map(|colony| state.bees_at(*colony));
             let mine = all.filter(|bee| state.bee(*bee).is_some_and(|entry| entry.app.0 == self.index));
             let heir = |bee| state.cells_of(bee).find_map(|cell| owners.get(&cell).copied());
-            unknown = mine.filter(|bee| !here.contains(bee)).map(|bee| (bee, heir(bee))).collect()
+            unknown = mine.filter(|bee| !here.contains_key(bee)).map(|bee| (bee, heir(bee))).collect();
+            let entries = here.iter().filter_map(|(bee, colony)| Some((*bee, *colony, state.bee(*bee)?)));
+            let elsewhere = entries.filter(|(_, colony, entry)| entry.colony != *colony);
+            moved =
+                elsewhere.map(|(bee, to, entry)| Proposal::Commit { bee, epoch: entry.epoch, to }).collect()
         });
+        if !moved.is_empty() {
+            self.tell(moved, hive)
+        }
 
         let mut queen = self.queen.lock();
         for (bee, heir) in unknown {
