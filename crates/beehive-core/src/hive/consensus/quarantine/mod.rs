@@ -96,6 +96,9 @@ impl Drop for Noted<'_> {
         let quarantine = self.quarantine;
         quarantine.running_on.lock().retain(|thread| *thread != std::thread::current().id());
 
+        // Before its name is removed. If another thread named the messages that follow its own between the two, it would name
+        // this one, which never runs again, so its name would stay.
+        quarantine.is_run(&self.suspect);
         let mut names = quarantine.names.lock();
         if self.is_alone {
             // the next marker says that it has ended. Nobody names another message before it is appended
@@ -110,7 +113,6 @@ impl Drop for Noted<'_> {
             quarantine.turns.lock().end_together()
         }
         quarantine.turns_changed.notify_all();
-        quarantine.is_run(&self.suspect)
     }
 }
 
