@@ -92,9 +92,9 @@ pub fn try_encode<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> Result<
 ///
 /// Panics if a part of the value that is reached cannot be encoded (see [`encode`]).
 pub fn encodes_as<T: Serialize + ?Sized>(value: &T, bytes: &[u8]) -> bool {
-    let mut compare = Compare { expected: bytes };
+    let mut compare = Compare { expected: Some(bytes) };
     match value.serialize(Encoder::<_, FIXED>(&mut compare)) {
-        Ok(()) => compare.expected.is_empty(),
+        Ok(()) => compare.expected.is_some_and(<[u8]>::is_empty),
         Err(Stop::Full) => false,
         Err(Stop::Unable(why)) => must(value, Err(why.into())),
     }

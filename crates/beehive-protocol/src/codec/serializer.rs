@@ -280,7 +280,8 @@ impl<'a, S: Sink, const VARIABLE: bool> Serializer for Encoder<'a, S, VARIABLE> 
         Ok(self)
     }
 
-    /// Vectors and slices come here as a whole. If their elements are bytes, the loop becomes a copy.
+    /// Vectors and slices come here as a whole. If their elements are bytes, the loop becomes a copy. If they are not, the
+    /// first one is serialized twice: a hive may serialize any value several times.
     fn collect_seq<I>(mut self, elements: I) -> Result<(), Stop>
     where
         I: IntoIterator,

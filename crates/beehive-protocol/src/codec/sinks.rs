@@ -55,14 +55,14 @@ impl<B: Buffer> Sink for Append<'_, B> {
 
 /// Compares bytes with those that are expected. It is full at the first difference.
 pub(super) struct Compare<'a> {
-    /// The bytes that are still to come.
-    pub(super) expected: &'a [u8],
+    /// The bytes that are still to come. `None` after a difference, whatever the value's `Serialize` does with the error.
+    pub(super) expected: Option<&'a [u8]>,
 }
 
 impl Sink for Compare<'_> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
-        self.expected = self.expected.strip_prefix(bytes).ok_or(Stop::Full)?;
-        Ok(())
+        self.expected = self.expected.and_then(|expected| expected.strip_prefix(bytes));
+        if self.expected.is_some() { Ok(()) } else { Err(Stop::Full) }
     }
 }
