@@ -20,7 +20,7 @@ use crate::hive::dispatch::types::handler::Handler;
 use crate::hive::message::batch::{AnyBatch, Batch, Messages, batch_of};
 use crate::hive::message::trace;
 use crate::hive::run::results::{Executed, end_with_error, release};
-use crate::hive::run::transaction::{Run, execute};
+use crate::hive::run::transaction::{Run, execute, is_too_large};
 use crate::message::{Error, ErrorKind, Message};
 use crate::mutant::Mutant;
 use crate::state::any::{self, AnyState};
@@ -37,13 +37,6 @@ use std::sync::Arc;
 pub(crate) struct Draft {
     /// The changes of state.
     pub(crate) redo: Redo,
-}
-
-impl Draft {
-    /// Checks whether the changes so far exceed the size limit of a record.
-    fn is_too_large(&self) -> bool {
-        self.redo.size() > limits::RECORD_BYTES_MAX
-    }
 }
 
 /// Type-erased transactions for messages of one type, so that `run_all` is compiled only once per app.
@@ -181,7 +174,7 @@ fn run_all(
 
         let Some(link) = &quarantined else {
             let mut rest = &*new;
-            while !rest.is_empty() && !draft.is_too_large() {
+            while !rest.is_empty() && !is_too_large(&draft.redo) {
                 let (together, later) = rest.split_at(adjacent(rest));
                 let range = together[0]..together[0] + together.len() as u32;
                 transactions.execute(range, state, &mut draft.redo, run, cx);
@@ -191,7 +184,7 @@ fn run_all(
         };
 
         for (at, &index) in new.iter().enumerate() {
-            if draft.is_too_large() {
+            if is_too_large(&draft.redo) {
                 break;
             }
 
@@ -226,14 +219,10 @@ fn run_all(
     }
 }
 
-/// Returns how many of the messages at the front follow one another in their batch, at most [`TOGETHER_MAX`].
+/// Returns how many of the messages at the front follow one another in their batch.
 fn adjacent(messages: &[u32]) -> usize {
-    let follows = |pair: &&[u32]| pair[1] == pair[0] + 1;
-    1 + messages.windows(2).take(TOGETHER_MAX - 1).take_while(follows).count()
+    1 + messages.windows(2).take_while(|pair| pair[1] == pair[0] + 1).count()
 }
-
-/// Number of messages that run before the size of their changes is looked at.
-const TOGETHER_MAX: usize = 32;
 
 /// Functions that produce the contents of a record.
 pub(crate) struct Steps<'a> {

@@ -24,7 +24,7 @@ use crate::state::guard::Held;
 use crate::state::image::{Redo, decode, encode};
 use crate::time::Time;
 use crate::view::{Changes, Collected, Published};
-use crate::{panics, view};
+use crate::{limits, panics, view};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -109,6 +109,10 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
         let Some(message) = messages.get(index as usize) else { break };
         if hive.is_over() && !hive.breaks(Mutant::RunsWhenOver) {
             // no handler begins once the hive is over
+            break;
+        }
+        if redo.as_deref().is_some_and(is_too_large) {
+            // the run fails, and its messages run again one by one
             break;
         }
 
@@ -239,6 +243,11 @@ fn begin(
     ctx.out.begin(source.hops);
 
     (slot, trace::is_on())
+}
+
+/// Checks whether the changes of a run exceed the size limit of a record.
+pub(super) fn is_too_large(redo: &Redo) -> bool {
+    redo.size() > limits::RECORD_BYTES_MAX
 }
 
 /// Commits the changes of a transaction.
