@@ -2,7 +2,7 @@
 
 use crate::app::{COPIES, Durability, Handlers};
 use crate::cell::HiveId;
-use crate::hive::admission::credits::Credits;
+use crate::hive::admission::entrances::Entrances;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::AppRuntime;
@@ -173,6 +173,9 @@ impl Builder {
 
     /// Sets the maximum number of messages in flight that entered through the [`Hive`] itself. A message that its
     /// handler has postponed, or that waits as a timer, does not count.
+    ///
+    /// Message types that are handled by apps with different logs are counted apart, so that a log that cannot commit holds up
+    /// only the messages that depend on it.
     ///
     /// With 0, the hive accepts no such message: [`Hive::try_emit`] fails, requests end with
     /// [`RequestError::Overloaded`](crate::RequestError::Overloaded), and [`Hive::emit`] waits forever. Use this to test
@@ -360,6 +363,11 @@ impl Builder {
         let started = platform.now();
         let clock = LoggedClock::start(started, logs.iter().map(|(_, state)| state.now));
 
+        let led = (!logs.is_empty()).then(|| {
+            let of_cluster = self.membership.as_ref();
+            let of_cluster = of_cluster.map(|membership| (&membership.colonies[..], membership.lane));
+            Logs::new(&logs, of_apps.clone(), clock.at(started), of_cluster, self.mutation)
+        });
         let hive = Arc::new(HiveInner {
             id: self.id,
             instance: crate::hive::dispatch::inner::next_instance(),
@@ -368,16 +376,14 @@ impl Builder {
             timers: TimerWheel::default(),
             stuck: Mutex::default(),
             dead_letters: DeadLetters::default(),
-            credits: Credits::new(self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE)),
+            entrances: Entrances::new(
+                self.credits.unwrap_or(limits::CREDITS_PER_IO_BEE),
+                led.as_ref().map(|logs| logs.lanes.clone()),
+            ),
             queue: SenderQueue::shared(),
             links,
             reconciler: OnceLock::new(),
-            logs: (!logs.is_empty()).then(|| {
-                let of_cluster = self.membership.as_ref();
-                let of_cluster = of_cluster.map(|membership| (&membership.colonies[..], membership.lane));
-                let chance_and_now = (platform.random(), clock.at(started));
-                Logs::new(&logs, of_apps.clone(), chance_and_now, of_cluster, self.mutation)
-            }),
+            logs: led,
             probe: self.probe,
             apps: RwLock::default(),
             workers: Workers::new(platform.workers()),

@@ -49,6 +49,7 @@ pub use settings::{ReconfigureError, Reconfigured};
 pub use start_error::StartError;
 
 use crate::cell::HiveId;
+use crate::hive::admission::entrances::Entrance;
 use crate::hive::dispatch::turn::Place;
 use crate::message::Message;
 
@@ -56,6 +57,7 @@ use crate::shape::Shape;
 use crate::state::{DecodeError, guard};
 use crate::time::Time;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Hive {
@@ -82,9 +84,10 @@ impl Hive {
         if self.0.is_over() {
             return tracing::debug!(message = M::NAME, "message dropped: emitted after the hive has stopped");
         }
+        let entrance = self.0.entrance::<M>();
         tokio::select! {
             biased;
-            () = self.0.room_for_one() => self.emit_with_credit(message),
+            () = self.0.room_at(&entrance) => self.emit_with_credit(message, entrance),
             () = self.stopped() => tracing::debug!(message = M::NAME, "message dropped: emitted after the hive has stopped"),
         }
     }
@@ -101,26 +104,25 @@ impl Hive {
 
     /// Emits a message from outside if a credit is free. Otherwise returns [`Busy`].
     pub fn try_emit<M: Message>(&self, message: M) -> Result<(), Busy> {
-        let chance = || self.0.platform.random();
-        let room = self.0.logs.as_ref().is_none_or(|logs| logs.has_room_for_own(chance));
-        if !room || !self.0.credits.take_all(1) {
+        let entrance = self.0.entrance::<M>();
+        if !entrance.take_one(|| self.0.platform.random()) {
             return Err(Busy);
         }
-        self.emit_with_credit(message);
+        self.emit_with_credit(message, entrance);
         Ok(())
     }
 
-    /// Routes a message for which the caller has taken a credit.
-    fn emit_with_credit<M: Message>(&self, message: M) {
+    /// Routes a message for which the caller has taken a credit of its entrance.
+    fn emit_with_credit<M: Message>(&self, message: M, entrance: Arc<Entrance>) {
         let inner = &self.0;
         if guard::in_transaction() {
             // a handler called this instead of emitting through its context. Another task emits the message,
             // because a transaction must not run inside another transaction
             let hive = self.clone();
-            return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message) }));
+            return inner.platform.spawn(Box::pin(async move { hive.emit_with_credit(message, entrance) }));
         }
 
-        inner.route_from_outside(message, None, Place::Runners)
+        inner.route_from_outside(message, &entrance, None, Place::Runners)
     }
 
     /// Returns an encoded message from a log record or a dead letter as JSON. `name` is the name of its

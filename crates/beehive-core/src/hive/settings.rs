@@ -202,11 +202,12 @@ impl HiveInner {
             return;
         }
 
-        self.room_for_one().await;
+        let entrance = self.entrance_to(&[AppId(app)]);
+        self.room_at(&entrance).await;
 
         let source = Source::outside(self.id, self.platform.random());
-        let cause = Cause::new(&self.credits, 1, &self.in_flight);
-        self.from_outside(source, cause, Place::Runners, |source, admitted, cx| {
+        let cause = Cause::new(&entrance.credits, 1, &self.in_flight);
+        self.from_outside(source, &entrance, cause, Place::Runners, |source, admitted, cx| {
             let batch = Batch {
                 messages: vec![Reconfigured { version }],
                 passed: None,

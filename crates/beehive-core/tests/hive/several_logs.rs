@@ -180,3 +180,67 @@ fn a_message_of_the_hive_to_a_log_that_cannot_commit_holds_up_no_other() {
         journals.iter().for_each(|journal| journal.stop())
     })
 }
+
+/// Messages that enter through the hive take credits. Those whose log commits nothing must leave some for the others.
+#[test]
+fn messages_to_a_log_that_cannot_commit_leave_credits_for_others() {
+    on_workers(2, async {
+        let (hive, journals) = start(2, 6);
+        // the log of `second` and `fourth`
+        journals[1].stall(true);
+        let mut stuck = 0;
+        while hive.try_emit(Plant(stuck % 100)).is_ok() {
+            stuck += 1
+        }
+        assert!(stuck >= u64::from(limits::CREDITS_PER_IO_BEE), "{stuck}");
+        let sending = async {
+            for key in 0..3 * limits::LANE_WINDOW_MAX {
+                hive.emit(Clear(key % 100)).await
+            }
+        };
+        let sent = tokio::time::timeout(Duration::from_secs(20), sending).await;
+        assert!(sent.is_ok(), "the messages to the other log wait");
+        assert_eq!(hive.status().credits_free, 0, "the first ones are not done");
+        journals[1].stall(false);
+        hive.idle().await;
+        assert_eq!(hive.status().credits_free, limits::CREDITS_PER_IO_BEE);
+        hive.stop(Duration::from_secs(5)).await;
+        journals.iter().for_each(|journal| journal.stop())
+    })
+}
+
+/// A driver sends to apps of all logs.
+#[test]
+fn a_message_of_an_io_bee_to_a_log_that_cannot_commit_holds_up_no_other() {
+    on_workers(2, async {
+        let (hive, journals) = start(2, 6);
+        // the log of `second` and `fourth`
+        journals[1].stall(true);
+        let mut io = hive.io();
+        io.emit(Plant(1));
+        io.flush().await;
+        for sends_later in [false, true] {
+            let sending = async {
+                for key in 0..3 * limits::LANE_WINDOW_MAX {
+                    io.emit(Clear(key % 100));
+                    if key.is_multiple_of(100) && sends_later {
+                        // waiting for mail sends what is kept
+                        while io.try_flush().is_err() {
+                            let _ = tokio::time::timeout(Duration::from_millis(10), io.arrived()).await;
+                        }
+                    } else if key.is_multiple_of(100) {
+                        io.flush().await
+                    }
+                }
+                io.flush().await
+            };
+            let sent = tokio::time::timeout(Duration::from_secs(20), sending).await;
+            assert!(sent.is_ok(), "the messages to the other log wait");
+        }
+        journals[1].stall(false);
+        hive.idle().await;
+        assert_eq!(io.credits(), limits::CREDITS_PER_IO_BEE);
+        hive.stop(Duration::from_secs(5)).await;
+        journals.iter().for_each(|journal| journal.stop())
+    })
+}

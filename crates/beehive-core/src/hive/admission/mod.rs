@@ -16,6 +16,7 @@
 pub(crate) mod bee_lanes;
 pub(crate) mod credits;
 pub(crate) mod deferred_wakes;
+pub(crate) mod entrances;
 pub(crate) mod foreign_lanes;
 pub(crate) mod lifecycle;
 pub(crate) mod outside_lanes;

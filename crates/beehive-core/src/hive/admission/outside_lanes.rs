@@ -36,17 +36,19 @@ pub(crate) struct OutsideLane {
     retiring: Arc<Mutex<Vec<LaneId>>>,
 }
 
-/// Maximum number of open batches in a lane that is held up.
-const HOLDING_UP_MAX: usize = limits::LANE_WINDOW_MAX as usize / 2;
+/// A lane that is held up has fewer open messages than this.
+const HOLDING_UP_MAX: u64 = limits::LANE_WINDOW_MAX / 2;
 
 /// Whether a lane has room for another message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
     /// There is room.
     Free,
-    /// A few old batches use up the window, because their logs cannot commit. Most of the later ones are done.
+    /// A few old messages use up the window, because their logs cannot commit. Most of the later ones are done. The sender may
+    /// go on with another lane. A lane that its sender may resume after a crash is never held up, because the sender has
+    /// given it its numbers: it is full.
     HeldUp,
-    /// The window is full of open batches.
+    /// The window is full of messages that are not done.
     Full,
 }
 
@@ -58,6 +60,8 @@ struct LaneState {
     /// The first number of each open batch, with a ticket that makes the pair unique, because a sender may
     /// resend a batch under the same number.
     open: BTreeSet<(Seq, u64)>,
+    /// Number of messages in open batches.
+    open_messages: u64,
     /// Number of batches admitted so far.
     tickets: u64,
     /// Whether the lane has ended: it admits no more batches.
@@ -92,18 +96,21 @@ impl OutsideLane {
         state.tickets += 1;
         let ticket = (first, state.tickets);
         state.open.insert(ticket);
-        Arc::new(Admitted { lane: self.clone(), ticket, open: AtomicUsize::new(1) })
+        state.open_messages += count as u64;
+        Arc::new(Admitted { lane: self.clone(), ticket, count: count as u64, open: AtomicUsize::new(1) })
     }
 
-    /// Removes a completed batch and raises the floor if that batch was the oldest one open.
-    fn done(&self, ticket: (Seq, u64)) {
+    /// Removes a completed batch of `count` messages and raises the floor if that batch was the oldest one open.
+    fn done(&self, ticket: (Seq, u64), count: u64) {
         let mut state = self.state.lock();
         state.open.remove(&ticket);
+        let before = state.open_messages;
+        state.open_messages -= count;
+        let few = before >= HOLDING_UP_MAX && state.open_messages < HOLDING_UP_MAX;
         let floor = state.open.first().map_or(state.next, |(first, _)| *first);
         debug_assert!(floor <= state.next, "the floor never exceeds the next unassigned number");
 
         let ended = state.ended && state.open.is_empty();
-        let few = state.open.len() + 1 == HOLDING_UP_MAX;
         let before = Seq(self.floor.fetch_max(floor.0, Ordering::AcqRel));
 
         drop(state);
@@ -115,46 +122,33 @@ impl OutsideLane {
         }
     }
 
-    /// Checks whether `count` messages numbered from `next` fit into the window. They always fit if no batch
-    /// is open.
-    pub(crate) fn has_room(&self, next: Seq, count: u64) -> bool {
-        next.plus(count).0.saturating_sub(self.floor().0) <= limits::LANE_WINDOW_MAX
-            || self.state.lock().open.is_empty()
-    }
-
-    /// Waits until there may be room. Cancel-safe.
-    ///
-    /// No wake-up is lost: this task calls `notified()` before the check, and the thread in `done` raises
-    /// the floor before it notifies. Either the check sees the new floor, or the notification wakes this
-    /// task.
-    pub(crate) async fn room_for(&self, next: impl Fn() -> Seq, count: u64) {
-        loop {
-            let room = self.room.notified();
-            if self.has_room(next(), count) {
-                return;
-            }
-            room.await
-        }
-    }
-
-    /// Returns whether the next free number fits into the window, and if it does not, why.
-    pub(crate) fn room_for_next(&self) -> Room {
+    /// Returns whether `count` messages fit into the window, and if they do not, why. They are numbered from `next`, or from the
+    /// next free number. They always fit if no batch is open.
+    pub(crate) fn room_for(&self, next: Option<Seq>, count: u64) -> Room {
         let state = self.state.lock();
-        let distance = state.next.next().0.saturating_sub(self.floor().0);
+        let distance = next.unwrap_or(state.next).plus(count).0.saturating_sub(self.floor().0);
         if distance <= limits::LANE_WINDOW_MAX || state.open.is_empty() {
             Room::Free
-        } else if state.open.len() < HOLDING_UP_MAX {
+        } else if state.open_messages < HOLDING_UP_MAX && !self.id.is_lasting() {
             Room::HeldUp
         } else {
             Room::Full
         }
     }
 
-    /// Waits until the next free number may fit into the window, or the lane may be held up. Cancel-safe.
-    pub(crate) async fn room_or_held_up(&self) {
+    /// Returns whether one more message fits into the window.
+    pub(crate) fn room_for_one(&self) -> Room {
+        self.room_for(None, 1)
+    }
+
+    /// Waits until messages may fit into the window (see [`OutsideLane::room_for`]), or the lane may be held up. Cancel-safe.
+    ///
+    /// No wake-up is lost: this task calls `notified()` before the check, and the thread in `done` raises the floor, and
+    /// removes the batch, before it notifies. Either the check sees this, or the notification wakes this task.
+    pub(crate) async fn room_or_held_up(&self, next: Option<Seq>, count: u64) {
         loop {
             let room = self.room.notified();
-            if self.room_for_next() != Room::Full {
+            if self.room_for(next, count) != Room::Full {
                 return;
             }
             room.await
@@ -166,6 +160,8 @@ impl OutsideLane {
 pub(crate) struct Admitted {
     lane: Arc<OutsideLane>,
     ticket: (Seq, u64),
+    /// Number of messages in the batch.
+    count: u64,
     /// Number of reasons why the batch is open: its routing, and each uncommitted delivery. A delivery
     /// dropped before its commit is never subtracted, so the batch stays open and holds the floor down.
     ///
@@ -190,7 +186,7 @@ impl Admitted {
     /// complete.
     pub(crate) fn close(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.lane.done(self.ticket)
+            self.lane.done(self.ticket, self.count)
         }
     }
 }
@@ -467,29 +463,29 @@ mod tests {
         let lane = lanes.open(9);
         let (_, first) = lane.admit_next(1);
         let rest = lane.admit(Seq(1), limits::LANE_WINDOW_MAX as usize - 1);
-        let has_room = || lane.room_for_next() == Room::Free;
+        let has_room = || lane.room_for_one() == Room::Free;
         assert!(!has_room());
         rest.close();
         assert!(!has_room(), "an unfinished batch holds the window back");
         first.close();
         assert!(has_room());
         // a batch larger than the window is admitted when no other batch is in flight
-        assert!(lane.has_room(Seq(limits::LANE_WINDOW_MAX), limits::LANE_WINDOW_MAX * 2));
+        assert_eq!(lane.room_for(None, limits::LANE_WINDOW_MAX * 2), Room::Free);
     }
 
     #[test]
-    fn a_lane_is_held_up_by_few_batches_and_full_with_many() {
+    fn a_lane_is_held_up_by_few_messages_and_full_with_many() {
         let lanes = Lanes::new([], false, None, Mutation::default());
         let lane = lanes.open(9);
         let mut open: Vec<_> = (0..limits::LANE_WINDOW_MAX).map(|_| lane.admit_next(1).1).collect();
-        assert_eq!(lane.room_for_next(), Room::Full);
-        while open.len() >= HOLDING_UP_MAX {
-            assert_eq!(lane.room_for_next(), Room::Full);
+        assert_eq!(lane.room_for_one(), Room::Full);
+        while open.len() as u64 >= HOLDING_UP_MAX {
+            assert_eq!(lane.room_for_one(), Room::Full);
             open.pop().unwrap().close()
         }
-        assert_eq!(lane.room_for_next(), Room::HeldUp);
+        assert_eq!(lane.room_for_one(), Room::HeldUp);
         open.iter().for_each(|batch| batch.close());
-        assert_eq!(lane.room_for_next(), Room::Free);
+        assert_eq!(lane.room_for_one(), Room::Free);
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn client() -> (Arc<Kept>, Arc<LogClient<u64>>) {
 
 fn client_of(journal: Arc<dyn Journal>) -> Arc<LogClient<u64>> {
     let journals = [(journal, LogState::default())];
-    let logs = Logs::new(&journals, vec![vec![0]], (1, Time::ZERO), None, Mutation::default());
+    let logs = Logs::new(&journals, vec![vec![0]], Time::ZERO, None, Mutation::default());
     logs.clients().get(0).unwrap().clone()
 }
 

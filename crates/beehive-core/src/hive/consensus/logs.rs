@@ -1,7 +1,7 @@
 //! A hive's logs: which app's records go to which log, and the state that the logs share.
 
 use crate::cell::{BeeId, CellId};
-use crate::hive::admission::outside_lanes::{Admitted, LaneNumbers, Lanes, Numbers, OutsideLane, Room};
+use crate::hive::admission::outside_lanes::{LaneNumbers, Lanes};
 use crate::hive::consensus::journal::{
     Acked, AppId, Emit, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
 };
@@ -83,9 +83,6 @@ pub(crate) struct Logs<W: ?Sized> {
     pub(crate) changed: Arc<Notify>,
     /// Messages that may have crashed the previous process.
     pub(crate) quarantine: Arc<Quarantine>,
-    /// The lane of messages emitted through the [`Hive`](crate::Hive) itself. If a few of them hold it up, because their
-    /// logs cannot commit, those that follow get another lane.
-    own_lane: Mutex<Arc<OutsideLane>>,
     time: Mutex<TimeLogged>,
     /// The colonies that the hive is about to lead.
     taking: Mutex<BTreeSet<ColonyId>>,
@@ -101,12 +98,12 @@ pub(crate) struct Logs<W: ?Sized> {
 
 impl<W: ?Sized> Logs<W> {
     /// Continues each log after the last entry in its state. `of_apps` contains the positions of each app's
-    /// logs in `logs`. `chance` is the random id of the hive's own lane, and `now` the hive's time. `cluster` contains the
+    /// logs in `logs`. `now` is the hive's time. `cluster` contains the
     /// colonies of the logs and the lane that the registry has assigned to the hive, if the hive is in a cluster.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
         of_apps: Vec<Vec<usize>>,
-        (chance, now): (u64, Time),
+        now: Time,
         cluster: Option<(&[ColonyId], LaneId)>,
         mutation: Mutation,
     ) -> Logs<W> {
@@ -141,7 +138,6 @@ impl<W: ?Sized> Logs<W> {
             taking: Mutex::default(),
             one_at_a_time: tokio::sync::Mutex::default(),
             apps: of_apps.len(),
-            own_lane: Mutex::new(lanes.open(if mutation.breaks(Mutant::SameLane) { 1 } else { chance })),
             of_apps,
             lanes: lanes.clone(),
             quarantine: quarantine.clone(),
@@ -189,35 +185,9 @@ impl<W: ?Sized> Logs<W> {
         self.clients.given_back.lock().push(position)
     }
 
-    /// Admits a message on the hive's own lane.
-    pub(crate) fn admit_own(&self) -> (Numbers, Arc<Admitted>) {
-        self.own_lane.lock().admit_next(1)
-    }
-
-    /// Returns the hive's own lane, unless it is held up: then ends it, and opens another one with this random id.
-    fn own_lane(&self, chance: impl FnOnce() -> u64) -> Arc<OutsideLane> {
-        let mut own = self.own_lane.lock();
-        if own.room_for_next() == Room::HeldUp {
-            let held_up = std::mem::replace(&mut *own, self.lanes.open(chance()));
-            self.lanes.end(&held_up)
-        }
-        own.clone()
-    }
-
-    /// Checks whether the hive's own lane, or the one that replaces it, has room for a message.
-    pub(crate) fn has_room_for_own(&self, chance: impl FnOnce() -> u64) -> bool {
-        self.own_lane(chance).room_for_next() == Room::Free
-    }
-
-    /// Waits until the hive's own lane, or the one that replaces it, may have room for a message. Cancel-safe.
-    pub(crate) async fn room_for_own(&self, chance: impl Fn() -> u64) {
-        loop {
-            let own = self.own_lane(&chance);
-            own.room_or_held_up().await;
-            if own.room_for_next() == Room::Free {
-                return;
-            }
-        }
+    /// Returns the positions of an app's logs, starting with its home log. There are none if the app's state is in memory only.
+    pub(crate) fn positions_of(&self, app: AppId) -> &[usize] {
+        self.of_apps.get(app.index()).map_or(&[], Vec::as_slice)
     }
 
     /// Logs the time at intervals of [`TIME_LOGGED_EVERY`](crate::limits::TIME_LOGGED_EVERY), in the first log.

@@ -2,8 +2,9 @@
 
 use crate::cell::{BeeId, HiveId};
 use crate::hash::HashMap;
-use crate::hive::admission::credits::{Cause, Credits, InFlight};
+use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
+use crate::hive::admission::entrances::{Entrance, Entrances};
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
@@ -109,8 +110,8 @@ pub(crate) struct HiveInner {
     pub(crate) timers: TimerWheel<Fire>,
     /// The messages that failed.
     pub(crate) dead_letters: DeadLetters,
-    /// The credits for requests and messages that enter through a [`Hive`].
-    pub(crate) credits: Arc<Credits>,
+    /// The credits and lanes of requests and messages that enter through a [`Hive`].
+    pub(crate) entrances: Entrances,
     /// The work from outside that is not yet done.
     pub(crate) in_flight: Arc<InFlight>,
     /// The sender's queue of messages that enter through a [`Hive`].
@@ -187,26 +188,35 @@ impl Drop for HiveInner {
 }
 
 impl HiveInner {
-    /// Waits for room on the hive's own lane, and then for one of the hive's own credits. Cancel-safe.
-    pub(crate) async fn room_for_one(&self) {
-        if let Some(logs) = &self.logs {
-            logs.room_for_own(|| self.platform.random()).await
-        }
-        self.credits.take_when_free(1).await
+    /// Returns the entrance of messages of type `M`.
+    pub(crate) fn entrance<M: Message>(&self) -> Arc<Entrance> {
+        self.types.kind::<M>().entrance(|apps| self.entrance_to(apps))
     }
 
-    /// Routes a message that entered through a [`Hive`] and for which the caller has taken a credit. The
+    /// Returns the entrance of messages to these apps.
+    pub(crate) fn entrance_to(&self, apps: &[AppId]) -> Arc<Entrance> {
+        let logs = self.logs.iter().flat_map(|logs| apps.iter().flat_map(|app| logs.positions_of(*app)));
+        self.entrances.of(logs.copied().collect(), || self.platform.random())
+    }
+
+    /// Waits until an entrance has room for a message, and takes one of its credits. Cancel-safe.
+    pub(crate) async fn room_at(&self, entrance: &Entrance) {
+        entrance.room_for_one(|| self.platform.random()).await
+    }
+
+    /// Routes a message that entered through a [`Hive`], and for which the caller has taken a credit of its entrance. The
     /// handling bees run at `place`.
     pub(crate) fn route_from_outside<M: Message>(
         self: &Arc<Self>,
         message: M,
+        entrance: &Entrance,
         sink: Option<Arc<dyn AnswerSink<M>>>,
         place: Place,
     ) {
         let source = Source::outside(self.id, self.platform.random());
-        let cause = Cause::new(&self.credits, 1, &self.in_flight);
+        let cause = Cause::new(&entrance.credits, 1, &self.in_flight);
         let kind = self.types.kind::<M>();
-        self.from_outside(source, cause, place, |source, admitted, cx| {
+        self.from_outside(source, entrance, cause, place, |source, admitted, cx| {
             if sink.is_some() {
                 cx.turn.stateless = Stateless::Apart
             }
@@ -222,17 +232,17 @@ impl HiveInner {
         })
     }
 
-    /// Admits one message on the hive's own lane and calls `route` to route it.
+    /// Admits one message at an entrance and calls `route` to route it.
     pub(crate) fn from_outside<R>(
         self: &Arc<Self>,
         source: Source,
+        entrance: &Entrance,
         cause: Arc<Cause>,
         place: Place,
         route: impl FnOnce(Source, Option<Arc<Admitted>>, &mut RouteContext) -> R,
     ) -> R {
         let mut source = source;
-        let admitted = self.logs.as_ref().map(|logs| {
-            let (numbers, admitted) = logs.admit_own();
+        let admitted = entrance.admit().map(|(numbers, admitted)| {
             source.numbers = numbers;
             admitted
         });

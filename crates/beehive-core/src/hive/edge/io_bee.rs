@@ -7,7 +7,7 @@
 //! arrive as [`Mail`].
 
 use crate::hive::admission::credits::{Cause, Credits};
-use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane};
+use crate::hive::admission::outside_lanes::{Admission, Lanes, Numbers, OutsideLane, Room};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::dispatch::outputs::Outputs;
@@ -190,8 +190,9 @@ impl Io {
     }
 
     /// Waits for credits, and then flushes the batch, in order. A batch larger than the credit limit takes
-    /// all credits. With a journal, this also waits while the lane's oldest uncommitted message is
-    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind.
+    /// all credits. With a journal, this also waits while many messages are uncommitted: if the oldest one is
+    /// [`limits::LANE_WINDOW_MAX`](crate::limits::LANE_WINDOW_MAX) numbers behind, at most half as many may be. On a
+    /// [resumed](Io::resume) lane, it waits for the oldest one.
     ///
     /// During the wait, unread mail gives up its credits, so an IO bee that never reads its mail cannot block
     /// itself. Unread mail beyond [`limits::MAIL_UNREAD_MAX`](crate::limits::MAIL_UNREAD_MAX) is dropped and
@@ -203,6 +204,7 @@ impl Io {
     pub async fn flush(&mut self) {
         let wanted = self.wanted();
         if wanted > 0 {
+            self.leave_lane_if_held_up();
             while !(self.has_room() && self.credits.take_all(wanted)) {
                 let ended = self.hive.inner().ended.notified();
                 if self.hive.inner().is_over() {
@@ -218,6 +220,7 @@ impl Io {
                     () = self.inbox.arrived.notified() => {}
                     () = ended => {}
                 }
+                self.leave_lane_if_held_up()
             }
             self.hand_over(wanted)
         }
@@ -233,6 +236,7 @@ impl Io {
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.wanted();
         if wanted > 0 {
+            self.leave_lane_if_held_up();
             if !(self.has_room() && self.credits.take_all(wanted)) {
                 self.is_kept = true;
                 return Err(Busy);
@@ -248,24 +252,44 @@ impl Io {
         self.out.len().min(self.credits.limit())
     }
 
-    /// Returns a future that waits until the lane may have room for the batch and enough credits may be free.
-    /// Cancel-safe.
+    /// Returns a future that waits until the lane may have room for the batch, or may be held up, and enough credits may be
+    /// free. Cancel-safe.
     fn room(&self) -> impl Future<Output = ()> + Send + use<'_> {
         let (lane, next, count) = (self.lane.as_deref(), self.numbers.seq(), self.out.len() as u64);
         let (credits, wanted) = (&*self.credits, self.wanted());
         async move {
             if let Some(lane) = lane {
-                lane.room_for(|| next, count).await
+                lane.room_or_held_up(Some(next), count).await
             }
             credits.available(wanted).await
         }
     }
 
-    /// Checks whether the batch fits into the window of its lane.
+    /// Returns whether the batch fits into the window of its lane.
     #[inline]
-    fn has_room(&self) -> bool {
+    fn lane_room(&self) -> Room {
         let count = self.out.len() as u64;
-        self.lane.as_ref().is_none_or(|lane| lane.has_room(self.numbers.seq(), count))
+        self.lane.as_ref().map_or(Room::Free, |lane| lane.room_for(Some(self.numbers.seq()), count))
+    }
+
+    fn has_room(&self) -> bool {
+        self.lane_room() == Room::Free
+    }
+
+    /// Continues on another lane if a few messages hold up this one, because their log cannot commit. Messages to other logs
+    /// go on.
+    ///
+    /// The order of messages does not depend on the lane: they go through this IO bee's queue.
+    fn leave_lane_if_held_up(&mut self) {
+        let inner = self.hive.inner();
+        if let (Some(logs), Some(lane)) = (&inner.logs, &self.lane)
+            && self.lane_room() == Room::HeldUp
+        {
+            logs.lanes.end(lane);
+            let lane = logs.lanes.open(inner.platform.random());
+            self.numbers = Numbers::new(lane.id(), Seq::ZERO);
+            self.lane = Some(lane)
+        }
     }
 
     /// Routes the batch, for which the caller has taken `credits` credits.

@@ -213,9 +213,10 @@ impl Hive {
             return Err(RequestError::Unavailable);
         }
 
+        let entrance = inner.entrance::<M>();
         tokio::select! {
             biased;
-            () = inner.room_for_one() => {}
+            () = inner.room_at(&entrance) => {}
             () = self.stopped() => return Err(RequestError::Unavailable),
             () = &mut late => return Err(RequestError::Overloaded { after: limit }),
         }
@@ -226,7 +227,8 @@ impl Hive {
         // woken
         let place = if inner.platform.spawns_here() { Place::WorkerIfQuick } else { Place::Runners };
         // only the batch holds the sending half, so `receiver` gets an error if the message is dropped
-        inner.route_from_outside(message, Some(Arc::new(PendingRequest(Mutex::new(state)))), place);
+        let sink = Arc::new(PendingRequest(Mutex::new(state)));
+        inner.route_from_outside(message, &entrance, Some(sink), place);
 
         tokio::select! {
             biased;

@@ -18,7 +18,8 @@ pub struct Status {
     pub io_bees: usize,
     /// Counts of emitted messages, by handler and message type.
     pub emits: Vec<EmitStatus>,
-    /// Free credits of the hive itself, for requests and single messages from outside.
+    /// Free credits for requests and single messages from outside. Apps with different logs have credits of their own; this is
+    /// the number of those that have the fewest left.
     pub credits_free: u32,
     /// Number of timers that have not yet fired.
     pub timers: usize,

@@ -1,6 +1,8 @@
 //! The public functions that list, resend and discard dead letters.
 
 use crate::hive::admission::credits::Cause as Held;
+use crate::hive::admission::entrances::Entrance;
+use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::dispatch::turn::Place;
 use crate::hive::dispatch::types::logged_types::Again;
@@ -33,17 +35,18 @@ impl Hive {
             return Err(ResendError::Unavailable);
         }
 
+        let entrance = inner.entrance_to(&[AppId(letter.way.app)]);
         tokio::select! {
             biased;
-            () = inner.room_for_one() => {}
+            () = inner.room_at(&entrance) => {}
             () = self.stopped() => return Err(ResendError::Unavailable),
         }
 
-        let held = Held::new(&inner.credits, 1, &inner.in_flight);
+        let held = Held::new(&entrance.credits, 1, &inner.in_flight);
         // another call may have taken the letter meanwhile
         let letter = inner.dead_letters.take(number).ok_or(ResendError::Unknown { number })?;
         tracing::info!(number, app = letter.app, message = letter.message, "resending a dead letter");
-        inner.send_letter(letter, held).map_err(ResendError::Unreadable)
+        inner.send_letter(letter, &entrance, held).map_err(ResendError::Unreadable)
     }
 
     /// Discards a dead letter and returns it. Returns `None` if no letter has this number.
@@ -59,7 +62,12 @@ impl Hive {
 
 impl HiveInner {
     /// Sends a dead letter's message to the app and handler for which it was meant.
-    fn send_letter(self: &Arc<Self>, letter: DeadLetter, held: Arc<Held>) -> Result<(), DecodeError> {
+    fn send_letter(
+        self: &Arc<Self>,
+        letter: DeadLetter,
+        entrance: &Entrance,
+        held: Arc<Held>,
+    ) -> Result<(), DecodeError> {
         let DeadLetter { bytes, way, cause, .. } = letter;
         let bytes = bytes.unwrap_or_default();
         let Provenance { chain, hops, origin, sender, .. } = cause;
@@ -72,7 +80,7 @@ impl HiveInner {
             ..Source::outside(origin, self.platform.random())
         };
 
-        self.from_outside(source, held, Place::Runners, |source, admitted, cx| {
+        self.from_outside(source, entrance, held, Place::Runners, |source, admitted, cx| {
             let (bytes, position) = (&bytes, way.position);
             let again = Again { bytes, source, position, admitted, at: None, arrival: None };
             cx.turn.hive.types.logged.send_again(way.app, way.message_type, again, cx)

@@ -254,7 +254,7 @@ impl Hive {
             apps: statuses,
             io_bees: inner.io.len(),
             emits,
-            credits_free: inner.credits.free(),
+            credits_free: inner.entrances.free(),
             timers: inner.timers.len(),
             ticks_collapsed: inner.timers.collapsed.load(Ordering::Relaxed),
             mail_shed: inner.io.shed.total(),

@@ -2,6 +2,7 @@
 
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
+use crate::hive::admission::entrances::Entrance;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::consensus::journal::{AppId, Emit, Emits, LaneId};
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
@@ -60,6 +61,8 @@ pub(crate) struct MessageType<M: Message> {
     /// The apps that handle the type. [`Types::seal`] sets this when the hive is built. Empty if no app
     /// handles the type.
     receivers: OnceLock<Receivers<M>>,
+    /// Where messages of this type enter that come through the hive itself.
+    entrance: OnceLock<Arc<Entrance>>,
     /// The IO bees of the hive.
     io: Arc<IoBees>,
 }
@@ -83,6 +86,17 @@ impl<M: Message> MessageType<M> {
             Some(r) => (&r.observers, &r.chain),
             None => (&[], &[]),
         }
+    }
+
+    /// Returns where messages of this type enter that come through the hive itself. `to` finds it, given the apps that handle
+    /// the type.
+    pub(crate) fn entrance(&self, to: impl FnOnce(&[AppId]) -> Arc<Entrance>) -> Arc<Entrance> {
+        let find = || {
+            let (observers, chain) = self.receivers();
+            let apps = observers.iter().chain(chain).map(|receiver| AppId(receiver.app()));
+            to(&apps.collect::<Vec<_>>())
+        };
+        self.entrance.get_or_init(find).clone()
     }
 
     /// Routes messages to all apps that handle them.
@@ -419,7 +433,11 @@ impl Types {
             return kind;
         }
 
-        let kind = Arc::new(MessageType::<M> { receivers: OnceLock::new(), io: self.io.clone() });
+        let kind = Arc::new(MessageType::<M> {
+            receivers: OnceLock::new(),
+            entrance: OnceLock::new(),
+            io: self.io.clone(),
+        });
         kinds.insert(TypeId::of::<M>(), Box::new(kind.clone()));
         kind
     }
