@@ -26,7 +26,7 @@ const OF_ANOTHER_LOG: [LaneId; 2] = [LaneId::of_bee(AppId(7), BeeId(1)), LaneId:
 /// More numbers than any message on these lanes has.
 const SEQS: Range<u64> = 0..15;
 const PARTS: Range<u64> = 0..3;
-const HANDLERS: Range<u16> = 0..2;
+const HANDLERS: Range<u32> = 0..2;
 
 /// Returns the number of histories. `BEEHIVE_LONG=1` runs a million.
 fn histories() -> u32 {

@@ -1,5 +1,6 @@
 //! The steps of a random history.
 
+use crate::HANDLERS;
 use proptest::prelude::*;
 
 /// Number of bees that exist at the same time.
@@ -78,7 +79,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(bee, lane, seq, count, floor)| Step::Consumed { bee, lane, seq, count, floor }),
         3 => (bee(), lane(), seq(), 0..3u64, floor())
             .prop_map(|(bee, lane, seq, part, floor)| Step::FromAnotherLog { bee, lane, seq, part, floor }),
-        2 => (lane(), seq(), 0..2u16, any::<bool>())
+        2 => (lane(), seq(), HANDLERS, any::<bool>())
             .prop_map(|(lane, seq, handler, is_sweep)| Step::Admit { lane, seq, handler, is_sweep }),
         1 => bee().prop_map(|bee| Step::BeginSweep { bee }),
         2 => (cells(), cells(), any::<bool>()).prop_map(|(cells, gone, ends)| Step::Expand { cells, gone, ends }),
