@@ -67,10 +67,15 @@ pub use hive::{
 /// recognizes those that were handled. A request that was handled there and not answered ends with
 /// [`RequestError::Unavailable`]: its outcome is unknown.
 ///
+/// A hive may also lose a colony and live on: its journal says so ([`JournalEvents::deposed`](crate::journal::JournalEvents::deposed)), or
+/// the registry, which the next leader tells first. The hive discards what was not committed, gives back the messages that the
+/// bees had accepted, and keeps nothing of the colony. The next leader, which may be the same hive in a later term, goes on.
+///
 /// # What a cluster does not do yet
 ///
 /// - Nothing elects leaders: the program calls [`Hive::lead`]. Until it does, the bees of a hive that is down are not available.
-/// - A hive that lives is not deposed: the previous leader of a colony must be down.
+/// - A leader does not confirm its office before it answers. A hive that has lost a colony and does not know it yet answers a
+///   request that changes nothing from the state that it has.
 /// - No policy moves bees: they move for merges, and on request.
 /// - If a hive crashes between a stateless handler's record of a timer's message and its acknowledgment, and the bee that
 ///   set the timer then moves before the timer fires again, the handler may run twice.

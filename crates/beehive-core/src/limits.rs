@@ -131,7 +131,7 @@ pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 /// When it has passed, the bee handles messages again, and the merge begins again later.
 pub const FROZEN_BEE_AWAITED_MAX: Duration = Duration::from_secs(1);
 
-/// Maximum number of colonies that a hive in a cluster begins to lead while it runs.
+/// Maximum number of colonies that a hive in a cluster leads at the same time, besides those with which it started.
 pub const COLONIES_TAKEN_MAX: usize = 64;
 
 /// Number of bees that a hive has taken over, and whose rows it shows in the views at once, before other tasks of its runtime

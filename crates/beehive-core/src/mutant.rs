@@ -177,6 +177,20 @@ mutants! {
     /// A bee of a log with a new leader handles messages before those that it had sent are on their way.
     TakenOvertakes,
 
+    // A hive loses a colony and lives on.
+    /// A hive goes on with the bees of a log as if it still led it.
+    DeposedStays,
+    /// A hive that no longer leads a log releases the effects of what was not reported as committed.
+    DeposedReleases,
+    /// A hive that no longer leads a log goes on sending what it has sent for it.
+    DeposedSends,
+    /// The messages in the mailboxes of bees that a hive has lost are dropped.
+    MailboxLost,
+    /// The messages that come back from the bees that a hive has lost go behind later ones of the same sender.
+    GivenBackLast,
+    /// A bee without records ends before its log has committed that.
+    UnloggedEndsAtOnce,
+
     // Poison messages.
     /// The crash marker does not name the message that runs.
     PoisonUnmarked,

@@ -48,6 +48,9 @@ impl JournalEvents for Released {
     fn aborted(&self, last: EntryNumber) {
         panic!("refused after {last:?}")
     }
+    fn deposed(&self) {
+        panic!("nobody else leads the log")
+    }
 }
 
 impl Released {

@@ -5,7 +5,7 @@ use crate::cell::HiveId;
 use crate::hive::admission::entrances::Entrances;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
-use crate::hive::bee::app::AppRuntime;
+use crate::hive::bee::app::{AppRuntime, GiveBack};
 use crate::hive::consensus::journal::{
     AppId, AppShapes, Journal, LogState, LoggedSettings, Shapes, unfinished_moves,
 };
@@ -29,6 +29,7 @@ use crate::hive::message::inbox::IoBees;
 use crate::hive::ownership::reconciler::Reconciler;
 use crate::hive::registration::{Registrar, Seal, Start};
 use crate::hive::route::arrivals::Arrivals;
+use crate::hive::route::delivery::give_back;
 use crate::hive::route::recovery;
 use crate::hive::run::log_events;
 use crate::hive::scheduling::{maintenance, watchdog};
@@ -365,7 +366,9 @@ impl Builder {
 
         let led = (!logs.is_empty()).then(|| {
             let of_cluster = self.membership.as_ref();
-            let of_cluster = of_cluster.map(|membership| (&membership.colonies[..], membership.lane));
+            let of_cluster = of_cluster.map(|membership| {
+                ((self.id, membership.incarnation), &membership.colonies[..], membership.lane)
+            });
             Logs::new(&logs, of_apps.clone(), clock.at(started), of_cluster, self.mutation)
         });
         let hive = Arc::new(HiveInner {
@@ -415,9 +418,9 @@ impl Builder {
         if let Some(probe) = hive.probe() {
             probe.starting()
         }
-        hive.log_clients().for_each(|link| log_events::attach(link, &hive));
+        hive.log_clients().iter().for_each(|link| log_events::attach(link, &hive));
         let states = logs.into_iter().map(|(_, state)| state);
-        let mut logs: Vec<LedLog> = hive.log_clients().cloned().zip(states).collect();
+        let mut logs: Vec<LedLog> = hive.log_clients().into_iter().zip(states).collect();
         let goes_on =
             logs.iter().any(|(_, state)| state.last.in_term() > 0 || state.shapes != Shapes::default());
         let mut installing = Installing {
@@ -466,17 +469,17 @@ impl Builder {
             .map_err(|error| misread(error.to_string()))?;
 
         let mut compared = leading::compare(&hive, &mut logs);
-        let moves = moves.into_iter().filter_map(|(log, record)| Some((hive.log_at(log)?.clone(), record)));
+        let moves = moves.into_iter().filter_map(|(log, record)| Some((hive.log_at(log)?, record)));
         compared.unsaid.extend(moves);
         let mut restored = leading::restore(&hive, &apps, &mut logs, &mut compared);
         restored.show().map_err(|error| misread(error.to_string()))?;
 
         // a start that is refused has changed nothing; from here on, none is
-        for link in hive.log_clients() {
+        for link in &hive.log_clients() {
             link.begin().map_err(|error| StartError::Journal { why: error.to_string() })?
         }
         if let Some(logs) = &hive.logs {
-            drop(logs.quarantine.begin_life(logs.clients().iter()))
+            drop(logs.quarantine.begin_life(&logs.clients().all()))
         }
         if is_registry_own {
             apps.iter().for_each(|app| app.end_unknown(restored.of_app(app.index), &hive))
@@ -557,8 +560,8 @@ impl Installing<'_> {
         let led = self.hive.logs.as_ref().filter(|_| self.hive.links.is_some());
         let links = (links, led.map(|logs| logs.clients().clone()));
         let registry = (self.registry.clone(), colony_of(self.logs.len()));
-        let runtime =
-            AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, by_moment);
+        let rest = (by_moment, give_back as GiveBack);
+        let runtime = AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, rest);
 
         let mut dictionaries = Vec::new();
         if self.hive.logs.is_some() {

@@ -41,12 +41,12 @@ pub enum LeadError {
     NoColony,
     /// The hive is not a member of the colony.
     NoMember,
-    /// The hive leads the colony already, has led it before, or is about to.
+    /// The hive leads the colony already, or is about to.
     Led,
     /// The registry knows the leader of this term or of a later one. The hive may have learned of it while it waited for the
     /// journal.
     Superseded,
-    /// The hive has led too many colonies ([`limits::COLONIES_TAKEN_MAX`]).
+    /// The hive leads too many colonies ([`limits::COLONIES_TAKEN_MAX`]).
     TooMany,
     /// The log does not fit the apps of the hive, or its last entry is of another term.
     Log {
@@ -70,7 +70,7 @@ impl std::fmt::Display for LeadError {
             LeadError::Led => write!(f, "the hive leads the colony already"),
             LeadError::Superseded => write!(f, "the colony has a leader of this term or of a later one"),
             LeadError::TooMany => {
-                write!(f, "a process can take over at most {} colonies", limits::COLONIES_TAKEN_MAX)
+                write!(f, "a hive can take over at most {} colonies", limits::COLONIES_TAKEN_MAX)
             }
             LeadError::Log { why } => write!(f, "the log does not fit the apps: {why}"),
             LeadError::Journal { why } => write!(f, "the log cannot be continued: {why}"),
@@ -257,10 +257,12 @@ impl Hive {
     /// hive has the bees. From then on, the hives of the cluster send the colony's messages here. The time that this takes
     /// does not depend on the size of the bees' rows: they are decoded when a bee first runs, or later. A bee that cannot be
     /// decoded then is set aside, with an error in the log of the program: its messages wait, and other bees go on. A hive
-    /// takes over one colony at a time; other calls wait.
+    /// takes over one colony at a time; other calls wait. A hive that has [lost](super::journal::JournalEvents::deposed) the colony may
+    /// lead it again in a later term; the call waits until nothing of the earlier term is left, which takes as long as the
+    /// handlers of its bees that are still running.
     ///
-    /// The previous leader must not lead any more: an entry that it appends later must have no effect, and a message that it
-    /// sends later must not be accepted as one of its colony.
+    /// The previous leader may still run, and need not know that it leads no longer. An entry that it appends later must have no
+    /// effect, which the first entry of the term ensures.
     ///
     /// If the previous leader has died, the caller also proposes [`Proposal::HiveDead`]. Until then, the hives of the cluster
     /// keep what they know about it: requests that it was handling get no answer, what senders outside of its bees have
@@ -271,7 +273,8 @@ impl Hive {
     /// by the difference, and a handler sees the time jump.
     ///
     /// If the log contains a crash marker, the unfinished messages in this log, and those that the marker names, are handled
-    /// under a crash marker. Other messages in the logs of other hives are not suspected, although one of them may have
+    /// under a crash marker. If the registry does not know that the previous leader is dead, no message is accused of having
+    /// ended it. Other messages in the logs of other hives are not suspected, although one of them may have
     /// ended the previous leader.
     ///
     /// Dropping the future does not stop this.
@@ -328,6 +331,11 @@ async fn lead(
 
     if !hive.breaks(Mutant::LeadsBehind) {
         links.registry.wait(state.known.max(present_index(hive, links, colony).await)).await
+    }
+    // What the hive has left from an earlier term would be in the way. The hive may not have been told that it has lost it
+    links.registry.read(&mut |view| clients.clients().lost(view).iter().for_each(|link| link.depose()));
+    if !clients.clients().have_left(colony).await {
+        return Err(LeadError::Led);
     }
     may_lead(hive, links, (colony, term))?;
     let apps = reconciler.apps();
@@ -397,13 +405,21 @@ async fn become_leader(
     let colony = link.colony();
     log_events::attach(link, hive);
     link.begin().map_err(|error| LeadError::Journal { why: error.to_string() })?;
-    link.quarantine.take_over(link.position(), state);
+    let mut has_ended = false;
+    links.registry.read(&mut |view| {
+        let last = view.colony(colony).and_then(|entry| view.hive(entry.leader?));
+        has_ended = last.is_none_or(|hive| hive.is_dead())
+    });
+    link.quarantine.take_over(link.position(), state, has_ended);
     // Nothing of the log is sent or run before the next process could know that this one has begun
     for marked in link.quarantine.begin_life([link]) {
         // if the journal is that of an earlier term by now, it may never commit anything
         tokio::select! {
             biased;
-            marked = marked => marked.map_err(|_| LeadError::Stopped)?,
+            marked = marked => marked.map_err(|_| match link.is_deposed() {
+                true => LeadError::Superseded,
+                false => LeadError::Stopped,
+            })?,
             refusal = may_not_lead(hive, links, (colony, term)) => return Err(refusal),
         }
     }

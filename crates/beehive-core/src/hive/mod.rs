@@ -27,6 +27,8 @@ mod settings;
 mod start_error;
 mod stop;
 pub(crate) mod sweep;
+#[cfg(feature = "testing")]
+mod under_way;
 
 pub use admission::lifecycle::Stopped;
 pub use builder::Builder;
@@ -47,6 +49,8 @@ pub use moving::MoveError;
 pub use registration::Registrar;
 pub use settings::{ReconfigureError, Reconfigured};
 pub use start_error::StartError;
+#[cfg(feature = "testing")]
+pub use under_way::UnderWay;
 
 use crate::cell::HiveId;
 use crate::hive::admission::entrances::Entrance;

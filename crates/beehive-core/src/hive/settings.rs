@@ -186,11 +186,12 @@ impl HiveInner {
 
     /// Writes new settings to the logs of their apps and waits until they are committed.
     async fn log_settings(&self, new: Vec<(AppId, LoggedSettings)>) {
-        for link in self.log_clients() {
-            let is_here = |app: AppId| self.log_of(app).is_some_and(|its_log| Arc::ptr_eq(its_log, link));
+        for link in &self.log_clients() {
+            let is_here = |app: AppId| self.log_of(app).is_some_and(|its_log| Arc::ptr_eq(&its_log, link));
             let settings: Vec<_> = new.iter().filter(|(app, _)| is_here(*app)).cloned().collect();
             if !settings.is_empty() {
-                link.commit(Record::Settings { settings }).await
+                // if the hive loses the log, its next leader has settings of its own
+                let _ = link.commit(Record::Settings { settings }).await;
             }
         }
     }

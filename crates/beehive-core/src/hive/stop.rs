@@ -54,7 +54,7 @@ impl Hive {
         let end_of_life = inner.logs.as_ref().map(|logs| {
             logs.log_consumed();
             logs.log_last_time(inner.now());
-            logs.quarantine.end_life(logs.clients().iter())
+            logs.quarantine.end_life(&logs.clients().all())
         });
         report.timers_dropped = inner.timers.clear();
 
@@ -113,6 +113,6 @@ struct Ends<'a>(&'a HiveInner);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.0.log_clients().for_each(|link| link.end())
+        self.0.log_clients().iter().for_each(|link| link.end())
     }
 }

@@ -164,7 +164,7 @@ fn what_was_handled_without_a_bee_before_a_crash_does_not_move() {
         let emitted = cluster.hive(0).try_emit(CountLater { by: 1, key: 7 });
         assert!(emitted.is_ok(), "{emitted:?}");
         // between the delay and the time at which acknowledgments are recorded
-        cluster.advance(Duration::from_micros(1_000 + seed * 50));
+        cluster.advance(Duration::from_micros(1_000 + seed * 80));
         cluster.crash(0);
         let log = &cluster.log_states(0)[0];
         let waits =

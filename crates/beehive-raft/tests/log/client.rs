@@ -139,6 +139,9 @@ impl JournalEvents for Reports {
         self.state.lock().1.push(last.0.wrapping_add(self.offset));
         self.changed.notify_all();
     }
+    fn deposed(&self) {
+        panic!("nobody else leads a log on a disk")
+    }
 }
 
 impl Reports {

@@ -11,10 +11,11 @@
 //! have already seen.
 
 use crate::hash::HashMap;
+use crate::hive::admission::offices::{Office, Offices};
 use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{Acked, AppId, BeeId, Emit, Epoch, LaneId, MessageId, Part, Seq};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,8 +34,9 @@ struct BeeLane {
     next: Seq,
     /// The unacknowledged messages. Each receiving app has its own floor, independent of the other apps.
     open: BTreeMap<(AppId, Seq, Part), OpenMessage>,
-    /// Numbers reserved for records that are not yet committed. No app's floor passes them.
-    reserved: BTreeSet<Seq>,
+    /// Numbers reserved for records that are not yet committed, each with the number of its reservation. No app's floor passes
+    /// them.
+    reserved: BTreeMap<Seq, u64>,
     /// Whether no more messages will be sent on the lane.
     has_ended: bool,
     /// Whether the lane is in the list of lanes to be retired. It stays in the table until it is taken from there.
@@ -54,14 +56,14 @@ impl BeeLane {
         let open = self.open.range((app, Seq::ZERO, Part::WHOLE)..).next();
         let open =
             open.filter(|((its_app, ..), _)| *its_app == app).map_or(self.next, |((_, seq, _), _)| *seq);
-        let reserved = self.reserved.first().filter(|_| !mutation.breaks(Mutant::FloorFromSpeculation));
+        let reserved = self.reserved.keys().next().filter(|_| !mutation.breaks(Mutant::FloorFromSpeculation));
         reserved.map_or(open, |reserved| open.min(*reserved))
     }
 
     /// Returns the lowest of all apps' floors.
     fn floor_of_all(&self) -> Seq {
         let open = self.open.keys().map(|(_, seq, _)| *seq);
-        open.chain(self.reserved.first().copied()).fold(self.next, Seq::min)
+        open.chain(self.reserved.keys().next().copied()).fold(self.next, Seq::min)
     }
 
     fn is_done(&self) -> bool {
@@ -91,12 +93,16 @@ pub(crate) struct BeeLanes {
     is_clustered: bool,
     /// Number of messages sent so far.
     sent: AtomicU64,
+    /// Number of reservations so far.
+    reservations: AtomicU64,
     /// Acknowledgments that had no effect because the lane's outbox was moving or had already left the log.
     misdirected: Mutex<Vec<Acked>>,
     /// The lanes of the bees that are moving.
     moving: Mutex<HashMap<(AppId, BeeId), Moving>>,
     /// Ended lanes whose messages are all acknowledged.
     retiring: Arc<Mutex<Vec<LaneId>>>,
+    /// The offices of the hive.
+    pub(crate) offices: Offices,
     /// The rule that a test breaks, for everything that has a log.
     pub(crate) mutation: Mutation,
 }
@@ -109,9 +115,20 @@ impl BeeLanes {
         retiring: Arc<Mutex<Vec<LaneId>>>,
         mutation: Mutation,
     ) -> BeeLanes {
-        let (sent, misdirected, moving) = Default::default();
+        let (sent, misdirected, moving, reservations, offices) = Default::default();
         let shards = std::array::from_fn(|_| Mutex::default());
-        BeeLanes { shards, keeps_messages, is_clustered, sent, misdirected, moving, retiring, mutation }
+        BeeLanes {
+            shards,
+            keeps_messages,
+            is_clustered,
+            sent,
+            reservations,
+            misdirected,
+            moving,
+            retiring,
+            offices,
+            mutation,
+        }
     }
 
     fn shard(&self, lane: LaneId) -> &Mutex<HashMap<LaneId, BeeLane>> {
@@ -119,20 +136,29 @@ impl BeeLanes {
         &self.shards[spread % SHARDS]
     }
 
-    /// Adds a lane recovered from the log at position `log`. If the table has the lane already, raises its next number.
-    pub(crate) fn restore(&self, id: LaneId, next: Seq, log: usize) {
+    /// Adds a lane recovered from the log that the hive leads in this office. If the table has the lane already, raises its next
+    /// number. Does nothing if the office has ended.
+    pub(crate) fn restore(&self, id: LaneId, next: Seq, office: Office) {
         let mut shard = self.shard(id).lock();
-        let lane = shard.entry(id).or_default();
-        (lane.next, lane.log) = (lane.next.max(next), log)
+        if self.offices.holds(office) {
+            let lane = shard.entry(id).or_default();
+            (lane.next, lane.log) = (lane.next.max(next), office.position())
+        }
     }
 
-    /// Notes that the log at position `log` has committed a record that emits these messages. They all belong to one
-    /// lane.
-    pub(crate) fn sent<'e>(&self, log: usize, messages: impl IntoIterator<Item = &'e Emit>) {
+    /// Notes that the log that the hive leads in this office has committed a record that emits these messages. They all belong
+    /// to one lane. Does nothing if the office has ended: the next leader of the log has them in its outbox.
+    ///
+    /// This looks at the office under the lock of the lane's shard, and [`BeeLanes::leave_log`] takes this lock after the
+    /// office has ended. So either that call removes the lane, or this one does not add it.
+    pub(crate) fn sent<'e>(&self, office: Office, messages: impl IntoIterator<Item = &'e Emit>) {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else { return };
-        let id = first.id.lane;
+        let (id, log) = (first.id.lane, office.position());
         let mut shard = self.shard(id).lock();
+        if !self.offices.holds(office) {
+            return;
+        }
         let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
         debug_assert!(lane.log == log && !lane.is_moving, "a bee sends in the log that has its outbox");
         for emit in std::iter::once(first).chain(messages) {
@@ -297,14 +323,45 @@ impl BeeLanes {
     }
 
     /// Reserves the next number on `id`, the lane for messages from an app's stateless handlers. None of the lane's floors
-    /// passes the number until the returned value is dropped. `log` is the position of the app's log.
-    pub(crate) fn reserve(self: &Arc<Self>, id: LaneId, app: AppId, log: usize) -> Reserved {
+    /// passes the number until the returned value is dropped. The hive leads the lane's log in this office. If the office has
+    /// ended, reserves nothing: the log commits no record of this hive any more.
+    pub(crate) fn reserve(self: &Arc<Self>, id: LaneId, app: AppId, office: Office) -> Reserved {
+        let number = self.reservations.fetch_add(1, Ordering::Relaxed) + 1;
         let mut shard = self.shard(id).lock();
-        let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
-        let seq = lane.next;
-        lane.next = seq.next();
-        lane.reserved.insert(seq);
-        Reserved { lanes: self.clone(), id: MessageId { lane: id, seq, part: Part::WHOLE, app } }
+        let mut seq = Seq::ZERO;
+        if self.offices.holds(office) {
+            let log = office.position();
+            let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
+            seq = lane.next;
+            lane.next = seq.next();
+            lane.reserved.insert(seq, number);
+        }
+        Reserved { lanes: self.clone(), number, id: MessageId { lane: id, seq, part: Part::WHOLE, app } }
+    }
+
+    /// Removes the lanes whose outboxes are in the log at a position, because the hive no longer leads it, and returns them. The
+    /// office has ended. Calls `departs` for each of them before it is removed: it is now a lane of another hive, and receivers
+    /// in this hive must not forget it.
+    pub(crate) fn leave_log(&self, log: usize, departs: impl Fn(LaneId)) -> Vec<LaneId> {
+        self.moving.lock().retain(|_, moving| moving.log != log);
+        let mut left = Vec::new();
+        for shard in &self.shards {
+            shard.lock().retain(|id, lane| {
+                if lane.log != log {
+                    return true;
+                }
+                departs(*id);
+                left.push(*id);
+                false
+            })
+        }
+        left
+    }
+
+    /// Returns the number of lanes in the table.
+    #[cfg(feature = "testing")]
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     /// Ends a lane whose bee no longer exists. The lane retires when all its messages are acknowledged.
@@ -354,6 +411,9 @@ impl BeeLanes {
 /// A reserved number on an app's lane. No record with this number has been committed yet.
 pub(crate) struct Reserved {
     lanes: Arc<BeeLanes>,
+    /// The number of the reservation. The hive may have lost the lane's log meanwhile, and may lead it again: the same number on
+    /// the lane may then be reserved for another record.
+    number: u64,
     /// The number, as the id of a message to the app itself.
     pub(crate) id: MessageId,
 }
@@ -362,7 +422,10 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         let mut shard = self.lanes.shard(self.id.lane).lock();
         if let Some(lane) = shard.get_mut(&self.id.lane) {
-            lane.reserved.remove(&self.id.seq);
+            let is_it = lane.reserved.get(&self.id.seq) == Some(&self.number);
+            if is_it {
+                lane.reserved.remove(&self.id.seq);
+            }
         }
     }
 }
@@ -405,9 +468,14 @@ pub(crate) mod tests {
         }
     }
 
+    /// Returns the office in which the hive leads the log at a position.
+    pub(crate) fn at(lanes: &BeeLanes, log: usize) -> Office {
+        lanes.offices.begin(log)
+    }
+
     /// Sends messages from the first log.
     fn send(lanes: &BeeLanes, ids: &[MessageId]) {
-        lanes.sent(0, &ids.iter().copied().map(emit).collect::<Vec<_>>())
+        lanes.sent(at(lanes, 0), &ids.iter().copied().map(emit).collect::<Vec<_>>())
     }
 
     fn acked(id: MessageId) -> Acked {
@@ -457,7 +525,7 @@ pub(crate) mod tests {
     }
 
     fn reserve(lanes: &Arc<BeeLanes>) -> Reserved {
-        lanes.reserve(LaneId::of_app(AppId(3)), AppId(3), 0)
+        lanes.reserve(LaneId::of_app(AppId(3)), AppId(3), at(lanes, 0))
     }
 
     /// Two stateless handlers reserve numbers, and the second handler's record is committed first.
@@ -518,7 +586,7 @@ pub(crate) mod tests {
         assert!(!lanes.is_open(LANE));
 
         // the acknowledgment is committed in a log that the outbox has already left
-        lanes.sent(1, &[emit(id(1, 5))]);
+        lanes.sent(at(&lanes, 1), &[emit(id(1, 5))]);
         lanes.acknowledged(0, &acked(id(1, 5)));
         assert!(lanes.is_open(LANE));
         assert_eq!(lanes.take_misdirected(), [acked(id(1, 5))]);
@@ -540,7 +608,7 @@ pub(crate) mod tests {
         assert_eq!((lanes.is_in(LANE, 1), lanes.outbox(&[LANE]).len()), (false, 0));
         assert_eq!(*departed.lock(), [LANE]);
         // the new log says what is unacknowledged
-        lanes.sent(1, &[emit(id(1, 7))]);
+        lanes.sent(at(&lanes, 1), &[emit(id(1, 7))]);
         lanes.depart(BEE, 0, departs);
         assert_eq!(lanes.floor(LANE, AppId(1)), Some(Seq(7)), "the bee is in the second log");
 

@@ -19,5 +19,6 @@ pub(crate) mod deferred_wakes;
 pub(crate) mod entrances;
 pub(crate) mod foreign_lanes;
 pub(crate) mod lifecycle;
+pub(crate) mod offices;
 pub(crate) mod outside_lanes;
 pub(crate) mod timer_wheel;

@@ -370,6 +370,12 @@ impl Lanes {
         retired
     }
 
+    /// Returns the number of batches from outside that are not done.
+    #[cfg(feature = "testing")]
+    pub(crate) fn admitted(&self) -> usize {
+        self.known.lock().values().map(|lane| lane.state.lock().open.len()).sum()
+    }
+
     /// Returns how many times retired lanes were removed.
     pub(crate) fn retirements(&self) -> u64 {
         self.retirements.load(Ordering::Acquire)

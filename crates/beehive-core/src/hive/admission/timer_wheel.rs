@@ -2,6 +2,7 @@
 
 use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
+use crate::hive::admission::offices::Office;
 use crate::time::Time;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ type Fired<F> = (Arc<Cause>, Vec<F>);
 /// The table of timers, and the last id assigned.
 struct Due<F> {
     /// Timers by time and id. Timers due at the same time fire in the order in which they were set.
-    table: BTreeMap<(Time, u64), F>,
+    table: BTreeMap<(Time, u64), (Office, F)>,
     next_id: u64,
 }
 
@@ -37,13 +38,18 @@ impl<F> Default for TimerWheel<F> {
 }
 
 impl<F> TimerWheel<F> {
-    /// Sets a timer.
+    /// Sets a timer that belongs to no log.
     pub(crate) fn at(&self, at: Time, fire: F) {
+        self.in_office(Office::NONE, at, fire)
+    }
+
+    /// Sets a timer of a sender that belongs to the log which the hive leads in this office.
+    pub(crate) fn in_office(&self, office: Office, at: Time, fire: F) {
         let mut due = self.due.lock();
         due.next_id += 1;
         let id = due.next_id;
         let first = due.table.first_key_value().is_none_or(|((first, _), _)| at < *first);
-        due.table.insert((at, id), fire);
+        due.table.insert((at, id), (office, fire));
 
         drop(due);
         if first {
@@ -67,10 +73,17 @@ impl<F> TimerWheel<F> {
                 return (fired, Some(entry.key().0));
             }
             let fired = fired.get_or_insert_with(|| (in_flight.begin(), Vec::new()));
-            fired.1.push(entry.remove());
+            fired.1.push(entry.remove().1);
         }
 
         (fired, None)
+    }
+
+    /// Drops the timers of a log that the hive no longer leads: its next leader has set them, too.
+    pub(crate) fn cancel(&self, office: Office) {
+        let cancelled: Vec<_> = self.due.lock().table.extract_if(.., |_, (of, _)| *of == office).collect();
+        // without the lock: dropping a message runs the app's code
+        drop(cancelled)
     }
 
     /// Drops all timers and returns how many there were.

@@ -5,13 +5,15 @@ use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::bee_table::BeesById;
 use crate::hive::bee::body::Body;
+use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::{Executed, PendingRuns};
 use crate::hive::bee::routing_table::Routes;
 use crate::hive::bee::settings::Settings;
 use crate::hive::consensus::journal::AppShapes;
 use crate::hive::consensus::logs::Clients;
-use crate::hive::consensus::registry::{ColonyId, Registry, Unavailable};
+use crate::hive::consensus::registry::{ColonyId, Registry, RegistryState, Unavailable};
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Executing, Link};
 use crate::hive::dispatch::types::handler::{Handler, LoggedName, handler_name};
@@ -52,6 +54,8 @@ pub(crate) struct AppRuntime {
     pub(crate) settings: Settings,
     /// Makes the body of a new bee. The function knows the app's type.
     make_body: MakeBody,
+    /// Puts a delivery that a bee had accepted back into the queue of its sender. It is in a room above this one.
+    pub(crate) give_back: GiveBack,
     /// The published copies of the dictionaries; `None` if nothing reads them.
     pub(crate) views: Option<Arc<Views>>,
     pub(crate) routes: Routes,
@@ -132,14 +136,15 @@ pub(crate) struct Queen {
 
 impl AppRuntime {
     /// `table` and `version` are the settings that `prototype` has. `in_memory` is the colony of the hive's bees that are
-    /// not in a log. `links` are the app's logs, and `led` all logs that the hive leads, if it is in a cluster.
+    /// not in a log. `links` are the app's logs, and `led` all logs that the hive leads, if it is in a cluster. `give_back` puts
+    /// a delivery back into the queue of its sender.
     pub(crate) fn new<A: Handlers>(
         (index, seed): (u16, u64),
         prototype: A,
         (table, version): (toml::Table, u32),
         (registry, in_memory): (Arc<dyn Registry>, ColonyId),
         (links, led): (Vec<Arc<Link>>, Option<AllLed>),
-        views_by_moment: bool,
+        (views_by_moment, give_back): (bool, GiveBack),
     ) -> Arc<Self> {
         let mut colonies: Vec<ColonyId> = links.iter().map(|link| link.colony()).collect();
         if colonies.is_empty() {
@@ -157,6 +162,7 @@ impl AppRuntime {
             views: Views::of(&prototype, seed, views_by_moment),
             settings: Settings::new(Box::new(prototype), table, version),
             make_body: make_body::<A>,
+            give_back,
             routes: Routes::new(),
             registry,
             link: links.first().cloned(),
@@ -249,11 +255,20 @@ impl AppRuntime {
     }
 
     /// Returns the log of a colony. Returns `None` if the hive does not lead the colony, or the app is not journaled.
-    pub(crate) fn log_of(&self, colony: ColonyId) -> Option<&Arc<Link>> {
+    pub(crate) fn log_of(&self, colony: ColonyId) -> Option<Arc<Link>> {
         if let Some(led) = &self.led {
             return led.of_colony(colony);
         }
-        self.links.get(self.colonies.iter().position(|of| *of == colony)?)
+        self.links.get(self.colonies.iter().position(|of| *of == colony)?).cloned()
+    }
+
+    /// Gives up the logs that the hive no longer leads according to its replica of the registry, whose state is `view`. Returns
+    /// whether there are any. Whoever adds a route that follows from this state must call this first: the next leader of such
+    /// a log may have done what led to this route.
+    pub(crate) fn leaves_lost(&self, view: &RegistryState) -> bool {
+        let lost = self.led.as_ref().map(|led| led.lost(view)).unwrap_or_default();
+        lost.iter().for_each(|link| link.depose());
+        !lost.is_empty()
     }
 
     /// Returns the body of a new bee whose records go to `log`.
@@ -324,6 +339,9 @@ impl AppRuntime {
         self.created.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// A function that puts a delivery back into the queue of its sender.
+pub(crate) type GiveBack = fn(&Arc<AppRuntime>, Delivery, &Arc<HiveInner>);
 
 /// A function that makes the body of a new bee from an instance with the settings of version `settings`.
 type MakeBody = fn(&dyn AnyState, settings: u32, Option<Box<PendingRuns>>) -> Box<Body>;

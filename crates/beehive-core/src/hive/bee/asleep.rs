@@ -13,7 +13,7 @@ use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::Link;
 use crate::panics::{catch, text};
 use crate::state::any::AnyState;
-use crate::state::image::DecodeError;
+use crate::state::image::{DecodeError, EncodedCells};
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -77,6 +77,11 @@ impl Asleep {
         &self.image
     }
 
+    /// Returns the client of the bee's log.
+    pub(super) fn link(&self) -> &Arc<Link> {
+        &self.log
+    }
+
     /// Returns the position of the bee's log.
     pub(super) fn log(&self) -> usize {
         self.log.position()
@@ -85,6 +90,12 @@ impl Asleep {
     /// Returns the colony of the bee's log.
     pub(crate) fn colony(&self) -> ColonyId {
         self.log.colony()
+    }
+
+    /// Returns the rows that the app's views show, and the queue of the bee.
+    pub(super) fn into_rows(self) -> (EncodedCells, SenderQueue) {
+        let rows = if self.is_shown { self.image.state } else { EncodedCells::default() };
+        (rows, self.queue)
     }
 
     /// Checks whether the bee cannot get a body, because its image could not be decoded.

@@ -45,6 +45,11 @@ impl Body {
         self.pending.as_ref().is_none_or(|pending| pending.is_settled())
     }
 
+    /// Checks whether the hive no longer leads the bee's log.
+    pub(crate) fn has_lost_log(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.link().is_deposed())
+    }
+
     /// Checks whether the log has committed or refused any entries since the last call of
     /// [`Body::reconcile`].
     pub(super) fn is_behind(&self) -> bool {

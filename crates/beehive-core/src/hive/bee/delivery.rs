@@ -2,8 +2,10 @@
 
 use crate::cell::CellSet;
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::offices::Office;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
+use crate::hive::dispatch::sender::queue::Back;
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::message::batch::AnyBatch;
 use std::sync::Arc;
@@ -17,6 +19,11 @@ pub(crate) struct Delivery {
     pub(crate) run: RunDelivery,
     /// The batch that contains the messages.
     pub(crate) batch: Arc<dyn AnyBatch>,
+    /// The log to which the sender belongs.
+    pub(crate) office: Office,
+    /// The queue of the sender, while the delivery is in the mailbox of a bee that the hive may lose. If it loses the bee, the
+    /// messages go back there.
+    pub(crate) back: Option<Back>,
     /// The work from outside that caused these messages. Its credits return when the last reference to it
     /// is dropped.
     pub(crate) cause: Option<Arc<Cause>>,

@@ -8,14 +8,19 @@ use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::mailbox::{AtRest, Mailbox, Mode};
+use crate::hive::dispatch::turn::Turn;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Bee {
-    /// Creates a bee that was about to move when the previous process ended.
-    pub(crate) fn away(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId]) -> Arc<Bee> {
+    /// Creates a bee that was about to move from the log at position `log` when the previous leader of the log ended.
+    pub(crate) fn away(app: &Arc<AppRuntime>, id: BeeId, cells: &[CellId], log: usize) -> Arc<Bee> {
         let bee = Bee::at_rest(app, id, cells, None);
-        bee.mailbox.lock().mode = Mode::Leaving;
+        {
+            let mut mailbox = bee.mailbox.lock();
+            mailbox.mode = Mode::Leaving;
+            mailbox.is_in(log)
+        }
         bee
     }
 
@@ -41,8 +46,10 @@ impl Bee {
                         Err(back) => back,
                     };
                     let mut mailbox = self.mailbox.lock();
-                    mailbox.mode = Mode::Active;
-                    mailbox.set_aside(back);
+                    if mailbox.mode == Mode::Leaving {
+                        mailbox.mode = Mode::Active;
+                        mailbox.set_aside(back)
+                    }
                     return None;
                 }
                 None => {
@@ -55,9 +62,14 @@ impl Bee {
         waiting.await.ok()
     }
 
-    /// Checks whether the bee accepts no messages because it is about to move.
+    /// Checks whether the bee accepts no messages because it is about to move, or because the hive has lost its log.
     pub(crate) fn is_leaving(&self) -> bool {
-        self.mailbox.lock().mode == Mode::Leaving
+        matches!(self.mailbox.lock().mode, Mode::Leaving | Mode::Unhosted)
+    }
+
+    /// Checks whether the hive has lost the log of the bee, whose body another thread or task still holds.
+    pub(crate) fn is_unhosted(&self) -> bool {
+        self.mailbox.lock().mode == Mode::Unhosted
     }
 
     /// Checks whether the bee handles messages.
@@ -69,7 +81,9 @@ impl Bee {
     pub(crate) fn has_moved(&self) -> Vec<CellId> {
         let mut mailbox = self.mailbox.lock();
         debug_assert!(
-            mailbox.mode == Mode::Leaving && mailbox.at_rest.is_none() && mailbox.queue.is_empty(),
+            matches!(mailbox.mode, Mode::Leaving | Mode::Unhosted)
+                && mailbox.at_rest.is_none()
+                && mailbox.queue.is_empty(),
             "a bee that moves has no body and no messages"
         );
         mailbox.mode = Mode::Gone;
@@ -77,9 +91,30 @@ impl Bee {
         std::iter::once(self.first_cell()).chain(more).collect()
     }
 
+    /// Puts back the body of a bee that was about to move, and lets the bee continue.
+    pub(crate) fn stays_awake(self: &Arc<Self>, body: Box<Body>, turn: &mut Turn) {
+        let mut mailbox = self.mailbox.lock();
+        if mailbox.mode != Mode::Leaving {
+            // the hive has lost its log
+            drop(mailbox);
+            return Bee::drop_lost(body);
+        }
+        mailbox.mode = Mode::Active;
+        mailbox.at_rest = Some(body.into());
+        mailbox.scheduled = !mailbox.queue.is_empty();
+        if mailbox.scheduled {
+            drop(mailbox);
+            turn.schedule(self.clone())
+        }
+    }
+
     /// Lets the bee continue, because it stays after all.
     pub(crate) fn stays(&self, asleep: Box<Asleep>) {
         let mut mailbox = self.mailbox.lock();
+        if mailbox.mode == Mode::Gone {
+            // the hive has lost its log meanwhile
+            return;
+        }
         debug_assert!(
             mailbox.mode == Mode::Leaving && mailbox.at_rest.is_none(),
             "the bee was about to move"

@@ -118,7 +118,7 @@ impl Bee {
                 mailbox.queue.push_back(delivery);
                 Ok(())
             }
-            Mode::Leaving => Err(delivery),
+            Mode::Leaving | Mode::Unhosted => Err(delivery),
             Mode::Gone if self.breaks(Mutant::StaleRouteAccepted) => Ok(()),
             Mode::Gone => Err(delivery),
         }
@@ -137,7 +137,7 @@ impl Bee {
     /// Begins to freeze the bee, like [`Bee::freeze`].
     pub(crate) fn ask_to_freeze(self: &Arc<Self>) -> Freezing {
         let mut mailbox = self.mailbox.lock();
-        if matches!(mailbox.mode, Mode::Gone | Mode::Leaving) {
+        if matches!(mailbox.mode, Mode::Gone | Mode::Leaving | Mode::Unhosted) {
             return Freezing::Ended;
         }
         // the bee is running, or one of its records is not yet committed
@@ -153,6 +153,10 @@ impl Bee {
             };
             // the caller waits as for a bee whose records are never committed
             mailbox = self.mailbox.lock();
+            if mailbox.mode != Mode::Frozen {
+                // the hive has lost its log meanwhile
+                return Freezing::Ended;
+            }
             mailbox.mode = Mode::Active;
             mailbox.set_aside(back)
         }
@@ -175,6 +179,10 @@ impl Bee {
     /// Thaws the bee: puts the body back, or passes it to the next task waiting to freeze the bee.
     pub(crate) fn thaw(self: &Arc<Self>, body: Box<Body>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
+        if mailbox.mode == Mode::Gone && body.has_lost_log() {
+            drop(mailbox);
+            return Bee::drop_lost(body);
+        }
         debug_assert_eq!(
             mailbox.mode,
             Mode::Frozen,
@@ -206,7 +214,7 @@ impl Bee {
         LaneId::of_bee(AppId(self.app.index), self.id)
     }
 
-    fn breaks(&self, mutant: Mutant) -> bool {
+    pub(super) fn breaks(&self, mutant: Mutant) -> bool {
         self.app.link.as_ref().is_some_and(|link| link.lanes.breaks(mutant))
     }
 
@@ -290,7 +298,11 @@ impl Bee {
             return Retirement::WithItsTimers;
         }
 
-        let is_logged = body.pending.as_ref().is_some_and(|pending| pending.is_logged);
+        // In a cluster, only the log decides that a bee has ended: another hive may lead the log by now, and may have created a
+        // bee there that has no record here
+        let is_logged = body.pending.as_ref().is_some_and(|pending| {
+            pending.is_logged || (pending.link().is_clustered() && !self.breaks(Mutant::UnloggedEndsAtOnce))
+        });
         let floors = match &body.pending {
             // the bee's log resends unacknowledged messages of the bee, and of the bees that merged into it. The next
             // owner of the cells may be in another log, and after a crash nothing would order its messages after
@@ -405,7 +417,7 @@ impl Runnable for Bee {
         };
         let mut body = match at_rest.wake(&self.app, self.id) {
             Ok(body) => body,
-            Err(back) => return self.set_aside(back, queue),
+            Err(back) => return self.set_aside(back, queue, turn),
         };
 
         turn.local::<Local>(self.app.index).lend(&self.app, &mut body.app);
@@ -432,8 +444,12 @@ impl Bee {
 
     /// Puts back the image of a bee that cannot be decoded, and its messages.
     #[cold]
-    fn set_aside(&self, asleep: Box<Asleep>, mut queue: Queue) {
+    fn set_aside(self: &Arc<Self>, asleep: Box<Asleep>, mut queue: Queue, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
+        if mailbox.mode == Mode::Unhosted {
+            drop(mailbox);
+            return self.lose(asleep.into(), queue, turn.hive);
+        }
         queue.append(&mut mailbox.queue);
         std::mem::swap(&mut queue, &mut mailbox.queue);
         mailbox.set_aside(asleep);
@@ -477,6 +493,7 @@ impl Bee {
             // records
             while !waited_for
                 && !turn.hive.is_over()
+                && !body.has_lost_log()
                 && let Some(delivery) = queue.pop_front()
             {
                 self.run_one(&mut body, delivery, turn);
@@ -493,6 +510,10 @@ impl Bee {
             // from here on, the body may go to the mailbox or to the queen
             debug_assert!(turn.ctx().out.is_empty(), "outputs are delivered before the body is given back");
             let mut mailbox = self.mailbox.lock();
+            if body.has_lost_log() {
+                drop(mailbox);
+                return self.lose(body.into(), queue, turn.hive);
+            }
             if !queue.is_empty() {
                 // deliveries that arrived meanwhile go behind the remaining ones
                 queue.append(&mut mailbox.queue);

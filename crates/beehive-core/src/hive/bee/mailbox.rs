@@ -5,7 +5,9 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::dispatch::turn::Link;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Whether a bee accepts and runs deliveries.
@@ -18,6 +20,9 @@ pub(crate) enum Mode {
     /// The bee is about to move to another hive: it accepts no deliveries, and runs those that are queued. Senders keep
     /// their deliveries and try again.
     Leaving,
+    /// The hive no longer leads the log of the bee, and another thread or task holds the bee's body: it accepts no deliveries, and
+    /// runs none. Those that it has go back to their senders.
+    Unhosted,
     /// The bee has ended. Senders get their delivery back and route it again.
     Gone,
 }
@@ -98,9 +103,14 @@ impl AtRest {
 
     /// Returns the position of the bee's log.
     fn log(&self) -> Option<usize> {
+        self.link().map(|link| link.position())
+    }
+
+    /// Returns the client of the bee's log.
+    pub(super) fn link(&self) -> Option<&Arc<Link>> {
         match self {
-            AtRest::Awake(body) => body.log(),
-            AtRest::Asleep(asleep) => Some(asleep.log()),
+            AtRest::Awake(body) => body.pending.as_ref().map(|pending| pending.link()),
+            AtRest::Asleep(asleep) => Some(asleep.link()),
         }
     }
 }
@@ -172,6 +182,11 @@ impl Mailbox {
     /// Returns the position of the bee's log; `None` if the app is not journaled.
     pub(super) fn log(&self) -> Option<usize> {
         self.log.checked_sub(1).map(usize::from)
+    }
+
+    /// Notes the position of the bee's log.
+    pub(super) fn is_in(&mut self, log: usize) {
+        self.log = log_plus_one(Some(log))
     }
 
     /// Notes in which log the bee is whose image the caller has.

@@ -33,3 +33,4 @@ pub(crate) mod settings;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod traffic;
+mod unhosting;

@@ -2,8 +2,9 @@
 //! until they are either released in order, or discarded so that the run can be executed again.
 
 use crate::cell::{CellId, CellSet};
+use crate::hive::admission::offices::Office;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::bee::body::Local;
+use crate::hive::bee::body::{Body, Local};
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{
@@ -13,7 +14,7 @@ use crate::hive::consensus::journal::{
 use crate::hive::consensus::undecided::Fate;
 use crate::hive::dispatch::effects::{HeldEffects, RouteContext, flush};
 use crate::hive::dispatch::inner::HiveInner;
-use crate::hive::dispatch::turn::Link;
+use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::message::batch::Messages;
 use crate::mutant::Mutant;
 use crate::panics;
@@ -227,7 +228,7 @@ impl PendingRuns {
     /// Releases the effects of committed runs in order. If an entry is dead, rolls back its run and all
     /// later ones, which were executed on top of it. Returns whether any run was rolled back.
     pub(crate) fn reconcile(&mut self, bee: &Bee, state: &mut dyn AnyState, cx: &mut RouteContext) -> bool {
-        if !self.is_behind() {
+        if !self.is_behind() || self.link.is_deposed() {
             return false;
         }
         // read the version before the fates. If the log decides an entry in between, the version changes
@@ -268,7 +269,7 @@ impl PendingRuns {
         if let Some((_, work)) = done.entry.take() {
             // record the sent messages before releasing the effects: the receiving bees look up the lane's floor
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
-            self.link.lanes.bees.sent(self.link.position(), tracked);
+            self.link.lanes.bees.sent(self.link.office(), tracked);
             if let Some(views) = &bee.app.views {
                 state.publish_committed(views, &work.redo, cx.turn.moment())
             }
@@ -305,13 +306,23 @@ impl PendingRuns {
             cx.turn.local::<Local>(bee.app.index).keep_runs(runs, &bee.app)
         }
 
-        cx.turn.cause = done.delivery.cause.clone();
+        (cx.turn.cause, cx.turn.office) = (done.delivery.cause.clone(), self.link.office());
         flush(done.steps, cx);
-        cx.turn.cause = None;
+        (cx.turn.cause, cx.turn.office) = (None, Office::NONE);
         acknowledge(&self.link, &done.delivery, bee.app.index, cx.turn.hive);
         let Delivery { batch, cells, .. } = done.delivery;
         batch.committed(cells.len());
         panics::harmless(|| drop(batch));
+    }
+
+    /// For a mutant: releases the effects of all uncommitted runs.
+    pub(super) fn release_all(&mut self, bee: &Bee, body: &mut Body, hive: &Arc<HiveInner>) {
+        Turn::with(hive, Place::Runners, |turn| {
+            while let Some(done) = self.entries.pop_front() {
+                let cx = &mut RouteContext::new(&mut body.queue, turn);
+                self.release(done, bee, &mut body.app, cx)
+            }
+        })
     }
 
     /// Discards all uncommitted runs, restores the committed state, and queues the runs' messages to be

@@ -5,7 +5,7 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::bee::mailbox::{AtRest, Mode};
+use crate::hive::bee::mailbox::{AtRest, Mode, Queue};
 use crate::hive::dispatch::turn::Turn;
 use crate::state::image::DecodeError;
 use std::sync::Arc;
@@ -27,6 +27,10 @@ impl Bee {
     /// move it.
     pub(crate) fn begin(self: &Arc<Self>, asleep: Box<Asleep>, turn: &mut Turn) {
         let mut mailbox = self.mailbox.lock();
+        if mailbox.mode == Mode::Unhosted {
+            drop(mailbox);
+            return self.lose(asleep.into(), Queue::default(), turn.hive);
+        }
         debug_assert!(mailbox.scheduled && mailbox.at_rest.is_none(), "the caller has the image");
         mailbox.stays_asleep(asleep);
         mailbox.scheduled =

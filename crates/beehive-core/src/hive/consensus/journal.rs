@@ -115,7 +115,7 @@ use std::sync::Arc;
 ///
 /// # What a journal guarantees
 ///
-/// - **Every entry is decided.** The journal reports each entry as committed ([`JournalEvents::released`]) or as dead
+/// - **Every entry is decided,** unless the hive [loses the log](JournalEvents::deposed). The journal reports each entry as committed ([`JournalEvents::released`]) or as dead
 ///   ([`JournalEvents::aborted`]). Until then, the answers and messages of its bees are held. There is no deadline: while
 ///   entries are undecided, the hive goes on, until its senders' windows and credits are used up. After a failed sync, nobody
 ///   knows whether the entries are in the log; they stay undecided until the next process reads it.
@@ -183,4 +183,19 @@ pub trait JournalEvents: Send + Sync {
     /// ever will. `last` is at least the highest number released so far. The hive may append new entries before this
     /// returns: it appends its own records again, and their [`Entry::after`] is `last`.
     fn aborted(&self, last: EntryNumber);
+    /// Reports that the hive no longer leads the log: its term is over, or it has given up the leadership. A journal over a
+    /// consensus group calls this when the group has stepped down, or has refused an entry because another member leads. It
+    /// need not decide the entries that are in flight: nobody knows which of them are committed, and the next leader finds out.
+    /// After this call, the hive appends nothing more, and drops the journal.
+    ///
+    /// The hive lives on: it discards what it has executed and what was not reported as committed, and leaves to the next
+    /// leader what else it has under way for the log. That may be the same hive, in a later term, with another journal
+    /// ([`Hive::lead`](crate::Hive::lead)).
+    ///
+    /// Until this call, the hive may go on to execute messages and to append entries, which must have no effect: those of a
+    /// later term come first. It also stops by itself when it learns from the registry that another hive leads. So a report
+    /// that comes late, or never, does no harm; but until then, requests of this hive may read what was true in its term.
+    ///
+    /// Only a hive in a cluster can be deposed. A hive that is alone ignores the call, and its log commits nothing more.
+    fn deposed(&self);
 }

@@ -4,6 +4,7 @@
 use crate::cell::CellId;
 use crate::hash::HashMap;
 use crate::hive::admission::bee_lanes::Reserved;
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
 use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
@@ -55,11 +56,15 @@ pub(crate) struct Appended {
 /// A run is added under the lock of `state` alone, so runs on other threads do not wait while an entry is encoded. A thread
 /// that holds both locks has taken that of `journal` first.
 pub(crate) struct LogClient<W: ?Sized> {
-    place: Place,
-    /// The journal; `None` after the hive was dropped. The lock is held from the moment at which an entry is complete until
+    pub(super) place: Place,
+    /// The office in which the hive leads the log.
+    pub(super) office: Office,
+    /// The term of the office.
+    pub(super) term: u64,
+    /// The journal; `None` after the hive was dropped, or has left the log. The lock is held from the moment at which an entry is complete until
     /// the journal has it, so the journal gets the entries in order, and no entry that an abort concerns after the abort.
-    journal: Mutex<Option<Arc<dyn Journal>>>,
-    state: Mutex<State<W>>,
+    pub(super) journal: Mutex<Option<Arc<dyn Journal>>>,
+    pub(super) state: Mutex<State<W>>,
     /// Number of the newest entry that is known to be decided. All entries up to this one are committed or dead. Changed
     /// under the lock of `state`.
     committed: AtomicU64,
@@ -78,7 +83,11 @@ pub(crate) struct LogClient<W: ?Sized> {
     version: AtomicU64,
     /// Whether an entry is open. Threads read this without the lock. A thread that has added a run to the open entry
     /// reads either `true`, which it has set itself, or `false` because another thread has since appended the entry.
-    is_open: AtomicBool,
+    pub(super) is_open: AtomicBool,
+    /// Number of bees that are running or frozen, although the hive has begun to leave the log.
+    pub(super) staying: AtomicUsize,
+    /// Notified when `staying` becomes zero.
+    pub(super) all_left: Notify,
 }
 
 impl<W: ?Sized> LogClient<W> {
@@ -92,6 +101,7 @@ impl<W: ?Sized> LogClient<W> {
     ) -> Arc<LogClient<W>> {
         let last = colony.last;
         let forgets_sweeps = lanes.breaks(Mutant::OpenSweepsForgotten);
+        let office = lanes.bees.offices.begin(place.position);
         let state = State {
             next: last,
             last,
@@ -111,6 +121,8 @@ impl<W: ?Sized> LogClient<W> {
         };
         Arc::new(LogClient {
             place,
+            office,
+            term: last.term(),
             journal: Mutex::new(Some(journal)),
             state: Mutex::new(state),
             committed: AtomicU64::new(last.0),
@@ -121,6 +133,8 @@ impl<W: ?Sized> LogClient<W> {
             without_bee: WithoutBee::new(colony.seen.clone()),
             version: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
+            staying: AtomicUsize::new(0),
+            all_left: Notify::new(),
         })
     }
 
@@ -145,7 +159,7 @@ impl<W: ?Sized> LogClient<W> {
             true => LaneId::of_app_in(app, self.place.colony),
             false => LaneId::of_app(app),
         };
-        self.lanes.bees.reserve(lane, app, self.place.position)
+        self.lanes.bees.reserve(lane, app, self.office)
     }
 
     /// Checks whether bees may move from one log of the hive to another.
@@ -249,6 +263,10 @@ impl<W: ?Sized> LogClient<W> {
     ) -> Vec<Arc<W>> {
         let mut waking = Vec::new();
         let mut state = self.state.lock();
+        if self.is_deposed() {
+            // Reports that the journal made before it knew. What an entry decides is up to the next leader now
+            return Vec::new();
+        }
 
         for (number, entry) in take(&mut state) {
             match (entry, fate) {
@@ -348,7 +366,7 @@ impl<W: ?Sized> LogClient<W> {
     /// Adds a bee's run to the open entry, together with the messages that the bee previously handled without effect.
     /// `bytes` is the estimated size of the run. Returns the run as an error if `newest`, the bee's newest entry in
     /// flight, is dead. An abort also kills all later entries, so if the run was executed on any dead entry, `newest`
-    /// is dead as well.
+    /// is dead as well. Also returns the run as an error if the hive no longer leads the log.
     ///
     /// The check and the addition happen under one lock, so no abort can come between them. The caller's turn
     /// [appends](LogClient::append_open) the open entry before the turn ends.
@@ -367,7 +385,7 @@ impl<W: ?Sized> LogClient<W> {
             self.append_open();
             state = self.state.lock()
         }
-        if newest.is_some_and(|newest| state.dead.contains_key(&newest)) {
+        if self.is_deposed() || newest.is_some_and(|newest| state.dead.contains_key(&newest)) {
             return Err(work);
         }
 
@@ -398,11 +416,17 @@ impl<W: ?Sized> LogClient<W> {
         Ok(Appended { number, work, consumed })
     }
 
+    /// Checks whether an entry is open.
+    #[inline]
+    pub(crate) fn has_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
     /// Appends the open entry, if there is one. It may contain runs added by other threads. Returns at once if another thread
     /// is handing it to the journal.
     #[inline]
     pub(crate) fn append_open(&self) {
-        if !self.is_open.load(Ordering::Relaxed) {
+        if !self.has_open() {
             return;
         }
 
@@ -441,6 +465,9 @@ impl<W: ?Sized> LogClient<W> {
     /// the bee's next entry or by the next call to [`LogClient::log_consumed`], whichever comes first.
     pub(crate) fn note_consumed(&self, new: Consumed) {
         let mut state = self.state.lock();
+        if self.is_deposed() {
+            return;
+        }
         let of = (new.app, new.bee);
         let consumed = match state.take_consumed(of) {
             None => new,
@@ -466,6 +493,9 @@ impl<W: ?Sized> LogClient<W> {
     /// the receiver's log.
     pub(crate) fn acknowledge(&self, new: Acked) {
         let mut state = self.state.lock();
+        if self.is_deposed() {
+            return;
+        }
         if !state.acked.last_mut().is_some_and(|last| last.extend(&new)) {
             state.acked.push(new)
         }
@@ -481,6 +511,9 @@ impl<W: ?Sized> LogClient<W> {
     /// next run of any bee, or the next call to [`LogClient::log_consumed`], records them.
     pub(crate) fn visited(&self, sweep: MessageId, cells: &[CellId]) {
         let mut state = self.state.lock();
+        if self.is_deposed() {
+            return;
+        }
         state.note_visits(sweep, cells);
         if state.cells_visited > limits::VISITS_NOTED_MAX {
             drop(state);
@@ -513,8 +546,8 @@ impl<W: ?Sized> LogClient<W> {
     /// Appends a record that does not depend on any earlier entry. A refused record is appended again before anything
     /// newer, so such records keep their order.
     ///
-    /// The returned receiver completes when the record is committed, or with an error if the hive is over
-    /// first.
+    /// The returned receiver completes when the record is committed, or with an error if the hive is over first, or no longer
+    /// leads the log. In the latter case, the record may have been committed all the same: the next leader knows.
     pub(crate) fn say(&self, record: Record) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
         self.say_of(|_| Some((record, committed)));
@@ -524,6 +557,9 @@ impl<W: ?Sized> LogClient<W> {
     fn say_of(&self, take: impl FnOnce(&mut State<W>) -> Option<(Record, oneshot::Sender<()>)>) {
         let journal = self.journal.lock();
         let mut state = self.state.lock();
+        if self.is_deposed() {
+            return;
+        }
         let Some((record, committed)) = take(&mut state) else { return };
         let open = self.take_open(&mut state);
         let entry = state.say(record, committed);
@@ -549,9 +585,11 @@ impl<W: ?Sized> LogClient<W> {
         drop(journal)
     }
 
-    /// Appends a record like [`LogClient::say`] and waits until it is committed or the hive is over.
-    pub(crate) async fn commit(&self, record: Record) {
-        let _ = self.say(record).await;
+    /// Appends a record like [`LogClient::say`] and waits until it is committed. Returns `false` if the hive is over first, or no
+    /// longer leads the log: then the caller must do nothing more for the log.
+    #[must_use]
+    pub(crate) async fn commit(&self, record: Record) -> bool {
+        self.say(record).await.is_ok()
     }
 
     /// Returns the fate of an entry. The caller must not have released or [taken back](LogClient::taken_back) its run in this

@@ -1,6 +1,7 @@
 //! A hive's logs: which app's records go to which log, and the state that the logs share.
 
-use crate::cell::{BeeId, CellId};
+use crate::cell::{BeeId, CellId, HiveId};
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{LaneNumbers, Lanes};
 use crate::hive::consensus::journal::{
     Acked, AppId, Emit, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
@@ -8,66 +9,130 @@ use crate::hive::consensus::journal::{
 use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::logged_clock::TimeLogged;
 use crate::hive::consensus::quarantine::Quarantine;
-use crate::hive::consensus::registry::{ColonyId, colony_of};
+use crate::hive::consensus::registry::{ColonyId, RegistryState, colony_of};
 use crate::limits;
 use crate::mutant::{Mutant, Mutation};
 use crate::time::Time;
+use beehive_protocol::Incarnation;
+use crossbeam_utils::sync::ShardedLock;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError};
 use tokio::sync::Notify;
 
-/// The clients of a hive's logs, by position. A position never changes, and a client is never removed, so threads read the
-/// table without a lock.
+/// Clients of some logs. Most hives lead only a few.
+pub(crate) type Several<W> = SmallVec<[Arc<LogClient<W>>; 4]>;
+
+/// The clients of a hive's logs, by position. A position is free again when the hive has left its log. Every turn reads the
+/// table, so readers on different threads do not share a lock.
 pub(crate) struct Clients<W: ?Sized> {
-    slots: Box<[OnceLock<Arc<LogClient<W>>>]>,
-    /// Positions that were reserved for clients which nobody has seen.
-    given_back: Mutex<Vec<usize>>,
-    /// Number of positions that are in use, or were given back. Relaxed ordering suffices: a thread that has a client has
-    /// synchronized with [`Clients::publish`], before which the position was reserved.
-    reserved: AtomicUsize,
+    slots: ShardedLock<Vec<Option<Arc<LogClient<W>>>>>,
+    /// For each position, whether it is in use, or reserved for a client which nobody has seen yet.
+    reserved: Mutex<Vec<bool>>,
+    /// The hive, and its incarnation.
+    hive: (HiveId, Incarnation),
+    /// Notified when the hive has left a log.
+    left: Notify,
 }
 
 impl<W: ?Sized> Clients<W> {
-    fn with_room_for(logs: usize) -> Clients<W> {
-        let slots = (0..logs).map(|_| OnceLock::new()).collect();
-        Clients { slots, given_back: Mutex::default(), reserved: AtomicUsize::new(0) }
+    fn with_room_for(logs: usize, hive: (HiveId, Incarnation)) -> Clients<W> {
+        let slots = ShardedLock::new((0..logs).map(|_| None).collect());
+        Clients { slots, reserved: Mutex::new(vec![false; logs]), hive, left: Notify::new() }
     }
 
     /// Reserves a position. Returns `None` if none is left.
     fn reserve(&self) -> Option<usize> {
-        if let Some(position) = self.given_back.lock().pop() {
-            return Some(position);
-        }
-        let is_left = |next: usize| (next < self.slots.len()).then_some(next + 1);
-        self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left).ok()
+        let mut reserved = self.reserved.lock();
+        let free = reserved.iter().position(|is_reserved| !is_reserved)?;
+        reserved[free] = true;
+        Some(free)
     }
 
-    /// Adds a client at the position that was reserved for it. From now on, all of the hive sees it. Does nothing if it is
-    /// there already.
+    /// Frees a position. Its client is not in the table, or never was.
+    fn free(&self, position: usize) {
+        self.reserved.lock()[position] = false
+    }
+
+    /// Returns the number of positions that are in use or reserved.
+    #[cfg(feature = "testing")]
+    pub(crate) fn positions_in_use(&self) -> usize {
+        self.reserved.lock().iter().filter(|is_reserved| **is_reserved).count()
+    }
+
+    fn read<R>(&self, read: impl FnOnce(&[Option<Arc<LogClient<W>>>]) -> R) -> R {
+        read(&self.slots.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, position: usize, client: Option<Arc<LogClient<W>>>) -> Option<Arc<LogClient<W>>> {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        slots.get_mut(position).and_then(|slot| std::mem::replace(slot, client))
+    }
+
+    /// Adds a client at the position that was reserved for it. From now on, all of the hive sees it.
     pub(crate) fn publish(&self, client: &Arc<LogClient<W>>) {
-        if let Some(slot) = self.slots.get(client.position()) {
-            let _ = slot.set(client.clone());
-        }
+        drop(self.set(client.position(), Some(client.clone())))
+    }
+
+    /// Removes the client of a log that the hive has left. Another log may get its position.
+    pub(crate) fn remove(&self, client: &LogClient<W>) {
+        drop(self.set(client.position(), None));
+        self.free(client.position());
+        self.left.notify_waiters()
     }
 
     /// Returns the client at a position.
     #[inline]
-    pub(crate) fn get(&self, position: usize) -> Option<&Arc<LogClient<W>>> {
-        self.slots.get(position)?.get()
+    pub(crate) fn get(&self, position: usize) -> Option<Arc<LogClient<W>>> {
+        self.read(|slots| slots.get(position)?.clone())
     }
 
-    /// Returns all clients, in the order of their positions.
+    /// Returns all clients, in the order of their positions, also those of logs that the hive is leaving.
+    pub(crate) fn all(&self) -> Several<W> {
+        self.read(|slots| slots.iter().flatten().cloned().collect())
+    }
+
+    /// Returns the clients with an open entry.
     #[inline]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<LogClient<W>>> + Clone {
-        let reserved = self.reserved.load(Ordering::Relaxed);
-        self.slots.iter().take(reserved).filter_map(OnceLock::get)
+    pub(crate) fn open(&self) -> Several<W> {
+        self.read(|slots| slots.iter().flatten().filter(|client| client.has_open()).cloned().collect())
     }
 
-    /// Returns the client of a colony's log.
-    pub(crate) fn of_colony(&self, colony: ColonyId) -> Option<&Arc<LogClient<W>>> {
-        self.iter().find(|client| client.colony() == colony)
+    /// Returns the client of a log in this office. Returns `None` if the office has ended.
+    pub(crate) fn in_office(&self, office: Office) -> Option<Arc<LogClient<W>>> {
+        self.get(office.position()).filter(|client| client.office() == office && !client.is_deposed())
+    }
+
+    /// Returns the client of a colony's log. Returns `None` if the hive does not lead the colony.
+    pub(crate) fn of_colony(&self, colony: ColonyId) -> Option<Arc<LogClient<W>>> {
+        let is_it = |client: &&Arc<LogClient<W>>| client.colony() == colony && !client.is_deposed();
+        self.read(|slots| slots.iter().flatten().find(is_it).cloned())
+    }
+
+    /// Returns the clients of the logs that the hive no longer leads according to a state of the registry. Another hive has told
+    /// the registry that it leads the colony, or another incarnation of this one, and did so before it did anything else.
+    pub(crate) fn lost(&self, view: &RegistryState) -> Several<W> {
+        let (hive, incarnation) = self.hive;
+        let is_present = view.hive(hive).is_some_and(|entry| entry.incarnation == incarnation);
+        let is_lost = |client: &&Arc<LogClient<W>>| {
+            let leads = view.colony(client.colony()).is_some_and(|entry| entry.leader == Some(hive));
+            client.is_clustered() && !(leads && is_present) && !client.is_deposed()
+        };
+        self.read(|slots| slots.iter().flatten().filter(is_lost).cloned().collect())
+    }
+
+    /// Waits until no client of a colony is left. Returns `false` at once if the hive leads the colony. Cancel-safe.
+    pub(crate) async fn have_left(&self, colony: ColonyId) -> bool {
+        loop {
+            let left = self.left.notified();
+            let is_it = |client: &&Arc<LogClient<W>>| client.colony() == colony;
+            match self.read(|slots| slots.iter().flatten().find(is_it).cloned()) {
+                None => return true,
+                Some(client) if !client.is_deposed() => return false,
+                Some(_) => left.await,
+            }
+        }
     }
 }
 
@@ -99,23 +164,24 @@ pub(crate) struct Logs<W: ?Sized> {
 impl<W: ?Sized> Logs<W> {
     /// Continues each log after the last entry in its state. `of_apps` contains the positions of each app's
     /// logs in `logs`. `now` is the hive's time. `cluster` contains the
-    /// colonies of the logs and the lane that the registry has assigned to the hive, if the hive is in a cluster.
+    /// hive, the colonies of the logs and the lane that the registry has assigned to the hive, if the hive is in a cluster.
     pub(crate) fn new(
         logs: &[(Arc<dyn Journal>, LogState)],
         of_apps: Vec<Vec<usize>>,
         now: Time,
-        cluster: Option<(&[ColonyId], LaneId)>,
+        cluster: Option<((HiveId, Incarnation), &[ColonyId], LaneId)>,
         mutation: Mutation,
     ) -> Logs<W> {
         let is_clustered = cluster.is_some();
-        let colonies = cluster.map(|(colonies, _)| colonies);
+        let colonies = cluster.map(|(_, colonies, _)| colonies);
         // in a cluster, a message may go to any hive, so all messages between bees are acknowledged
         let bees_move = is_clustered || of_apps.iter().any(|logs| logs.len() > 1);
         let remembered = logs.iter().flat_map(|(_, state)| lasting_lanes(state));
-        let numbers = cluster.map(|(_, lane)| LaneNumbers::of(lane));
+        let numbers = cluster.map(|(.., lane)| LaneNumbers::of(lane));
         let lanes = Arc::new(Lanes::new(remembered, bees_move, numbers, mutation));
         let room = logs.len() + if is_clustered { limits::COLONIES_TAKEN_MAX } else { 0 };
-        let clients = Clients::with_room_for(room);
+        let clients =
+            Clients::with_room_for(room, cluster.map_or((HiveId(0), Incarnation(0)), |(hive, ..)| hive));
         let quarantine = Arc::new(Quarantine::new(logs, room, mutation));
         let changed = Arc::<Notify>::default();
         let client = |(at, (journal, state)): (usize, &(Arc<dyn Journal>, LogState))| {
@@ -146,10 +212,9 @@ impl<W: ?Sized> Logs<W> {
         }
     }
 
-    /// Notes that the hive is about to lead a colony. Returns `false` if it is already, or leads the colony.
+    /// Notes that the hive is about to lead a colony. Returns `false` if it is already.
     pub(crate) fn begin_to_take(&self, colony: ColonyId) -> bool {
-        let mut taking = self.taking.lock();
-        self.clients.of_colony(colony).is_none() && taking.insert(colony)
+        self.taking.lock().insert(colony)
     }
 
     /// Notes that the hive is no longer about to lead a colony: it leads it, or it does not.
@@ -178,11 +243,12 @@ impl<W: ?Sized> Logs<W> {
     /// position.
     pub(crate) fn give_back(&self, client: Arc<LogClient<W>>) {
         let position = client.position();
+        self.lanes.bees.offices.end(client.office());
         client.close();
         // what the journal still reports reaches nobody, because it does not keep the client
         drop(client);
         self.quarantine.forget(position);
-        self.clients.given_back.lock().push(position)
+        self.clients.free(position)
     }
 
     /// Returns the positions of an app's logs, starting with its home log. There are none if the app's state is in memory only.
@@ -192,14 +258,14 @@ impl<W: ?Sized> Logs<W> {
 
     /// Logs the time at intervals of [`TIME_LOGGED_EVERY`](crate::limits::TIME_LOGGED_EVERY), in the first log.
     pub(crate) fn log_time(&self, now: Time) {
-        if let Some(log) = self.clients.get(0) {
+        if let Some(log) = self.clients.all().first() {
             self.time.lock().log(now, log)
         }
     }
 
     /// Logs the time at which the hive stops.
     pub(crate) fn log_last_time(&self, now: Time) {
-        if let Some(log) = self.clients.get(0) {
+        if let Some(log) = self.clients.all().first() {
             drop(log.say(Record::Time(now)))
         }
     }
@@ -209,15 +275,18 @@ impl<W: ?Sized> Logs<W> {
         &self.clients
     }
 
-    /// Returns the client of an app's home log. Returns `None` if the app's state is in memory only.
-    pub(crate) fn of_app(&self, app: AppId) -> Option<&Arc<LogClient<W>>> {
-        self.clients.get(*self.of_apps.get(app.index())?.first()?)
+    /// Returns the client of an app's home log. Returns `None` if the app's state is in memory only. If a hive of a cluster has lost
+    /// that log, any other one that it leads is the home; `None` if there is none.
+    pub(crate) fn of_app(&self, app: AppId) -> Option<Arc<LogClient<W>>> {
+        let home = *self.of_apps.get(app.index())?.first()?;
+        let leads = |client: &Arc<LogClient<W>>| !client.is_deposed();
+        self.clients.get(home).filter(leads).or_else(|| self.clients.all().into_iter().find(leads))
     }
 
     /// Returns the clients of all logs that may contain bees of an app, starting with its home log.
     pub(crate) fn all_of_app(&self, app: AppId) -> Vec<Arc<LogClient<W>>> {
         let positions = self.of_apps.get(app.index()).into_iter().flatten();
-        positions.filter_map(|at| self.clients.get(*at)).cloned().collect()
+        positions.filter_map(|at| self.clients.get(*at)).collect()
     }
 
     /// Acknowledges messages to the log whose outbox contains them. The records that consumed the messages
@@ -234,7 +303,7 @@ impl<W: ?Sized> Logs<W> {
     /// Returns the client of the log that records what the stateless handlers of `message_id.app` do with a message: the
     /// log whose outbox contains the message, if the hive is in a cluster. Whoever leads that log later then knows whether
     /// the message has been handled. Otherwise, it is the app's home log.
-    pub(crate) fn for_stateless(&self, message_id: MessageId) -> Option<&Arc<LogClient<W>>> {
+    pub(crate) fn for_stateless(&self, message_id: MessageId) -> Option<Arc<LogClient<W>>> {
         let home = self.of_app(message_id.app)?;
         if !home.is_clustered() || self.lanes.breaks(Mutant::StatelessAtHome) {
             return Some(home);
@@ -257,13 +326,13 @@ impl<W: ?Sized> Logs<W> {
     /// [`LogClient::log_consumed`].
     pub(crate) fn log_consumed(&self) {
         self.redirect_acknowledgments();
-        self.clients.iter().for_each(|client| client.log_consumed())
+        self.clients.all().iter().for_each(|client| client.log_consumed())
     }
 
     /// Same as [`Logs::log_consumed`], at intervals: see [`LogClient::log_consumed_if_due`].
     pub(crate) fn log_consumed_if_due(&self) {
         self.redirect_acknowledgments();
-        self.clients.iter().for_each(|client| client.log_consumed_if_due())
+        self.clients.all().iter().for_each(|client| client.log_consumed_if_due())
     }
 
     fn redirect_acknowledgments(&self) {
@@ -291,7 +360,7 @@ impl<W: ?Sized> Logs<W> {
         // the bees in the hive's other logs, and of bees that move to this hive meanwhile
         let mut open = BTreeSet::new();
         for (client, state) in logs {
-            let at = client.position();
+            let office = client.office();
             let sweeps = state.sweeps.values().map(|sweep| &sweep.waiting);
             let mut waiting: Vec<_> = state.outbox.values().chain(sweeps).collect();
             waiting.sort_unstable_by_key(|waiting| waiting.order);
@@ -305,15 +374,15 @@ impl<W: ?Sized> Logs<W> {
             // app, the lane's floor for the other app would be above its message for a moment. A bee of the other app that
             // runs in this moment would take the message for a duplicate when it comes
             for (lane, emits) in of_lanes {
-                bees.sent(at, emits);
+                bees.sent(office, emits);
                 open.insert(lane);
             }
-            state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, at));
+            state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, office));
             if client.is_clustered() {
                 // receivers in other hives may ask for their floors
                 let senders = state.bees.iter().filter(|(_, image)| image.next_seq > Seq::ZERO);
                 senders.for_each(|((app, bee), image)| {
-                    bees.restore(LaneId::of_bee(*app, *bee), image.next_seq, at)
+                    bees.restore(LaneId::of_bee(*app, *bee), image.next_seq, office)
                 })
             }
         }
@@ -332,9 +401,9 @@ impl<W: ?Sized> Logs<W> {
                 continue;
             };
             let mut images = logs.iter();
-            let image = images.find_map(|(log, state)| Some((log.position(), state.bees.get(&bee)?)));
+            let image = images.find_map(|(log, state)| Some((log.office(), state.bees.get(&bee)?)));
             match image {
-                Some((at, image)) => bees.restore(lane, image.next_seq, at),
+                Some((office, image)) => bees.restore(lane, image.next_seq, office),
                 None if open.contains(&lane) => bees.end(lane),
                 None if foreign.contains(&lane) => self.lanes.foreign.remember(lane),
                 None => dead.push(lane),

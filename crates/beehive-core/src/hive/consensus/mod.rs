@@ -13,6 +13,7 @@
 //! Shutdown: the clients release the bees and tasks that wait for entries, and the hive removes its crash marker.
 //! Entries in flight may still be committed; if so, the next incarnation finds them in the log.
 
+mod deposing;
 pub mod journal;
 pub(crate) mod log_client;
 pub(crate) mod logged_clock;

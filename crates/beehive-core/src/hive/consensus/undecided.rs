@@ -78,7 +78,7 @@ pub(super) struct State<W: ?Sized> {
     pub(super) cells_visited: usize,
     /// The sweeps of this log, according to its committed entries. Used only if bees may move.
     pub(super) sweeps: OpenSweeps,
-    /// Whether the hive is over, so that nobody waits for an entry.
+    /// Whether the hive is over, or has left the log, so that nobody waits for an entry.
     pub(super) is_over: bool,
 }
 
@@ -202,7 +202,7 @@ impl<W: ?Sized> State<W> {
         std::mem::take(&mut self.visited)
     }
 
-    /// Notes that the hive is over. From now on, the state holds no bees.
+    /// Notes that the hive is over, or has left the log. From now on, the state holds no bees.
     pub(super) fn end(&mut self) -> Waiters<W> {
         self.is_over = true;
         let (mut waking, mut telling) = (Vec::new(), Vec::new());

@@ -109,7 +109,7 @@ mod tests {
     fn the_second_app_consumes_it(mutation: Mutation) -> bool {
         let lanes = Lanes::new([], true, None, mutation);
         let (first, next, second) = (emit(1, 0), emit(1, 1), emit(2, 0));
-        lanes.bees.sent(0, [&first, &second, &next]);
+        lanes.bees.sent(lanes.bees.offices.begin(0), [&first, &second, &next]);
         let table = WithoutBee::new(DedupTable::default());
         let consume = |emit: &Emit| table.input(emit.id, HandlerId(0), None, Some(&lanes)).is_some();
         assert!(consume(&first));

@@ -6,11 +6,12 @@ use crate::hive::admission::credits::{Cause, InFlight};
 use crate::hive::admission::deferred_wakes;
 use crate::hive::admission::entrances::{Entrance, Entrances};
 use crate::hive::admission::lifecycle::Stopped;
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::consensus::journal::{Acked, AppId, Emit, LaneId, LoggedSettings, MessageId};
 use crate::hive::consensus::logged_clock::LoggedClock;
-use crate::hive::consensus::logs::Logs;
+use crate::hive::consensus::logs::{Logs, Several};
 #[cfg(feature = "testing")]
 use crate::hive::dispatch::app_access::AppAccess;
 use crate::hive::dispatch::effects::RouteContext;
@@ -183,7 +184,7 @@ impl Hive {
 
 impl Drop for HiveInner {
     fn drop(&mut self) {
-        self.log_clients().for_each(|link| link.close())
+        self.log_clients().iter().for_each(|link| link.close())
     }
 }
 
@@ -257,13 +258,20 @@ impl HiveInner {
     }
 
     /// Returns the clients of all logs, or none if the hive has no journal.
+    pub(crate) fn log_clients(&self) -> Several<dyn Executing> {
+        self.logs.as_ref().map(|logs| logs.clients().all()).unwrap_or_default()
+    }
+
+    /// Checks whether the hive still leads the log to which something belongs, or whether it belongs to none.
     #[inline]
-    pub(crate) fn log_clients(&self) -> impl Iterator<Item = &Arc<Link>> + Clone {
-        self.logs.iter().flat_map(|logs| logs.clients().iter())
+    pub(crate) fn holds(&self, office: Office) -> bool {
+        office.is_none()
+            || self.breaks(Mutant::DeposedSends)
+            || self.logs.as_ref().is_none_or(|logs| logs.lanes.bees.offices.holds(office))
     }
 
     /// Returns the client of the log at a position.
-    pub(crate) fn log_at(&self, position: usize) -> Option<&Arc<Link>> {
+    pub(crate) fn log_at(&self, position: usize) -> Option<Arc<Link>> {
         self.logs.as_ref()?.clients().get(position)
     }
 
@@ -280,7 +288,7 @@ impl HiveInner {
 
     /// Returns the client of the log that records what a stateless handler does with a message: see
     /// [`Logs::for_stateless`].
-    pub(crate) fn log_for_stateless(&self, message_id: MessageId) -> Option<&Arc<Link>> {
+    pub(crate) fn log_for_stateless(&self, message_id: MessageId) -> Option<Arc<Link>> {
         self.logs.as_ref()?.for_stateless(message_id)
     }
 
@@ -310,7 +318,7 @@ impl HiveInner {
     }
 
     /// Returns the client of an app's home log, or `None` if the app's state is in memory only.
-    pub(crate) fn log_of(&self, app: AppId) -> Option<&Arc<Link>> {
+    pub(crate) fn log_of(&self, app: AppId) -> Option<Arc<Link>> {
         self.logs.as_ref()?.of_app(app)
     }
 

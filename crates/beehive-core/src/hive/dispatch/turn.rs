@@ -3,6 +3,7 @@
 
 use crate::context::Ctx;
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::offices::Office;
 use crate::hive::consensus::journal::LogState;
 use crate::hive::consensus::log_client::LogClient;
 use crate::hive::dispatch::inner::HiveInner;
@@ -150,6 +151,8 @@ pub(crate) struct Turn<'h> {
     appended_at: Time,
     /// The cause of the messages that are being routed or run. It holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
+    /// The log to which the sender of the messages belongs that are being routed.
+    pub(crate) office: Office,
     scratch: Box<Scratch>,
 }
 
@@ -169,7 +172,7 @@ impl<'h> Turn<'h> {
         turn.begins = true;
 
         let result = panics::catch(AssertUnwindSafe(|| begin(&mut turn)));
-        turn.cause = None;
+        (turn.cause, turn.office) = (None, Office::NONE);
 
         if !turn.woken.is_empty() {
             let woken = std::mem::take(&mut turn.woken);
@@ -259,6 +262,7 @@ impl<'h> Turn<'h> {
             look_at: 0,
             appended_at: now,
             cause: None,
+            office: Office::NONE,
             scratch,
         }
     }
@@ -353,7 +357,9 @@ impl<'h> Turn<'h> {
     /// Appends the open log entry of each log to the journal.
     fn append_open(&mut self) {
         self.appended_at = self.now;
-        self.hive.log_clients().for_each(|link| link.append_open())
+        if let Some(logs) = &self.hive.logs {
+            logs.clients().open().iter().for_each(|link| link.append_open())
+        }
     }
 
     /// Adds `messages` to the number of messages handled in the turn.
@@ -384,6 +390,7 @@ impl<'h> Turn<'h> {
     pub(crate) fn discard(&mut self) {
         self.scratch.ctx.out = Outputs::new(self.hive.types.clone());
         self.cause = None;
+        self.office = Office::NONE;
         self.depth = 0;
     }
 

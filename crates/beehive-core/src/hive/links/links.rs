@@ -334,6 +334,20 @@ impl Links {
         drop(gone)
     }
 
+    /// Gives up the messages of senders whose log this hive no longer leads. The deliveries to which they belong are told to find
+    /// an owner again, and then find that the hive has lost the log.
+    pub(crate) fn give_up(&self, lanes: &[LaneId]) {
+        let gone = self.sent.lock().forget_all(&lanes.iter().copied().collect());
+        gone.iter().for_each(|entry| entry.sent.decide(Fate::Route));
+        drop(gone)
+    }
+
+    /// Returns the number of messages under way to other hives, and of requesters that wait for reports about some.
+    #[cfg(feature = "testing")]
+    pub(crate) fn under_way(&self) -> usize {
+        self.sent.lock().len()
+    }
+
     /// Notes that another hive has handled messages.
     pub(crate) fn acked(&self, acked: &Acked) {
         let handled = self.sent.lock().acked(acked);

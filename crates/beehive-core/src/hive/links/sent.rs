@@ -170,12 +170,24 @@ impl SentMessages {
         tickets.into_iter().filter_map(|ticket| self.remove(ticket)).collect()
     }
 
+    /// Forgets the messages of many senders, like [`SentMessages::forget`].
+    pub(super) fn forget_all(&mut self, lanes: &BTreeSet<LaneId>) -> Vec<Entry> {
+        let of_lanes = self.tickets.iter().filter(|(id, _)| lanes.contains(&id.lane));
+        let tickets: BTreeSet<u64> = of_lanes.map(|(_, ticket)| *ticket).collect();
+        tickets.into_iter().filter_map(|ticket| self.remove(ticket)).collect()
+    }
+
     pub(super) fn requester(&self, ticket: u64) -> Option<Arc<dyn Requester>> {
         self.requesters.get(&ticket).map(|(_, requester)| requester.clone())
     }
 
     pub(super) fn closed(&mut self, ticket: u64) -> Option<Arc<dyn Requester>> {
         self.requesters.remove(&ticket).map(|(_, requester)| requester)
+    }
+
+    #[cfg(feature = "testing")]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() + self.requesters.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -262,7 +262,7 @@ impl Hive {
             dead_letters_kept: inner.dead_letters.kept(),
             dead_letters_dropped: inner.dead_letters.dropped(),
             remembered: apps.iter().map(|app| app.remembered()).sum::<usize>()
-                + inner.log_clients().map(|link| link.without_bee.size()).sum::<usize>(),
+                + inner.log_clients().iter().map(|link| link.without_bee.size()).sum::<usize>(),
             cycles: inner.cycles.load(Ordering::Relaxed),
             relieved: inner.workers.overflow.relieved.load(Ordering::Relaxed),
             stuck: inner.stuck_messages(),

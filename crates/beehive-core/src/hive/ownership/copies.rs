@@ -32,6 +32,13 @@ pub(super) struct Sending {
     news: Notify,
 }
 
+impl Sending {
+    /// Tells the task that sends the copy that it is no longer needed.
+    pub(super) fn end(&self) {
+        self.news.notify_one()
+    }
+}
+
 impl Reconciler {
     /// Begins to send the copy of a frozen bee, unless that has begun.
     pub(super) fn send_copy(self: &Arc<Self>, link: &Arc<Link>, (app, bee): (AppId, BeeId), to: ColonyId) {
@@ -57,6 +64,9 @@ impl Reconciler {
                 // it was dropped or thawed meanwhile
                 return;
             }
+            if link.is_deposed() {
+                return;
+            }
             state.sending.insert(key, sending.clone());
         }
         let this = self.clone();
@@ -70,7 +80,7 @@ impl Reconciler {
     pub(super) fn stop_sending(&self, key: Key) {
         let sending = self.state.lock().sending.remove(&key);
         if let Some(sending) = sending {
-            sending.news.notify_one()
+            sending.end()
         }
     }
 
@@ -138,8 +148,8 @@ impl Reconciler {
 
     /// A part of a copy has arrived.
     pub(super) fn staging_part(self: &Arc<Self>, from: HiveId, frame: Box<StageFrame>) {
-        let link = self.hive.log_clients().find(|link| link.colony() == frame.to);
-        let Some(link) = link.cloned() else { return };
+        let link = self.hive.logs.as_ref().and_then(|logs| logs.clients().of_colony(frame.to));
+        let Some(link) = link else { return };
         let this = self.clone();
         if self.links.registry.index() < frame.known {
             // the source sends the part again. If this hive kept such parts, they would pile up while its replica is late
@@ -170,11 +180,16 @@ impl Reconciler {
         let staged = |parts| Body::Staged(Staged { app, bee, epoch, copy, parts });
         match next {
             Some((Some(record), _)) => {
-                link.commit(record).await;
-                if !self.hive.is_over() {
-                    self.state.lock().staging.insert(key, copy);
-                    self.tell(from, staged(at + 1))
+                if !link.commit(record).await || self.hive.is_over() {
+                    return;
                 }
+                let mut state = self.state.lock();
+                if link.is_deposed() {
+                    return;
+                }
+                state.staging.insert(key, copy);
+                drop(state);
+                self.tell(from, staged(at + 1))
             }
             // otherwise the source would send the same part again at once
             Some((None, parts)) if parts != at => self.tell(from, staged(parts)),

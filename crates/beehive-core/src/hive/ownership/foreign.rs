@@ -79,12 +79,14 @@ pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
 
     // a hive that starts again must not take them for lanes in use
     let view = hive.links.as_ref().map_or(0, |links| links.registry.index());
-    for link in hive.log_clients() {
+    for link in &hive.log_clients() {
         link.without_bee.forget(&lanes);
         let (link, lanes) = (link.clone(), lanes.clone());
         hive.platform.spawn(Box::pin(async move {
             for lanes in lanes.chunks(LANES_PER_RECORD) {
-                link.commit(Record::Retire { lanes: lanes.to_vec(), view }).await
+                if !link.commit(Record::Retire { lanes: lanes.to_vec(), view }).await {
+                    return;
+                }
             }
         }))
     }

@@ -1,6 +1,7 @@
 //! Hosts a bee that has come to this hive, or that stays in it after all.
 
 use crate::cell::BeeId;
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::LaneNumbers;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
@@ -18,8 +19,14 @@ use std::sync::Arc;
 impl Reconciler {
     /// Makes the staged copy of a bee the bee, because the registry says so.
     pub(super) async fn adopt(&self, link: &Arc<Link>, bee: (AppId, BeeId), record: Record) {
-        link.commit(record).await;
-        if !self.hive.is_over() {
+        while self.app(bee.0).and_then(|app| app.bee(bee.1)).is_some_and(|old| old.is_unhosted()) {
+            // what the bee had accepted in another log, which this hive has lost, must be with its senders first
+            self.pause().await;
+            if self.hive.is_over() {
+                return;
+            }
+        }
+        if link.commit(record).await && !self.hive.is_over() {
             self.state.lock().staging.remove(&(link.position(), bee.0, bee.1));
             let arrived = link.outline.lock().log.take_active(bee.0, bee.1);
             self.host(link, bee, arrived, None)
@@ -38,7 +45,14 @@ impl Reconciler {
         let (Some((mut image, outbox)), Some(runtime)) = (content, self.app(app)) else { return };
         let (foreign, ended) = self.foreign_lanes(&image);
         let mut cells = Vec::new();
-        self.links.registry.read(&mut |view| cells = view.cells_of(id).collect());
+        self.links.registry.read(&mut |view| {
+            runtime.leaves_lost(view);
+            cells = view.cells_of(id).collect()
+        });
+        if link.is_deposed() {
+            // the next leader of the log has the bee
+            return;
+        }
         image.cells.extend(cells);
         for lane in foreign {
             if !link.lanes.bees.knows(lane) && !link.lanes.breaks(Mutant::ForeignForgotten) {
@@ -62,12 +76,14 @@ impl Reconciler {
                 queue.clone()
             };
             // the bee handles nothing before this has been routed; otherwise it could overtake itself
+            turn.office = link.office();
             for emit in outbox.iter() {
                 let cx = &mut RouteContext::new(&mut queue, turn);
                 if let Err(error) = self.hive.types.logged.resend(emit, cx) {
                     tracing::error!(app = runtime.name, bee = %id, %error, "a message cannot be sent again")
                 }
             }
+            turn.office = Office::NONE;
             let all: Vec<_> = image.cells.iter().copied().collect();
             let mut asleep = Asleep::new(*image, link, kept);
             if let Err(error) = asleep.show(runtime) {
@@ -79,6 +95,9 @@ impl Reconciler {
                 None => {
                     let bee = Bee::new(runtime, id, &all, asleep);
                     let mut queen = runtime.queen.lock();
+                    if link.is_deposed() {
+                        return;
+                    }
                     if let Some(old) = queen.bees.get(id) {
                         // the bee comes from another log of this hive, which has not dropped it yet
                         old.has_moved();
@@ -103,7 +122,7 @@ impl Reconciler {
 
     /// The lanes of the bee are now lanes of this hive.
     fn take_lanes(&self, link: &Link, (app, id): (AppId, BeeId), image: &BeeImage, outbox: &Emits) {
-        let (bees, at) = (&link.lanes.bees, link.position());
+        let (bees, at, office) = (&link.lanes.bees, link.position(), link.office());
         let own = LaneId::of_bee(app, id);
         let mut of_lane: BTreeMap<LaneId, Vec<_>> = BTreeMap::new();
         if !bees.is_in(own, at) {
@@ -115,12 +134,12 @@ impl Reconciler {
             if bees.is_in(lane, at) {
                 continue;
             }
-            bees.sent(at, emits);
+            bees.sent(office, emits);
             if lane != own {
                 bees.end(lane)
             }
         }
-        bees.restore(own, image.next_seq, at);
+        bees.restore(own, image.next_seq, office);
         let lanes: Vec<LaneId> = image.heir_of.iter().copied().chain([own]).collect();
         // a lane on which nothing is unhandled any more is not here, but receivers must remember it until it has ended
         let lanes: Vec<LaneId> = lanes.into_iter().filter(|lane| bees.knows(*lane)).collect();

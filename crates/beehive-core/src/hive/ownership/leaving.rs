@@ -6,7 +6,7 @@ use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{Acked, AppId, BeeImage, Emit, LaneId, LogState, MessageId, Record};
 use crate::hive::consensus::registry::ColonyId;
 use crate::hive::dispatch::inner::AnyApp;
-use crate::hive::dispatch::turn::Link;
+use crate::hive::dispatch::turn::{Link, Place, Turn};
 use crate::hive::ownership::reconciler::{Away, Key, Reconciler, ended_by};
 use crate::limits;
 use crate::mutant::Mutant;
@@ -37,7 +37,7 @@ impl Reconciler {
             let cells: Vec<CellId> =
                 image.into_iter().flat_map(|image| image.cells.iter().copied()).collect();
             let Some(runtime) = self.app(app) else { continue };
-            let bee = Bee::away(runtime, id, &cells);
+            let bee = Bee::away(runtime, id, &cells, link.position());
             let mut queen = runtime.queen.lock();
             // another log of this hive may have adopted the bee already, or may not have dropped it yet
             let old = queen.bees.get(id).filter(|old| old.is_leaving());
@@ -126,6 +126,9 @@ impl Reconciler {
     pub(super) async fn leave(&self, link: &Arc<Link>, key: Key, to: ColonyId, view: u64) {
         let (_, app, id) = key;
         let Some(since) = self.reach(link, key, to).await else { return };
+        if link.is_deposed() {
+            return;
+        }
         let bee = self.app(app).and_then(|runtime| runtime.bee(id));
         let Some(bee) = bee else { return self.pause().await };
         let body = tokio::select! {
@@ -134,26 +137,34 @@ impl Reconciler {
             () = self.hive.over() => return,
         };
         let Some(mut body) = body else { return self.pause().await };
+        if body.pending.as_ref().is_none_or(|pending| !Arc::ptr_eq(pending.link(), link)) {
+            // while this task was waiting, the hive has lost the log and leads it again: this is the bee of the new term
+            return Turn::with(&self.hive, Place::Runners, |turn| bee.stays_awake(body, turn));
+        }
         let own = bee.lane();
         let lanes = &link.lanes.bees;
         let heir_of = body.pending.as_ref().map(|pending| pending.heir_of.clone()).unwrap_or_default();
         let all: Vec<LaneId> = std::iter::once(own).chain(heir_of).collect();
         // From now on, the hive sends nothing for the bee. What the bee has sent and nobody has handled yet is in the
         // outbox, which moves with it.
-        while !body.queue.close(&all) && !self.hive.is_over() {
+        while !body.queue.close(&all) && !self.hive.is_over() && !link.is_deposed() {
             self.hive.platform.sleep(Duration::from_micros(100)).await
         }
         let Some(pending) = &mut body.pending else { return };
         self.acknowledge_handled_without_bee(link, &all);
         link.log_consumed();
         if !pending.is_logged {
-            link.commit(Record::Create { app, bee: id, view }).await
+            let _ = link.commit(Record::Create { app, bee: id, view }).await;
         }
         pending.heir_of.retain(|lane| lanes.is_open(*lane));
         let leaving: Vec<LaneId> = std::iter::once(own).chain(pending.heir_of.iter().copied()).collect();
-        link.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view }).await;
+        let is_frozen = link.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view }).await;
         if self.hive.is_over() {
             return;
+        }
+        if !is_frozen {
+            // the next leader of the log has the bee, frozen or not
+            return Bee::drop_lost(body);
         }
 
         let breaks = |mutant| link.lanes.breaks(mutant);
@@ -181,7 +192,11 @@ impl Reconciler {
         content.fill((app, id), image, Emits(outbox));
         self.links.forget(&leaving);
         let away = Away { bee, since, content: Arc::new(content) };
-        self.state.lock().away.insert(key, away);
+        let mut state = self.state.lock();
+        // otherwise the hive has forgotten what was under way for the log, or is about to: see `unhost`
+        if !link.is_deposed() {
+            state.away.insert(key, away);
+        }
     }
 
     /// Acknowledges what handlers without a bee have handled. The previous process may have ended after a record said so and
@@ -197,8 +212,7 @@ impl Reconciler {
 
     /// Forgets a bee that another colony has adopted.
     pub(super) async fn drop_moved(&self, link: &Arc<Link>, (app, id): (AppId, BeeId), record: Record) {
-        link.commit(record).await;
-        if self.hive.is_over() {
+        if !link.commit(record).await || self.hive.is_over() {
             return;
         }
         let key = (link.position(), app, id);
@@ -211,8 +225,7 @@ impl Reconciler {
 
     /// Lets a frozen bee continue, because the registry says that it stays.
     pub(super) async fn thaw(&self, link: &Arc<Link>, bee: (AppId, BeeId), record: Record) {
-        link.commit(record.clone()).await;
-        if self.hive.is_over() {
+        if !link.commit(record.clone()).await || self.hive.is_over() {
             return;
         }
         let key = (link.position(), bee.0, bee.1);

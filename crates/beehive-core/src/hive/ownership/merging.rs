@@ -75,7 +75,7 @@ impl AppRuntime {
             // the registry has to move the source first
             return false;
         }
-        let Some(to) = hive.log_at(to) else { return false };
+        let Some(to) = &hive.log_at(to) else { return false };
         commits_something(to, hive).await;
         if hive.is_over() {
             // a move that began now would write to logs after the hive has ended
@@ -108,7 +108,7 @@ impl AppRuntime {
         // `into` takes over the cells of `from`. Messages that `into` emits from now on must not overtake messages that
         // `from` emitted earlier
         let late = hive.now() + limits::FROZEN_BEE_AWAITED_MAX;
-        while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() {
+        while !body.queue.absorb(&gone.queue, hive) && !hive.is_over() && !body.has_lost_log() {
             if hive.now() >= late {
                 // Stateless handlers of other apps ran for messages of `from`, and the logs of these apps commit nothing, or
                 // such a handler is still running. If the merge waited only until nothing is unreleased, a bee that goes on
@@ -141,7 +141,14 @@ impl AppRuntime {
                 pending.heir_of.insert(source.lane());
             }
             pending.heir_of.retain(|lane| lanes.is_open(*lane));
-            link.commit(Record::Fuse { app: AppId(self.index), from, into, view: self.view() }).await;
+            let fuse = Record::Fuse { app: AppId(self.index), from, into, view: self.view() };
+            let is_committed = link.commit(fuse).await;
+            if !is_committed && link.is_deposed() {
+                // the next leader of the log has both bees, or the merged one
+                thaw(source, gone, hive);
+                thaw(target, body, hive);
+                return false;
+            }
             if hive.is_over() && !lanes.mutation.breaks(Mutant::MergesWhenOver) {
                 return false;
             }
@@ -155,6 +162,13 @@ impl AppRuntime {
         }
         {
             let mut queen = self.queen.lock();
+            if body.has_lost_log() {
+                // the hive is about to end both bees, or has ended them: see `AppRuntime::unhost`, which takes this lock
+                drop(queen);
+                Bee::drop_lost(gone);
+                Bee::drop_lost(body);
+                return false;
+            }
             body.app.absorb(&mut gone.app);
             if let (Some(pending), Some(other)) = (&mut body.pending, &mut gone.pending) {
                 pending.base.absorb(std::mem::take(&mut other.base));

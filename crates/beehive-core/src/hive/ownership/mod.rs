@@ -1,7 +1,7 @@
 //! Ownership: each app's queen, which asks the registry which bee owns which cell and executes the registry's
 //! decisions. Also merges bees (`merging`), and moves them between an app's logs (`moves`), and in a cluster between hives: the
 //! reconciler compares the registry with the outlines of the logs, and takes the steps in `leaving`, `copies`, `examine` and
-//! `hosting`; `foreign` looks after the lanes of other hives.
+//! `hosting`; a hive that no longer leads a log leaves it in `unhosting`; `foreign` looks after the lanes of other hives.
 //!
 //! Input: sets of cells without a single owner, from routing tasks. Output: proposals to the registry, changes to the
 //! routing table, and new, merged or retired bees.
@@ -21,3 +21,4 @@ mod merging;
 mod moves;
 pub(crate) mod queen;
 pub(in crate::hive) mod reconciler;
+mod unhosting;

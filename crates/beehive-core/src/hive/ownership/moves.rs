@@ -55,7 +55,7 @@ impl AppRuntime {
         let breaks = |mutant| lanes.mutation.breaks(mutant);
         if !breaks(Mutant::SkipFreeze) {
             let to = to.colony();
-            from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view: 0 }).await
+            let _ = from.commit(Record::Freeze { app, bee: id, lanes: leaving.clone(), to, view: 0 }).await;
         }
         if hive.is_over() {
             return false;
@@ -90,7 +90,7 @@ impl AppRuntime {
         }
         staged = parts.map(stage).last().or(staged);
         if breaks(Mutant::DropBeforeOwn) {
-            from.commit(Record::Drop { app, bee: id, view: 0 }).await
+            let _ = from.commit(Record::Drop { app, bee: id, view: 0 }).await;
         }
 
         let staged = async {
@@ -111,13 +111,13 @@ impl AppRuntime {
             tracing::warn!(app = self.name, bee = %id, "the bee does not move: the destination log commits nothing");
             // the log `to` may commit nothing for a long time, so the bee thaws first, and nothing waits for
             // the `Unstage`
-            from.commit(Record::Thaw { app, bee: id, epoch: pending.epoch, view: 0 }).await;
+            let _ = from.commit(Record::Thaw { app, bee: id, epoch: pending.epoch, view: 0 }).await;
             drop(to.say(Record::Unstage { app, bee: id, view: 0 }));
             return false;
         }
 
         if !breaks(Mutant::ActivateOnStage) {
-            to.commit(adopt).await
+            let _ = to.commit(adopt).await;
         }
         if hive.is_over() {
             return false;

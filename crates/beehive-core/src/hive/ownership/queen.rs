@@ -177,6 +177,12 @@ impl AppRuntime {
             if let Some((sets, proposed)) = in_flight.take() {
                 match proposed.await {
                     Ok(decisions) => {
+                        if self.is_clustered() {
+                            // The decisions may follow from what the next leader of one of this hive's logs has done. Only
+                            // the replica tells that there is one: see `carry_out`
+                            let index = decisions.iter().map(Decision::index).max();
+                            self.registry.wait(index.unwrap_or_default()).await
+                        }
                         let mut queen = self.queen.lock();
                         for (cells, decision) in sets.into_iter().zip(decisions) {
                             if let (_, Some(merge)) = self.carry_out(&mut queen, &cells, decision) {
@@ -232,12 +238,25 @@ impl AppRuntime {
         let Decision::Owner { root, colony, created, merging, index, .. } = decision else {
             return (Owner::NotYet, None);
         };
+        if self.is_clustered() {
+            let mut has_lost = false;
+            self.registry.read(&mut |view| has_lost = self.leaves_lost(view));
+            if has_lost {
+                // the caller asks again
+                return (Owner::NotYet, None);
+            }
+        }
         if queen.is_cleared {
             // the hive has stopped while the registry decided, and nobody would drop the bee
             return (Owner::NotYet, None);
         }
         if created && self.is_still_new(queen, root, index) {
-            let bee = Bee::new(self, root, cells, self.body(self.log_of(colony)));
+            let log = self.log_of(colony);
+            if log.is_none() && !self.links.is_empty() {
+                // the hive has lost the log meanwhile
+                return (Owner::NotYet, None);
+            }
+            let bee = Bee::new(self, root, cells, self.body(log.as_ref()));
             queen.bees.insert(bee.clone());
             self.count_created();
             for cell in cells {
@@ -312,6 +331,9 @@ impl AppRuntime {
         let mut new = None;
         self.registry.read(&mut |state| {
             // a bee that has ended is in `ended` until the replica knows its end
+            if self.leaves_lost(state) {
+                return;
+            }
             let place = state.bee(id).filter(|entry| entry.epoch == Epoch(0) && entry.app.0 == self.index);
             new = place.map(|entry| (entry.colony, state.cells_of(id).collect::<Vec<CellId>>()))
         });
@@ -320,7 +342,7 @@ impl AppRuntime {
         if log.is_none() && !self.links.is_empty() {
             return;
         }
-        let bee = Bee::new(self, id, &cells, self.body(log));
+        let bee = Bee::new(self, id, &cells, self.body(log.as_ref()));
         queen.bees.insert(bee.clone());
         self.count_created();
         cells.iter().for_each(|cell| self.routes.set(*cell, &bee))

@@ -8,6 +8,7 @@
 //!  registry ──┐                ┌──► leaving.rs: Freeze, Drop, Thaw
 //!  outlines ──┼──► changes ────┼──► copies.rs: the parts of a copy, Stage, Unstage
 //!             │                ├──► hosting.rs: Adopt
+//!             │                ├──► unhosting.rs: the hive no longer leads a log
 //!             │                ├──► queen.rs: Fuse
 //!             └──◄ committed ──┴──► proposals, Told
 //! ```
@@ -71,6 +72,8 @@ pub(super) struct State {
     pub(super) sending: BTreeMap<Key, Arc<Sending>>,
     /// The copies to which the staged parts of arriving bees belong.
     pub(super) staging: BTreeMap<Key, u64>,
+    /// The positions of the logs that the hive is leaving.
+    pub(super) unhosting: BTreeSet<usize>,
 }
 
 /// A frozen bee.
@@ -120,6 +123,15 @@ impl Reconciler {
         &self.apps
     }
 
+    /// Returns the number of steps under way, of bees that are about to move, and of logs that the hive is leaving.
+    #[cfg(feature = "testing")]
+    pub(in crate::hive) fn under_way(&self) -> usize {
+        let State { busy, proposals, told, away, not_before, sending, staging, unhosting } =
+            &*self.state.lock();
+        let bees = busy.len() + away.len() + not_before.len() + sending.len() + staging.len();
+        bees + proposals.len() + told.len() + unhosting.len()
+    }
+
     /// Looks at the logs again, because the hive leads another one.
     pub(in crate::hive) fn look_again(&self) {
         self.changed.notify_one()
@@ -134,6 +146,7 @@ impl Reconciler {
             }
             let index = self.links.registry.index();
             self.links.follow_leaders();
+            self.leave_lost_logs();
             self.round();
             let is_waiting = {
                 let state = self.state.lock();
@@ -161,7 +174,7 @@ impl Reconciler {
         }
         let now = self.hive.now();
         self.state.lock().not_before.retain(|_, until| *until > now);
-        for link in self.hive.log_clients() {
+        for link in self.hive.log_clients().iter().filter(|link| !link.is_deposed()) {
             for step in self.steps(link) {
                 self.take(link, step)
             }
@@ -254,7 +267,8 @@ impl Reconciler {
                 let ended: Vec<BeeId> = ended_by(&what).into_iter().collect();
                 self.apps.iter().for_each(|app| app.forget_ended(&ended));
                 self.hive.spawn(Box::pin(async move {
-                    link.commit(Record::Told { what: what.clone(), view }).await;
+                    // if the hive loses the log first, the next leader says it
+                    let _ = link.commit(Record::Told { what: what.clone(), view }).await;
                     this.state.lock().told.retain(|told| *told != what);
                     this.changed.notify_one()
                 }))
@@ -295,8 +309,9 @@ impl Reconciler {
                     if !this.steps(&link).iter().any(is_it) {
                         return;
                     }
-                    link.commit(record).await;
-                    this.state.lock().staging.remove(&(at, app, bee));
+                    if link.commit(record).await {
+                        this.state.lock().staging.remove(&(at, app, bee));
+                    }
                 }),
                 other => debug_assert!(false, "no leader of a running hive appends {other:?}"),
             },

@@ -6,8 +6,9 @@ use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
 use crate::hive::consensus::journal::{AppId, LaneId};
 use crate::hive::dispatch::effects::RouteContext;
+use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::blocked::{Blocked, Owners};
-use crate::hive::dispatch::sender::queue::QueueState;
+use crate::hive::dispatch::sender::queue::{Back, QueueState, SenderQueue};
 use crate::hive::dispatch::turn::Turn;
 use crate::hive::ownership::queen::Owner;
 use crate::hive::route::journey::{Journey, Next, stays};
@@ -26,6 +27,7 @@ pub(crate) fn deliver(
     missing: &mut dyn FnMut(&CellSet) -> Option<Vec<CellSet>>,
 ) -> bool {
     let (mut delivery, mut is_asked) = (delivery, false);
+    let may_lose = app.is_clustered() && delivery.batch.arrival().is_none();
     if !cx.queue.blocks(app.index, &delivery.cells) || cx.turn.hive.breaks(Mutant::NoAfter) {
         // another thread may retire the bee between this thread's look-up and its push. The push then
         // returns the delivery, and the next round finds or claims another owner. After three rounds, the
@@ -44,16 +46,33 @@ pub(crate) fn deliver(
                 }
             };
 
+            // After the look-up: if the hive has lost the log of the sender, the next leader has the messages, and the owner may
+            // be the successor of a bee that has handled them and has ended
+            if !cx.turn.hive.holds(delivery.office) {
+                return is_of_next_leader(&delivery);
+            }
             match owner {
                 Owner::NotYet => break,
-                Owner::Bee(bee) => match bee.push(delivery, cx.turn) {
-                    Ok(()) => return false,
-                    Err(back) => delivery = back,
-                },
+                Owner::Bee(bee) => {
+                    if may_lose && delivery.back.is_none() {
+                        delivery.back = Some(cx.queue.back())
+                    }
+                    match bee.push(delivery, cx.turn) {
+                        Ok(()) => return false,
+                        Err(back) => delivery = back,
+                    }
+                    // if the hive has lost the bee, earlier messages may have come back
+                    if cx.queue.blocks(app.index, &delivery.cells) {
+                        break;
+                    }
+                }
             }
         }
     }
 
+    if !cx.turn.hive.holds(delivery.office) {
+        return is_of_next_leader(&delivery);
+    }
     if app.is_clustered() {
         if let Some(arrival) = delivery.batch.arrival() {
             // the sender waits, and not this hive
@@ -65,9 +84,41 @@ pub(crate) fn deliver(
             return false;
         }
     }
+    delivery.back = None;
     let blocked = BlockedDelivery { app: app.clone(), delivery, journey: None };
     cx.queue.block(Box::new(blocked), cx.turn.hive);
     true
+}
+
+/// Ends a delivery of a sender whose log the hive no longer leads. The next leader of the log sends the messages.
+#[cold]
+fn is_of_next_leader(delivery: &Delivery) -> bool {
+    delivery.batch.committed(delivery.cells.len());
+    false
+}
+
+/// Puts a delivery, which a bee had accepted that the hive has lost, back into the queue of its sender, before everything that
+/// waits there. If it came from another hive, sends it back.
+pub(crate) fn give_back(app: &Arc<AppRuntime>, mut delivery: Delivery, hive: &Arc<HiveInner>) {
+    if let Some(arrival) = delivery.batch.arrival() {
+        return arrival.refuse();
+    }
+    if delivery.count == 0
+        && let (Some(sweep), Some(logs)) = (delivery.batch.sweep(), &hive.logs)
+    {
+        // the next leader of the log visits all cells in it
+        logs.visited(AppId(app.index), sweep, &delivery.cells)
+    }
+    match delivery.back.take() {
+        Some(queue) if delivery.count > 0 && hive.holds(delivery.office) && !stays(&delivery) => {
+            let blocked = BlockedDelivery { app: app.clone(), delivery, journey: None };
+            match hive.breaks(Mutant::GivenBackLast) {
+                true => SenderQueue::of(&queue).block(Box::new(blocked), hive),
+                false => SenderQueue::of(&queue).block_first(Box::new(blocked), hive),
+            }
+        }
+        _ => delivery.batch.committed(delivery.cells.len()),
+    }
 }
 
 /// A delivery that waits in its sender's queue until one bee owns its cells.
@@ -83,6 +134,15 @@ impl BlockedDelivery {
     fn travel(mut self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
         let Some(links) = turn.hive.links.clone() else { return Err(self) };
         let Some(to) = self.app.elsewhere(&self.delivery.cells) else { return Err(self) };
+        // After the look-up. The registry knows the next leader of a log before that hive has done anything. So what this replica
+        // says about the owner follows from nothing that the next leader has done, unless the replica knows the leader, too
+        links.registry.read(&mut |view| {
+            self.app.leaves_lost(view);
+        });
+        if !turn.hive.holds(self.delivery.office) {
+            is_of_next_leader(&self.delivery);
+            return Ok(());
+        }
         let Some(journey) = &mut self.journey else { return Err(self) };
         if to.hive == turn.hive.id {
             // this hive does not lead the bee's colony yet, or no longer
@@ -134,9 +194,16 @@ impl Blocked for BlockedDelivery {
                 Next::Route => {}
             }
         }
-        let Some(bee) = self.app.owner(&self.delivery.cells) else { return self.travel(turn) };
-        let BlockedDelivery { app, delivery, mut journey } = *self;
-        bee.push(delivery, turn).map_err(|delivery| {
+        let owner = self.app.owner(&self.delivery.cells);
+        if !turn.hive.holds(self.delivery.office) {
+            is_of_next_leader(&self.delivery);
+            return Ok(());
+        }
+        let Some(bee) = owner else { return self.travel(turn) };
+        let BlockedDelivery { app, mut delivery, mut journey } = *self;
+        delivery.back = journey.as_ref().and_then(Journey::queue).map(Back::to);
+        bee.push(delivery, turn).map_err(|mut delivery| {
+            delivery.back = None;
             // in a cluster, the owner may be about to move
             if let Some(journey) = &mut journey {
                 journey.rest(turn.hive)

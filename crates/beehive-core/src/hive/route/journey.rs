@@ -62,6 +62,11 @@ impl Journey {
         *self.queue.lock() = Arc::downgrade(queue)
     }
 
+    /// Returns the queue in which the delivery waits.
+    pub(crate) fn queue(&self) -> Option<Arc<QueueState>> {
+        self.queue.lock().upgrade()
+    }
+
     /// Returns a function that wakes the queue in which the delivery waits.
     fn waker(&self) -> impl Fn() + Send + Sync + 'static {
         let queue = self.queue.clone();

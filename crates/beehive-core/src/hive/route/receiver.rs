@@ -366,6 +366,8 @@ fn hand_over(handing: &mut Handing, run: &Neighbors, count: u32, cx: &mut RouteC
             let delivery = Delivery {
                 run: code.run,
                 batch: way.share(),
+                office: cx.turn.office,
+                back: None,
                 cause: cx.turn.cause.clone(),
                 first: run.first,
                 count,
@@ -401,8 +403,9 @@ fn hold(app: &Arc<AppRuntime>, way: &dyn Routed, delivery: Delivery, refuse: Ref
         effects.emits.extend(routed::emits(way, mapper, range.clone(), None, &mut effects.payloads))
     }
 
-    let (app, batch) = (app.clone(), way.share());
+    let (app, batch, mut delivery) = (app.clone(), way.share(), delivery);
     effects.hold(move |cx| {
+        delivery.office = cx.turn.office;
         // `hand_over` has checked the limit, but before the record was committed, other senders may have
         // claimed the last cells
         if !app.may_own(&delivery.cells) {

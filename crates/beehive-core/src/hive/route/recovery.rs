@@ -2,6 +2,7 @@
 //! unfinished sweeps.
 
 use crate::hash::HashMap;
+use crate::hive::admission::offices::Office;
 use crate::hive::consensus::journal::{
     Acked, AppId, Emit, LaneId, LogState, MessageId, Part, Seq, Suspect, Sweep, Waiting,
 };
@@ -229,6 +230,7 @@ pub(crate) fn send_again(
                 link.quarantine.is_run(&Suspect { id, cell: None });
                 continue;
             }
+            turn.office = hive.log_at(log).map_or(Office::NONE, |link| link.office());
             let mut queue = queues.of(message.sent_as().lane);
             let cx = &mut RouteContext::new(&mut queue, turn);
             if hive.log_of(id.app).is_none() {
@@ -244,6 +246,7 @@ pub(crate) fn send_again(
             };
             resumed.map_err(|error| named(&waiting.emit, state, error))?
         }
+        turn.office = Office::NONE;
         Ok(())
     })
 }

@@ -12,13 +12,14 @@ use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext};
 use crate::hive::dispatch::sender::deferred::{Deferred, DeferredQueue, Onward};
 use crate::hive::dispatch::sender::ordered_release;
-use crate::hive::dispatch::turn::{Stateless, Turn};
+use crate::hive::dispatch::turn::{Link, Stateless, Turn};
 use crate::hive::dispatch::types::handler::Handler;
 use crate::hive::message::batch::Messages;
 use crate::hive::message::payloads::Payloads;
 use crate::hive::run::dropped;
 use crate::mapper::Mapper;
 use crate::message::{Error, ErrorKind};
+use crate::mutant::Mutant;
 use crate::time::Time;
 use crate::{limits, panics};
 use std::ops::Range;
@@ -70,6 +71,7 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
     let deferred = Deferred {
         queue: cx.queue.share(),
         cause: cx.turn.cause.clone(),
+        office: cx.turn.office,
         route: Box::new(move |cx| {
             onward.route_on(&batch, range, position, cx);
             if let Some(admitted) = batch.admitted() {
@@ -301,7 +303,11 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
             for index in range.clone() {
                 let message_id = id_of(index);
 
-                let Some(link) = handler.link else { break };
+                let Some(link) = cx.turn.hive.log_for_stateless(message_id) else {
+                    // the hive leads no log at the moment, and needs none for a message that is never resent
+                    routed.run_now(index..index + 1, cx);
+                    continue;
+                };
                 if link.without_bee.has_consumed(message_id, handler.id()) {
                     continue;
                 }
@@ -309,8 +315,9 @@ pub(crate) fn run_recorded(routed: &dyn Routed, range: Range<u32>, cx: &mut Rout
                 let suspect = Suspect { id: message_id, cell: None };
                 let by = (handler.app, handler.number);
                 let next = || (index + 1..range.end).map(|index| Suspect { id: id_of(index), cell: None });
-                match link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next) {
+                match link.quarantine.begin(&link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next) {
                     Begun::SetAside => leave_undone(routed, index, batch.admitted(), cx),
+                    Begun::Deposed => {}
                     // `_begun` keeps the message in the crash marker until the run ends
                     _begun => routed.run_now(index..index + 1, cx),
                 }
@@ -330,13 +337,19 @@ fn consume(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
         let by = (handler.app, handler.number);
         let suspect = Suspect { id: message_id, cell: None };
         let next = || (index + 1..range.end).map(|index| Suspect { id: id_of(index), cell: None });
-        let hive = cx.turn.hive;
-        let begun = hive
-            .log_for_stateless(message_id)
+        let link = log_of_sender(message_id, cx);
+        let begun = link
+            .as_ref()
             .map(|link| link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next));
-        if let Some(Begun::SetAside) = begun {
-            leave_undone(routed, index, None, cx);
-            continue;
+        match &begun {
+            Some(Begun::SetAside) => {
+                leave_undone(routed, index, None, cx);
+                continue;
+            }
+            // the next leader of the log has the message
+            Some(Begun::Deposed) => continue,
+            // as long as `begun` lives, the crash marker names the message
+            _ => {}
         }
 
         consume_held((message_id, handler.id(), None), cx, &mut |cx| routed.run_now(index..index + 1, cx))
@@ -393,7 +406,7 @@ pub(crate) fn consume_held(
 ) {
     // the emitted messages get a new sequence number, because the number of `message_id` may be consumed in
     // another log
-    let Some(link) = cx.turn.hive.log_for_stateless(message_id) else { return };
+    let Some(link) = log_of_sender(message_id, cx) else { return };
     let reserved = link.reserve(message_id.app);
     let mut effects = Effects::new(Numbers::parts(reserved.id, handler));
     let mut held = cx.hold_in(&mut effects);
@@ -407,6 +420,7 @@ pub(crate) fn consume_held(
             "a stateless handler emitted more bytes than one log record may hold; its output was dropped"
         );
         return ordered_release::consume(
+            &link,
             message_id,
             handler,
             admitted,
@@ -421,5 +435,16 @@ pub(crate) fn consume_held(
     if !notes.is_empty() {
         steps.insert(0, Box::new(move |cx| cx.note(notes)))
     }
-    ordered_release::consume(message_id, handler, admitted, (emits, Some(reserved)), steps, cx)
+    ordered_release::consume(&link, message_id, handler, admitted, (emits, Some(reserved)), steps, cx)
+}
+
+/// Returns the log that records what a stateless handler does with a message. Returns `None` if the hive has lost the log to
+/// which the sender belongs: its next leader has the message, and no other log must record it.
+pub(crate) fn log_of_sender(message_id: MessageId, cx: &RouteContext) -> Option<Arc<Link>> {
+    let (hive, office) = (cx.turn.hive, cx.turn.office);
+    // a hive that is alone loses no log, and records all this in the home log of the app
+    match office.is_none() || hive.links.is_none() || hive.breaks(Mutant::StatelessAtHome) {
+        true => hive.log_for_stateless(message_id),
+        false => hive.logs.as_ref()?.clients().in_office(office),
+    }
 }

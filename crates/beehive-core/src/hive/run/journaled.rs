@@ -194,6 +194,10 @@ fn run_all(
             let suspects = || later.map(|index| Suspect { id: id_of(*index), cell: None });
             let begun = link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, suspects);
 
+            if let Begun::Deposed = begun {
+                // the run is not recorded
+                continue;
+            }
             if let Begun::SetAside = begun {
                 transactions.end_with(index, &set_aside(), cx);
                 continue;
@@ -263,10 +267,11 @@ pub(crate) fn record(
         cx.run_deferred()
     }));
 
-    if turn.hive.is_over() && !turn.hive.breaks(Mutant::RecordsWhenOver) {
+    let is_over = turn.hive.is_over() && !turn.hive.breaks(Mutant::RecordsWhenOver);
+    if is_over || pending.link().is_deposed() {
         // No handler begins once the hive is over, so `execute` may have skipped the last messages of the
         // run. A record would still mark them as consumed, and if their senders resent them, they would be
-        // taken for duplicates.
+        // taken for duplicates. If the hive has lost the log, the messages go to its next leader
         turn.discard();
         turn.depth = depth;
         turn.cause = None;
@@ -426,7 +431,7 @@ const TOO_LARGE: &str = "the changes and messages of the transaction exceed `lim
 /// Queues a run's messages (or a visit's cells) to be executed one by one, so that only those that cannot be
 /// recorded fail.
 fn one_by_one(pending: &mut pending::PendingRuns, delivery: Delivery) {
-    let Delivery { run, batch, cause, first, count, position, cells } = delivery;
+    let Delivery { run, batch, office, back, cause, first, count, position, cells } = delivery;
     let parts: Vec<(u32, u32, CellSet)> = match count {
         0 => cells.iter().map(|cell| (first, 0, CellSet::from_slice(&[*cell]))).collect(),
         _ => (first..first + count).map(|index| (index, 1, cells.clone())).collect(),
@@ -436,7 +441,8 @@ fn one_by_one(pending: &mut pending::PendingRuns, delivery: Delivery) {
         if at > 0 {
             batch.opened()
         }
-        let (batch, cause) = (batch.clone(), cause.clone());
-        pending.again.push_front(Delivery { run, batch, cause, first, count, position, cells })
+        let (batch, back, cause) = (batch.clone(), back.clone(), cause.clone());
+        let one = Delivery { run, batch, office, back, cause, first, count, position, cells };
+        pending.again.push_front(one)
     }
 }

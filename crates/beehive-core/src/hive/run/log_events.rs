@@ -46,4 +46,10 @@ impl JournalEvents for Events {
         // the bees execute all their uncommitted messages again
         self.nudge(0, |link| link.aborted(last))
     }
+
+    fn deposed(&self) {
+        if let Some(link) = self.link.upgrade() {
+            link.depose()
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! until it is handled.
 
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::offices::Office;
 use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::deferred::Onward;
@@ -88,13 +89,21 @@ fn wait(
     at: Time,
     turn: &mut Turn,
 ) {
-    let waiting = turn.hive.types.timers.take(1);
+    if !turn.hive.holds(turn.office) {
+        return;
+    }
+    let (waiting, office) = (turn.hive.types.timers.take(1), turn.office);
     let again = move |turn: &mut Turn| {
+        if !turn.hive.holds(office) {
+            // the next leader of the log has the message
+            return;
+        }
         // like every timer, this one holds its credit until everything it causes is done
         turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
+        turn.office = office;
         let mut queue = SenderQueue::default();
         onward.route_on(&batch, index..index + 1, position, &mut RouteContext::new(&mut queue, turn));
-        turn.cause = None
+        (turn.cause, turn.office) = (None, Office::NONE)
     };
-    turn.hive.timers.at(at, Box::new(again))
+    turn.hive.timers.in_office(office, at, Box::new(again))
 }

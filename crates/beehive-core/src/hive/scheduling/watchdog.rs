@@ -60,7 +60,7 @@ impl Watch {
         )]
         let now = Instant::now();
 
-        hive.log_clients().for_each(|link| link.append_old());
+        hive.log_clients().iter().for_each(|link| link.append_old());
 
         let (mut held, mut replaced) = (Vec::new(), false);
         let mut waiting = Bees::new();

@@ -12,6 +12,7 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
@@ -94,11 +95,14 @@ impl Opening {
             _ => None,
         };
 
-        link.commit(record).await;
-        if hive.is_over() {
+        if !link.commit(record).await {
+            if !hive.is_over() {
+                // the next leader of the log knows whether the sweep has begun
+                admitted.iter().for_each(|admitted| admitted.close())
+            }
             return;
         }
-        link.lanes.bees.sent(link.position(), &emit);
+        link.lanes.bees.sent(link.office(), &emit);
         drop(reserved);
         acknowledge(link, consumed, hive);
         admitted.iter().for_each(|admitted| admitted.close())
@@ -161,7 +165,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     run: RunDelivery,
     cx: &mut RouteContext,
 ) {
-    let Some(link) = app.link.clone() else { return };
+    let Some(link) = cx.turn.hive.log_of(AppId(app.index)) else { return };
     let message_id = batch.source.message_id(index, app.index);
     let admitted = batch.admitted.clone();
     if let Some(admitted) = &admitted {
@@ -246,14 +250,14 @@ pub(crate) fn resume<M: Message>(
     let emit = &sweep.waiting.emit;
     let messages = vec![decode::<M>("the message of a sweep", &emit.payload)?];
     let batch = Batch::new(messages, Source::again(emit));
-    let Some(home) = app.link.clone() else { return Ok(()) };
+    let Some(home) = cx.turn.hive.log_of(AppId(app.index)) else { return Ok(()) };
 
     let has_begun = match home.bees_move() {
         true => emit.id.lane.is_of_app() && emit.id.lane.app() == Some(AppId(app.index)),
         false => log == home.position(),
     };
     // another hive may have begun it in a log that this hive leads now
-    let link = cx.turn.hive.log_at(log).filter(|_| has_begun).cloned().unwrap_or(home);
+    let link = cx.turn.hive.log_at(log).filter(|_| has_begun).unwrap_or(home);
 
     let reserved = if has_begun { None } else { number_of_its_own(&link, app.index) };
     let runs_as = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
@@ -330,7 +334,9 @@ impl<M: Message> Cursor<M> {
 
         if !cells.is_empty() || !gone.is_empty() || (next.is_none() && first.is_some()) {
             let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
-            self.link.commit(record).await;
+            if !self.link.commit(record).await {
+                return;
+            }
         }
         if hive.is_over() {
             return;
@@ -342,8 +348,13 @@ impl<M: Message> Cursor<M> {
         progress.next = next
     }
 
-    /// Checks whether the sweep has committed all its own records. Its visits may still be uncommitted.
+    /// Checks whether the sweep has committed all its own records, or this hive goes on with it no longer. Its visits may still be
+    /// uncommitted.
     fn is_over(&self) -> bool {
+        if self.link.is_deposed() {
+            // the next leader of the log goes on with it
+            return true;
+        }
         let progress = self.progress.lock();
         let is_all_visited = progress.gone.is_empty() && progress.later.is_empty();
         progress.opening.is_none() && progress.next.is_none() && is_all_visited
@@ -371,6 +382,8 @@ impl<M: Message> Cursor<M> {
                 let delivery = Delivery {
                     run: self.run,
                     batch: self.visit.clone(),
+                    office: Office::NONE,
+                    back: None,
                     cause: self.cause.clone(),
                     first: 0,
                     count: 0,
@@ -521,6 +534,9 @@ pub(crate) fn run_visit<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
                     let suspect = suspect(cell);
                     link.quarantine.begin(link, (&**cx.turn.hive, cx.turn.slot), by, suspect, next)
                 });
+                if let Some(Begun::Deposed) = begun {
+                    continue;
+                }
                 if let Some(Begun::SetAside) = begun {
                     let error = set_aside();
                     let by = Handler::of::<A, Each<K, M>>(app);

@@ -10,6 +10,7 @@ use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
 use crate::failure::RequestError;
 use crate::hive::admission::credits::{Cause, Credits};
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
@@ -342,6 +343,8 @@ fn visit_shard<M: Message>(
         let delivery = Delivery {
             run,
             batch: visit.clone(),
+            office: Office::NONE,
+            back: None,
             cause: turn.cause.clone(),
             first: 0,
             count: 0,
@@ -367,6 +370,8 @@ fn send_visit<M: Message>(
         let mut one = Delivery {
             run: refused.run,
             batch: refused.batch.clone(),
+            office: Office::NONE,
+            back: None,
             cause: refused.cause.clone(),
             first: 0,
             count: 0,
@@ -470,6 +475,8 @@ pub(crate) fn run_sweep<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
             let one = Delivery {
                 run: run_delivery::<A, Each<K, M>>,
                 batch: batch.clone(),
+                office: Office::NONE,
+                back: None,
                 cause: delivery.cause.clone(),
                 first: index,
                 count: 1,

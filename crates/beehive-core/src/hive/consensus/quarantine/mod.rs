@@ -60,6 +60,8 @@ trait MarkedLog: Send + Sync {
     fn position(&self) -> usize;
     /// Appends a marker. The returned receiver completes when the marker is committed.
     fn append(&self, marker: Option<CrashMarker>) -> oneshot::Receiver<()>;
+    /// Checks whether the hive no longer leads the log, so that no marker is committed any more.
+    fn is_deposed(&self) -> bool;
 }
 
 impl<W: Send + Sync + ?Sized> MarkedLog for LogClient<W> {
@@ -69,6 +71,10 @@ impl<W: Send + Sync + ?Sized> MarkedLog for LogClient<W> {
 
     fn append(&self, marker: Option<CrashMarker>) -> oneshot::Receiver<()> {
         self.say(Record::Mark { marker })
+    }
+
+    fn is_deposed(&self) -> bool {
+        LogClient::is_deposed(self)
     }
 }
 
@@ -80,6 +86,8 @@ pub(crate) enum Begun<'a> {
     Marked(#[allow(dead_code)] Noted<'a>),
     /// The handler does not run: the message is set aside.
     SetAside,
+    /// The handler does not run: the hive has lost the log while the message waited for the crash marker.
+    Deposed,
 }
 
 /// A quarantined message that is running. The crash marker names it until this value is dropped.
@@ -104,7 +112,8 @@ impl Drop for Noted<'_> {
             // the next marker says that it has ended. Nobody names another message before it is appended
             quarantine.turns.lock().end()
         }
-        if names[self.log.position()].end(&self.suspect) {
+        // the names at the position of a log that the hive has lost may be those of its next log
+        if !self.log.is_deposed() && names[self.log.position()].end(&self.suspect) {
             // nobody waits for its commit: until then, the messages are suspected needlessly
             drop(quarantine.append(&*self.log, &names))
         }
@@ -143,7 +152,7 @@ impl Quarantine {
         let unclean = logs.iter().any(|(_, log)| log.marker.is_some());
         let states: Vec<(usize, &LogState)> =
             logs.iter().enumerate().map(|(at, (_, state))| (at, state)).collect();
-        let suspects = Suspects::in_logs(&states);
+        let suspects = Suspects::in_logs(&states, true);
         let newest = logs.iter().filter_map(|(_, log)| log.marker.as_ref()).map(|marker| marker.number).max();
         if unclean {
             tracing::warn!(
@@ -167,8 +176,8 @@ impl Quarantine {
 
     /// Reads the crash marker in a log that this hive takes over at a position. If there is one, quarantines the messages
     /// that are unfinished in the log. If there is none, the hive sends nothing of the log before its own marker is
-    /// committed there, so nothing has to wait.
-    pub(crate) fn take_over(&self, position: usize, state: &LogState) {
+    /// committed there, so nothing has to wait. `has_ended` says whether the previous leader is known to have died.
+    pub(crate) fn take_over(&self, position: usize, state: &LogState, has_ended: bool) {
         let Some(marker) = &state.marker else { return };
         if self.mutation.breaks(Mutant::TakenUnmarked) {
             return;
@@ -180,11 +189,12 @@ impl Quarantine {
             self.turns.lock().count_on_from(marker.number)
         }
         self.turns_changed.notify_all();
-        let taken = Suspects::in_logs(&[(position, state)]);
+        let taken = Suspects::in_logs(&[(position, state)], has_ended);
         tracing::warn!(
             unfinished = taken.message_ids.len() + taken.sweeps.len(),
             set_aside = taken.set_aside.len(),
-            "the leader of the log crashed; its unfinished messages are handled under a crash marker"
+            has_ended,
+            "the last leader of the log has left a crash marker; its unfinished messages are handled under another one"
         );
         let mut suspects = self.suspects.lock();
         self.unclean.store(true, Ordering::Release);
@@ -192,12 +202,19 @@ impl Quarantine {
         self.any.store(!suspects.is_empty(), Ordering::Release)
     }
 
-    /// The hive does not lead the log at a position after all. Another log may get the position.
+    /// The hive does not lead the log at a position after all, or no longer. Another log may get the position. Messages that wait
+    /// for the marker of the log wait no longer.
     pub(crate) fn forget(&self, position: usize) {
         if let Some(names) = self.names.lock().get_mut(position) {
             *names = Names::default()
         }
-        self.turns.lock().forget(position)
+        self.turns.lock().forget(position);
+        {
+            let mut suspects = self.suspects.lock();
+            suspects.forget(position);
+            self.any.store(!suspects.is_empty(), Ordering::Release)
+        }
+        self.turns_changed.notify_all();
     }
 
     /// Appends a crash marker to each log: from now on, if the process exits without calling
@@ -342,11 +359,18 @@ impl Quarantine {
                     true => self.name_alone(&log, threads, suspect),
                     false => self.name(&log, threads, suspect, next),
                 }
-                Begun::Marked(Noted { quarantine: self, suspect, log, is_alone: runs_alone })
+                let noted = Noted { quarantine: self, suspect, log: log.clone(), is_alone: runs_alone };
+                match log.is_deposed() {
+                    true => {
+                        drop(noted);
+                        Begun::Deposed
+                    }
+                    false => Begun::Marked(noted),
+                }
             }
             false => {
-                drop(self.wait(|turns| turns.is_over || turns.is_any()));
-                Begun::Plainly
+                drop(self.wait(|turns| turns.is_over || log.is_deposed() || turns.is_any()));
+                if log.is_deposed() { Begun::Deposed } else { Begun::Plainly }
             }
         };
         threads.end_run(slot);
@@ -372,7 +396,10 @@ impl Quarantine {
                 turn.map(|number| {
                     let suspects = self.suspects.lock();
                     let next = (&mut *next).filter(|one| !suspects.runs_alone(one));
-                    (number, names[position].begin(suspect, next.chain(suspects.behind(&suspect))))
+                    // the hive may have lost the log, and another one may have its position
+                    let is_new = !log.is_deposed()
+                        && names[position].begin(suspect, next.chain(suspects.behind(&suspect)));
+                    (number, is_new)
                 })
             };
             let Some((number, is_new)) = named else {
@@ -386,8 +413,11 @@ impl Quarantine {
             // A message that runs alone removes the names of all others, which then have to be named again: otherwise the
             // marker that names it might be the newest when one of them crashes the process.
             let is_void = |turns: &Turns| turns.is_taken() || turns.number() != number;
-            let is_named =
-                |turns: &Turns| turns.is_over || self.may_run(turns, turns.has(position, &suspect, number));
+            let is_named = |turns: &Turns| {
+                turns.is_over
+                    || log.is_deposed()
+                    || self.may_run(turns, turns.has(position, &suspect, number))
+            };
             let mut turns = self.wait(|turns| is_void(turns) || is_named(turns));
             if !is_void(&turns) {
                 return turns.begin_together();
@@ -403,10 +433,10 @@ impl Quarantine {
         let mut patience = limits::SUSPECT_TURN_MAX;
         loop {
             // what the log may still commit names this message, or no longer names it
-            drop(self.wait(|turns| turns.is_over || !turns.is_stalled(position)));
+            drop(self.wait(|turns| turns.is_over || log.is_deposed() || !turns.is_stalled(position)));
             let number = {
                 let mut turns = self.wait_for_turn(true);
-                if turns.is_stalled(position) && !turns.is_over {
+                if turns.is_stalled(position) && !turns.is_over && !log.is_deposed() {
                     continue;
                 }
                 turns.take();
@@ -423,14 +453,16 @@ impl Quarantine {
                         to_clear.extend(names.log.as_ref().and_then(Weak::upgrade))
                     }
                 }
-                names[position].begin(suspect, std::iter::empty());
+                if !log.is_deposed() {
+                    names[position].begin(suspect, std::iter::empty());
+                }
             }
             // nobody waits for their commits: until then, the messages are suspected needlessly
             for log in to_clear {
                 self.append_apart(log, threads)
             }
             self.append_apart(log.clone(), threads);
-            if self.is_named_in_time((position, number), &suspect, patience) {
+            if self.is_named_in_time(&**log, number, &suspect, patience) {
                 return;
             }
 
@@ -447,16 +479,20 @@ impl Quarantine {
         }
     }
 
-    /// Waits until a marker with this number, or a higher one, is committed to the log at a position and names this message
-    /// only, or the hive stops. Returns `false` if that takes longer than `patience` while others wait.
+    /// Waits until a marker with this number, or a higher one, is committed to the log and names this message only, or the hive
+    /// stops or loses the log. Returns `false` if that takes longer than `patience` while others wait.
     fn is_named_in_time(
         &self,
-        (position, number): (usize, u64),
+        log: &dyn MarkedLog,
+        number: u64,
         suspect: &Suspect,
         patience: Duration,
     ) -> bool {
-        let is_named =
-            |turns: &Turns| turns.is_over || self.may_run(turns, turns.has_only(position, suspect, number));
+        let is_named = |turns: &Turns| {
+            turns.is_over
+                || log.is_deposed()
+                || self.may_run(turns, turns.has_only(log.position(), suspect, number))
+        };
         let mut turns = self.turns.lock();
         while !is_named(&turns) {
             let waited = self.turns_changed.wait_while_for(&mut turns, |turns| !is_named(turns), patience);

@@ -1,7 +1,7 @@
 //! The messages that may have crashed the process: which of them wait, which run alone, and which do not run again.
 
 use crate::cell::BeeId;
-use crate::hash::{HashMap, HashSet};
+use crate::hash::HashMap;
 use crate::hive::consensus::journal::{AppId, CrashMarker, LaneId, LogState, MessageId, Part, Seq, Suspect};
 use crate::limits;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ type Listed = BTreeMap<Suspect, usize>;
 /// The messages that may have crashed the process. Each app's part of a message counts as a message of its own.
 #[derive(Default)]
 pub(super) struct Suspects {
-    /// Messages that were unfinished in the logs at startup and have not been run since.
-    pub(super) message_ids: BTreeSet<MessageId>,
-    /// Sweeps that were unfinished in the logs at startup and still are.
-    pub(super) sweeps: HashSet<MessageId>,
+    /// Messages that were unfinished in the logs at startup and have not been run since, each with the position of its log.
+    pub(super) message_ids: BTreeMap<MessageId, usize>,
+    /// Sweeps that were unfinished in the logs at startup and still are, each with the position of its log.
+    pub(super) sweeps: HashMap<MessageId, usize>,
     /// Resumed lanes, each with a number below which messages may have been sent before the crash.
     pub(super) lanes: HashMap<LaneId, Seq>,
     /// Messages that the markers named together when a process ended, and that have not been run since.
@@ -29,11 +29,12 @@ pub(super) struct Suspects {
 
 impl Suspects {
     /// Returns the messages that are unfinished in the logs, and what the markers in the logs say about them.
-    /// Each log comes with its position among the hive's logs.
-    pub(super) fn in_logs(logs: &[(usize, &LogState)]) -> Suspects {
+    /// Each log comes with its position among the hive's logs. `have_ended` says whether the processes that wrote the markers have
+    /// ended. If not, they may just lead no longer: then no message is accused, however often the log gets another leader.
+    pub(super) fn in_logs(logs: &[(usize, &LogState)], have_ended: bool) -> Suspects {
         let mut suspects = Suspects {
-            message_ids: logs.iter().flat_map(|(_, log)| log.outbox.keys()).copied().collect(),
-            sweeps: logs.iter().flat_map(|(_, log)| log.sweeps.keys()).copied().collect(),
+            message_ids: logs.iter().flat_map(|(at, log)| log.outbox.keys().map(|id| (*id, *at))).collect(),
+            sweeps: logs.iter().flat_map(|(at, log)| log.sweeps.keys().map(|id| (*id, *at))).collect(),
             ..Suspects::default()
         };
 
@@ -58,7 +59,7 @@ impl Suspects {
             .collect();
         for (suspect, at) in unfinished(listed(|marker| &marker.running)) {
             // a message runs alone only if a marker has named it before
-            let was_alone = named_last.len() == 1 && named_last.contains(&suspect);
+            let was_alone = have_ended && named_last.len() == 1 && named_last.contains(&suspect);
             let was_accused = suspects.accused.contains_key(&suspect);
             let was_suspected = suspects.suspected.contains_key(&suspect);
             match (was_alone, was_accused, was_suspected) {
@@ -87,6 +88,15 @@ impl Suspects {
         self.suspected.extend(suspected);
         self.accused.extend(accused);
         self.set_aside.extend(set_aside);
+    }
+
+    /// Forgets what is suspected in the log at a position, because the hive no longer leads it.
+    pub(super) fn forget(&mut self, log: usize) {
+        self.message_ids.retain(|_, at| *at != log);
+        self.sweeps.retain(|_, at| *at != log);
+        for listed in [&mut self.suspected, &mut self.accused, &mut self.set_aside] {
+            listed.retain(|_, at| *at != log)
+        }
     }
 
     /// Checks whether every message may run as usual. A suspected or accused message is also in one of the other sets, as
@@ -120,7 +130,7 @@ impl Suspects {
 
     /// Checks whether the previous incarnation may have run the message.
     pub(super) fn may_have_been_run(&mut self, message_id: MessageId) -> bool {
-        if self.message_ids.contains(&message_id) || self.sweeps.contains(&message_id) {
+        if self.message_ids.contains_key(&message_id) || self.sweeps.contains_key(&message_id) {
             return true;
         }
         match self.lanes.get(&message_id.lane) {
@@ -141,7 +151,7 @@ impl Suspects {
     /// Returns the messages that may run together with others and that follow `suspect` in the logs.
     pub(super) fn behind<'a>(&'a self, suspect: &Suspect) -> impl Iterator<Item = Suspect> + 'a {
         let behind = self.message_ids.range((Bound::Excluded(suspect.id), Bound::Unbounded));
-        behind.map(|id| Suspect { id: *id, cell: None }).filter(|suspect| !self.runs_alone(suspect))
+        behind.map(|(id, _)| Suspect { id: *id, cell: None }).filter(|suspect| !self.runs_alone(suspect))
     }
 
     /// Removes a message that has been run.
@@ -213,7 +223,7 @@ mod tests {
     /// Returns the suspects that the marker of a crashed process leaves.
     fn left_by(marker: CrashMarker) -> Suspects {
         let state = LogState { marker: Some(marker), ..LogState::default() };
-        Suspects::in_logs(&[(0, &state)])
+        Suspects::in_logs(&[(0, &state)], true)
     }
 
     #[test]
@@ -258,7 +268,7 @@ mod tests {
     fn of_several_markers_the_newest_accuses() {
         let left_by = |markers: [CrashMarker; 2]| {
             let states = markers.map(|marker| LogState { marker: Some(marker), ..LogState::default() });
-            Suspects::in_logs(&[(0, &states[0]), (1, &states[1])])
+            Suspects::in_logs(&[(0, &states[0]), (1, &states[1])], true)
         };
         let marker = |number, running: &[u64], listed: &[u64]| CrashMarker {
             number,
@@ -279,6 +289,18 @@ mod tests {
         );
         let ended = left_by([marker(5, &[1], &[1]), marker(6, &[], &[])]);
         assert_eq!((keys(&ended.accused), keys(&ended.suspected)), (vec![], vec![suspect(1)]));
+    }
+
+    /// A hive that loses a log, and lives on, leaves its marker there.
+    #[test]
+    fn a_leader_that_lives_accuses_nothing() {
+        let (running, suspected) = (vec![suspect(1)], vec![suspect(1)]);
+        let marker = CrashMarker { running, suspected, ..CrashMarker::default() };
+        let state = LogState { marker: Some(marker), ..LogState::default() };
+        let marker = Suspects::in_logs(&[(0, &state)], false).marker((0, 0), vec![]);
+        assert_eq!((marker.suspected, marker.accused), (vec![suspect(1)], vec![]));
+        let marker = Suspects::in_logs(&[(0, &state)], true).marker((0, 0), vec![]);
+        assert_eq!((marker.suspected, marker.accused), (vec![], vec![suspect(1)]))
     }
 
     /// A message that was named alone may have been the last one of a group.

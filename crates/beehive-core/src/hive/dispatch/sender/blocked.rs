@@ -153,6 +153,12 @@ impl Queue {
         self.blocked.push_back(blocked)
     }
 
+    /// Adds a message before all others.
+    pub(crate) fn push_first(&mut self, blocked: Box<dyn Blocked>) {
+        self.before.add(&*blocked);
+        self.blocked.push_front(blocked)
+    }
+
     /// Takes the messages on these lanes out of the queue.
     pub(crate) fn take_lanes(&mut self, lanes: &[LaneId]) -> Vec<Box<dyn Blocked>> {
         let Queue { blocked, before } = std::mem::take(self);

@@ -8,6 +8,7 @@
 //! with an unlimited stack.
 
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::offices::Office;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Runnable, Turn};
@@ -39,6 +40,8 @@ pub(crate) struct Deferred {
     pub(crate) queue: SenderQueue,
     /// The messages' cause, which holds their credits.
     pub(crate) cause: Option<Arc<Cause>>,
+    /// The log to which the sender belongs.
+    pub(crate) office: Office,
     /// The routing itself.
     pub(crate) route: Effect,
 }
@@ -131,15 +134,15 @@ impl Runnable for DeferredQueue {
 
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let mut unfinished = Vec::new();
-        while let Some(Deferred { mut queue, cause, route }) = self.next(&mut unfinished) {
+        while let Some(Deferred { mut queue, cause, office, route }) = self.next(&mut unfinished) {
             if turn.hive.is_over() {
                 return self.clear();
             }
 
-            turn.cause = cause;
+            (turn.cause, turn.office) = (cause, office);
             turn.unfinished = self.is_deep.then(Vec::new);
             let routed = panics::catch(AssertUnwindSafe(|| route(&mut RouteContext::new(&mut queue, turn))));
-            turn.cause = None;
+            (turn.cause, turn.office) = (None, Office::NONE);
             unfinished.extend(turn.unfinished.take().into_iter().flatten());
 
             if let Err(panic) = routed {
@@ -193,7 +196,8 @@ impl RouteContext<'_, '_> {
             }
         });
 
-        let deferred = Deferred { queue: self.queue.share(), cause: self.turn.cause.clone(), route };
+        let (queue, cause, office) = (self.queue.share(), self.turn.cause.clone(), self.turn.office);
+        let deferred = Deferred { queue, cause, office, route };
         match &mut self.turn.unfinished {
             Some(unfinished) => unfinished.push(deferred),
             None => self.queue.defer(app, deferred, self.turn),

@@ -4,6 +4,7 @@
 
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::Admitted;
 use crate::hive::consensus::journal::{Acked, Emit, Emits, HandlerId, MessageId, Record};
 use crate::hive::dispatch::effects::{HeldEffects, RouteContext, flush};
@@ -19,6 +20,8 @@ pub(crate) struct Release {
     pub(crate) steps: HeldEffects,
     /// The cause of the effects, which holds the credits.
     pub(crate) cause: Option<Arc<Cause>>,
+    /// The log that contains the record.
+    pub(crate) office: Office,
 }
 
 /// The state of one sender's releases.
@@ -80,23 +83,24 @@ impl Releases {
             return;
         }
 
-        while let Some(Some(Release { steps, cause })) = state.queue.front_mut().map(Option::take) {
+        while let Some(Some(Release { steps, cause, office })) = state.queue.front_mut().map(Option::take) {
             state.queue.pop_front();
             state.first += 1;
             drop(state);
-            cx.turn.cause = cause;
+            (cx.turn.cause, cx.turn.office) = (cause, office);
             flush(steps, cx);
-            cx.turn.cause = None;
+            (cx.turn.cause, cx.turn.office) = (None, Office::NONE);
             state = self.0.lock();
         }
         state.going = false
     }
 }
 
-/// Consumes a message with `handler`, unless that handler has already consumed it. The record contains the
+/// Consumes a message with `handler`, unless that handler has already consumed it. The record, which goes to `link`, contains the
 /// messages emitted during handling (`emits`). `reserved`, if given, is the reservation of their sequence
 /// number, which ends when the record is committed. After that, the effects in `steps` are released.
 pub(crate) fn consume(
+    link: &Arc<Link>,
     message_id: MessageId,
     handler: HandlerId,
     admitted: Option<&Arc<Admitted>>,
@@ -109,7 +113,7 @@ pub(crate) fn consume(
         return;
     }
 
-    let Some(link) = cx.turn.hive.log_for_stateless(message_id).cloned() else { return };
+    let link = link.clone();
     let Some(input) = link.input_without_bee(message_id, handler, admitted) else {
         return acknowledge(&link, message_id, cx.turn.hive);
     };
@@ -121,20 +125,28 @@ pub(crate) fn consume(
 
     let tracked: Vec<Emit> = emits.iter().filter(|emit| link.tracks(emit.id.app)).cloned().collect();
     let record = Record::Admit { app: message_id.app, handler, input, emits };
-    let release = Release { steps, cause: cx.turn.cause.clone() };
+    let release = Release { steps, cause: cx.turn.cause.clone(), office: link.office() };
     let (hive, (queue, place)) = (cx.turn.hive.clone(), cx.queue.queue_release());
     // a thread reserves its places in the order in which it appends its records, so its effects are released
     // in log order
     let committed = link.say(record);
 
     cx.turn.hive.spawn(Box::pin(async move {
-        if committed.await.is_err() {
-            // the hive is gone
+        let is_committed = committed.await.is_ok();
+        if hive.is_over() && !is_committed {
             return;
         }
-        link.lanes.bees.sent(link.position(), &tracked);
+        let release = match is_committed {
+            true => release,
+            // The hive has lost the log. If the record is committed all the same, its next leader sends what the handler has
+            // emitted. What the same sender has emitted later must not wait for that
+            false => Release { steps: HeldEffects::new(), ..release },
+        };
+        link.lanes.bees.sent(link.office(), tracked.iter().filter(|_| is_committed));
         drop(reserved);
-        acknowledge(&link, message_id, &hive);
+        if is_committed {
+            acknowledge(&link, message_id, &hive)
+        }
         Turn::with(&hive, Place::Runners, |turn| queue.committed(place, release, turn));
         if let Some(admitted) = admitted {
             admitted.close()

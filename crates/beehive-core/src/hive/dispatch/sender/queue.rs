@@ -19,7 +19,7 @@ use crate::hive::dispatch::sender::ordered_release::{Release, Releases};
 use crate::hive::dispatch::turn::{Place, Turn};
 use crate::limits;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
@@ -66,6 +66,30 @@ pub(crate) struct QueueState {
     /// these lanes through this queue is dropped. Other lanes stay in this hive: those of the apps whose stateless handlers
     /// ran for a message of the sender. A thread sets this under the lock of `waiting`.
     closed: OnceLock<Vec<LaneId>>,
+    /// Number of deliveries that may come back.
+    lent: AtomicUsize,
+}
+
+/// The queue to which a delivery comes back if its receiver's hive loses the receiver.
+pub(crate) struct Back(Arc<QueueState>);
+
+impl Back {
+    pub(crate) fn to(state: Arc<QueueState>) -> Back {
+        state.lent.fetch_add(1, Ordering::Relaxed);
+        Back(state)
+    }
+}
+
+impl Clone for Back {
+    fn clone(&self) -> Back {
+        Back::to(self.0.clone())
+    }
+}
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        self.0.lent.fetch_sub(1, Ordering::Release);
+    }
 }
 
 /// A thread is sending on a sender's behalf, outside of a run of the sender.
@@ -104,6 +128,45 @@ impl SenderQueue {
     /// Clones the handle for work delegated on the sender's behalf, such as a timer.
     pub(crate) fn share(&mut self) -> Self {
         SenderQueue(Some(self.made().clone()))
+    }
+
+    /// Returns the queue to which a delivery comes back.
+    pub(crate) fn of(back: &Back) -> Self {
+        SenderQueue(Some(back.0.clone()))
+    }
+
+    /// Returns the queue, for a delivery that may have to come back.
+    pub(crate) fn back(&mut self) -> Back {
+        Back::to(self.made().clone())
+    }
+
+    /// Drops everything that is waiting, because the hive no longer leads the log to which the sender belongs. Whoever sends
+    /// through the queue later finds that, too ([`HiveInner::holds`]).
+    pub(crate) fn abandon(&self) {
+        let Some(state) = &self.0 else { return };
+        let blocked = state.waiting(|state, waiting| {
+            state.news.notify_one();
+            std::mem::take(&mut waiting.blocked)
+        });
+        // dropped without a lock, because this may run the app's code
+        drop(blocked)
+    }
+
+    /// Puts messages that their receiver has given back in front of all others.
+    pub(crate) fn block_first(mut self, mut blocked: Box<dyn Blocked>, hive: &Arc<HiveInner>) {
+        let resolving = self.made().waiting(|state, waiting| {
+            if state.is_closed_for(blocked.lane()) {
+                return Err(blocked);
+            }
+            blocked.enter(state);
+            waiting.blocked.push_first(blocked);
+            Ok((state.clone(), waiting.look(state)))
+        });
+        match resolving {
+            Ok((state, resolving)) => state.see_to_it(resolving, hive),
+            // without a lock, because this may run the app's code
+            Err(blocked) => drop(blocked),
+        }
     }
 
     /// Returns the queue, allocating it if necessary.
@@ -176,9 +239,13 @@ impl SenderQueue {
     }
 
     /// Checks whether another handle to the queue exists, for example in a timer that will still send
-    /// messages.
+    /// messages. Deliveries that may come back do not count.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.as_ref().is_some_and(|state| Arc::strong_count(state) > 1)
+        // a delivery that may come back is unacknowledged, which the caller checks, too
+        self.0.as_ref().is_some_and(|state| {
+            let lent = state.lent.load(Ordering::Acquire);
+            Arc::strong_count(state) > 1 + lent
+        })
     }
 
     /// Checks whether the sender has deferred work for `app` to other threads that is not finished yet.

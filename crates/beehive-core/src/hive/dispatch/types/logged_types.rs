@@ -71,7 +71,7 @@ impl<M: Message> Resend for ResendTo<M> {
             Some(at) => {
                 let kind = cx.turn.hive.types.kind::<M>();
                 let (app, queue) = (self.0.app(), cx.queue.share());
-                kind.set_timer((at, app), &batch, 0..1, queue, cx.turn.hive)
+                kind.set_timer((at, app), &batch, 0..1, queue, cx.turn)
             }
             None => self.0.route(&batch, 0..1, position, cx),
         }

@@ -3,10 +3,10 @@
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::entrances::Entrance;
+use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::consensus::journal::{AppId, Emit, Emits, LaneId};
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
-use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::deferred::Onward;
 use crate::hive::dispatch::sender::ordered_release;
 use crate::hive::dispatch::sender::queue::SenderQueue;
@@ -257,9 +257,8 @@ impl<M: Message> MessageType<M> {
 
         let (kind, later, shared) = (self.clone(), batch.clone(), cx.queue.share());
 
-        let wait = move |range: Range<u32>, turn: &mut Turn| {
-            kind.set_timer((at, app), &later, range, shared, turn.hive)
-        };
+        let wait =
+            move |range: Range<u32>, turn: &mut Turn| kind.set_timer((at, app), &later, range, shared, turn);
 
         if let Some(effects) = cx.held() {
             let emits = receiver.emits(batch, range.clone(), None, Some(at), &mut effects.payloads);
@@ -278,7 +277,9 @@ impl<M: Message> MessageType<M> {
             for emit in receiver.emits(batch, one.clone(), None, Some(at), &mut Payloads::default()) {
                 let (wait, one) = (wait.clone(), one.clone());
                 let step: Effect = Box::new(move |cx| wait(one, cx.turn));
+                let Some(link) = cx.turn.hive.log_for_stateless(emit.id) else { continue };
                 ordered_release::consume(
+                    &link,
                     emit.id,
                     emit.message_type.into(),
                     part_of,
@@ -299,21 +300,29 @@ impl<M: Message> MessageType<M> {
         batch: &Arc<Batch<M>>,
         range: Range<u32>,
         queue: SenderQueue,
-        hive: &HiveInner,
+        turn: &Turn,
     ) {
         let (kind, batch, count, mut queue) = (self.clone(), batch.clone(), range.len(), queue);
+        let (hive, office) = (turn.hive, turn.office);
+        if !hive.holds(office) {
+            return;
+        }
         let waiting = hive.types.timers.take(count as u32);
 
         let fire = move |turn: &mut Turn| {
             let Some(_entered) = queue.enter(batch.source.numbers.lane) else { return };
+            if !turn.hive.holds(office) {
+                return;
+            }
             // the timer keeps its credits until everything it causes is done. Otherwise nothing would hold
             // back a handler that sets timers faster than their messages are handled
             turn.cause = Some(Cause::of(waiting, &turn.hive.in_flight));
+            turn.office = office;
             kind.send(&batch, range, Address::App(AppId(app)), &mut RouteContext::new(&mut queue, turn));
-            turn.cause = None
+            (turn.cause, turn.office) = (None, Office::NONE)
         };
 
-        hive.timers.at(at, Box::new(fire))
+        hive.timers.in_office(office, at, Box::new(fire))
     }
 
     /// Returns the receiver in app `app`.
