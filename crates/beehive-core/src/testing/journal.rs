@@ -136,6 +136,31 @@ impl TestJournal {
         self.state.lock().arrived.drain(..).collect()
     }
 
+    /// Another hive begins to lead the log: from now on, the journal commits nothing, and reports nothing. Some of the oldest entries
+    /// that wait are committed, and the hive does not know it. Returns the others, oldest first.
+    pub fn lose(&self) -> Vec<Arc<Entry>> {
+        let mut state = self.state.lock();
+        self.stopped.store(true, Ordering::Release);
+        let bound = state.arrived.len() as u64 + 1;
+        for _ in 0..state.below(bound) {
+            let Some(entry) = state.arrived.pop_front() else { break };
+            if entry.after == state.last {
+                state.last = entry.number;
+                let bytes = entry.encode();
+                state.log.push(bytes)
+            }
+        }
+        state.arrived.drain(..).collect()
+    }
+
+    /// Reports that the hive no longer leads the log.
+    pub fn tell_deposed(&self) {
+        let events = self.state.lock().events.clone();
+        if let Some(events) = events {
+            events.deposed()
+        }
+    }
+
     fn new(seed: u64, refuse_one_in: u64, last: impl Into<EntryNumber>) -> Arc<TestJournal> {
         Arc::new(TestJournal {
             state: Mutex::new(State { random: seed | 1, last: last.into(), ..State::default() }),

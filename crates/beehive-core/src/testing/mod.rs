@@ -156,6 +156,7 @@ mod spread;
 mod state_copy;
 
 #[doc(hidden)]
+pub use crate::hive::UnderWay;
 pub use crate::mutant::Mutant;
 pub use cluster::{Cluster, ClusterSetup, NetworkFaults};
 #[doc(hidden)]

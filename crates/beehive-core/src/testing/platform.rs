@@ -309,6 +309,11 @@ impl VirtualPlatform {
         }))
     }
 
+    /// Returns the number of tasks that have been spawned and have not ended.
+    pub fn tasks(&self) -> usize {
+        self.0.tasks.lock().len()
+    }
+
     /// Drops everything that was spawned. Otherwise pending tasks could keep one another alive in reference
     /// cycles.
     pub fn clear(&self) {

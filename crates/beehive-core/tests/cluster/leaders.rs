@@ -14,15 +14,15 @@ use std::time::Duration;
 
 /// Lets a bell ring later.
 #[derive(Message)]
-struct Wind {
-    bell: u64,
-    after: Duration,
+pub(crate) struct Wind {
+    pub(crate) bell: u64,
+    pub(crate) after: Duration,
     /// Whether a handler without state rings it.
-    by_nobody: bool,
+    pub(crate) by_nobody: bool,
 }
 
 #[derive(Message)]
-struct Ring(u64);
+pub(crate) struct Ring(pub(crate) u64);
 
 /// Rings a bell, by way of a handler without state.
 #[derive(Message)]
@@ -31,18 +31,18 @@ struct Pull(u64);
 /// Rings two bells at once.
 #[derive(Message)]
 #[message(reply = u64)]
-struct Both(u64, u64);
+pub(crate) struct Both(pub(crate) u64, pub(crate) u64);
 
 #[derive(Message)]
 #[message(reply = Bell)]
 struct Listen(u64);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-struct Bell {
-    wound: u64,
-    rung: u64,
+pub(crate) struct Bell {
+    pub(crate) wound: u64,
+    pub(crate) rung: u64,
     /// Number of times that the settings were looked at.
-    tuned: u64,
+    pub(crate) tuned: u64,
 }
 
 #[derive(Clone, Debug, Default, serde::Deserialize)]
@@ -53,9 +53,9 @@ struct Tune {
 
 #[derive(App)]
 #[app(name = "bells")]
-struct Bells {
+pub(crate) struct Bells {
     #[shared]
-    bells: Dict<u64, Bell>,
+    pub(crate) bells: Dict<u64, Bell>,
     tune: Config<Tune>,
 }
 
@@ -102,19 +102,19 @@ impl Bells {
     }
 }
 
-fn bells(mutant: Option<Mutant>) -> ClusterSetup {
+pub(crate) fn bells(mutant: Option<Mutant>) -> ClusterSetup {
     Cluster::of::<Bells>().network(QUIET).mutant(mutant)
 }
 
 #[track_caller]
-fn listen(cluster: &Cluster, hive: usize, bell: u64) -> Bell {
+pub(crate) fn listen(cluster: &Cluster, hive: usize, bell: u64) -> Bell {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Listen(bell))).unwrap()
 }
 
 /// Checks that nothing is left to be done in any log.
 #[track_caller]
-fn at_rest(cluster: &Cluster) {
+pub(crate) fn at_rest(cluster: &Cluster) {
     for (at, state) in (0..cluster.hives()).flat_map(|hive| cluster.log_states(hive)).enumerate() {
         let left = (state.outbox.len(), state.untold.len(), state.staged.len(), state.frozen.len());
         assert_eq!((left, state.sweeps.len()), ((0, 0, 0, 0), 0), "log {at}");
@@ -123,7 +123,7 @@ fn at_rest(cluster: &Cluster) {
 }
 
 /// Runs a test that passes without the mutant, and fails with it.
-fn notices(mutant: Mutant, test: impl Fn(Option<Mutant>) -> Result<(), String>) {
+pub(crate) fn notices(mutant: Mutant, test: impl Fn(Option<Mutant>) -> Result<(), String>) {
     test(None).unwrap_or_else(|found| panic!("without the mutant: {found}"));
     let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(Some(mutant))));
     match broken {
@@ -315,7 +315,7 @@ fn a_sweep_of_a_dead_hive_goes_on_in_the_hive_that_takes_over() {
 
 /// Checks that bells go on wherever they are, also when they merge and move.
 #[track_caller]
-fn go_on(cluster: &Cluster, seed: u64, hives: [usize; 2]) {
+pub(crate) fn go_on(cluster: &Cluster, seed: u64, hives: [usize; 2]) {
     for bell in 0..4 {
         let before = listen(cluster, hives[0], bell).rung;
         cluster.hive(hives[1]).try_emit(Ring(bell)).unwrap();

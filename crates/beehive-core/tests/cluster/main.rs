@@ -4,6 +4,7 @@
 extern crate beehive_core as beehive;
 
 mod bank;
+mod deposed;
 mod directed;
 mod lanes;
 mod large;

@@ -58,6 +58,23 @@ pub(crate) fn take_over_one(cluster: &mut Cluster, chance: &mut Chance) -> bool 
     takes
 }
 
+/// Lets a hive that runs lose a colony to another one, or to itself in a later term. Whether it is told is random. Returns whether
+/// a hive has lost one.
+pub(crate) fn depose_one(cluster: &mut Cluster, chance: &mut Chance) -> bool {
+    let running: Vec<usize> = (0..cluster.hives()).filter(|hive| cluster.is_running(*hive)).collect();
+    let led = cluster.led_colonies();
+    if led.is_empty() || running.is_empty() {
+        return false;
+    }
+    let colony = led[chance.below(led.len() as u64) as usize];
+    let by = running[chance.below(running.len() as u64) as usize];
+    match chance.below(2) {
+        0 => cluster.depose(colony, by),
+        _ => cluster.depose_untold(colony, by),
+    }
+    true
+}
+
 /// What happened in a run.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
@@ -65,6 +82,8 @@ pub(crate) struct Run {
     crashes: u64,
     /// Number of times that a hive took over what a dead one led.
     taken: u64,
+    /// Number of times that a living hive lost a colony.
+    deposed: u64,
     cuts: u64,
     /// Number of moves that the registry was asked for and has begun.
     moves: u64,
@@ -77,13 +96,16 @@ pub(crate) struct Load {
     pub(crate) moves: bool,
     /// Hives take over what crashed ones led.
     pub(crate) takes: bool,
+    /// Hives lose colonies and live on.
+    pub(crate) deposes: bool,
 }
 
-pub(crate) const MOVES: Load = Load { moves: true, takes: false };
-pub(crate) const TAKES: Load = Load { moves: true, takes: true };
+pub(crate) const MOVES: Load = Load { moves: true, takes: false, deposes: false };
+pub(crate) const TAKES: Load = Load { moves: true, takes: true, deposes: false };
+pub(crate) const DEPOSES: Load = Load { moves: true, takes: true, deposes: true };
 
 pub(crate) fn run(seed: u64, load: Load, mutant: Option<Mutant>) -> Result<(Run, String), String> {
-    let Load { moves, takes } = load;
+    let Load { moves, takes, deposes } = load;
     let setup = Cluster::of::<Bank>().app::<Auditor>().hives(3).logs_per_hive(1 + seed as u32 % 2);
     let mut cluster = setup.refuse_one_in(30).mutant(mutant).start(seed);
     let (mut chance, mut run) = (Chance(seed), Run::default());
@@ -111,6 +133,14 @@ pub(crate) fn run(seed: u64, load: Load, mutant: Option<Mutant>) -> Result<(Run,
                     run.moves += u64::from(cluster.aim(*bee, chance.below(3) as usize))
                 }
             }
+            16..20 if deposes => run.deposed += u64::from(depose_one(&mut cluster, &mut chance)),
+            20 if deposes => cluster.tell_deposed(),
+            21 if deposes => {
+                let hive = chance.below(3) as usize;
+                if cluster.is_running(hive) {
+                    cluster.hold_replica(hive, Duration::from_millis(chance.below(40)))
+                }
+            }
             6..10 => cluster.advance(Duration::from_millis(chance.below(30))),
             _ => {}
         }
@@ -129,6 +159,7 @@ pub(crate) fn run(seed: u64, load: Load, mutant: Option<Mutant>) -> Result<(Run,
 
     cluster.heal();
     (0..3).for_each(|hive| cluster.restart(hive));
+    cluster.tell_deposed();
     cluster.heal();
     cluster.advance(Duration::from_secs(2));
 
@@ -191,7 +222,7 @@ fn no_payment_is_lost_or_handled_twice_when_bees_move_and_hives_crash() {
 #[test]
 fn no_payment_is_lost_or_handled_twice_when_hives_crash() {
     for seed in seeds() {
-        let load = Load { moves: false, takes: false };
+        let load = Load { moves: false, takes: false, deposes: false };
         let (run, traffic) = run(seed, load, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
         println!("seed {seed}: {run:?}, {traffic}");
         assert!(run.payments > 100, "seed {seed}: {run:?}");
@@ -208,6 +239,18 @@ fn no_payment_is_lost_or_handled_twice_when_hives_take_over_from_one_another() {
         taken += run.taken
     }
     assert!(taken > 0 || seeds().count() == 1, "no hive has taken over")
+}
+
+#[test]
+fn no_payment_is_lost_or_handled_twice_when_hives_lose_colonies_and_live_on() {
+    let mut deposed = 0;
+    for seed in seeds() {
+        let (run, traffic) = run(seed, DEPOSES, None).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        println!("seed {seed}: {run:?}, {traffic}");
+        assert!(run.payments > 100, "seed {seed}: {run:?}");
+        deposed += run.deposed
+    }
+    assert!(deposed > 0, "no hive has lost a colony")
 }
 
 /// The same seed does the same, whatever else happens in the process.

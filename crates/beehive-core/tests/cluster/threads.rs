@@ -1,4 +1,5 @@
-//! A hive takes over from another one on real threads, under load, with the crash markers that the dead hive left.
+//! A hive takes over from another one on real threads, under load, with the crash markers that the other hive left: that one has
+//! died, or lives on.
 
 use crate::bank::{Account, Audited, Auditor, Bank, Look, Pay};
 use beehive_core::cluster::{Incarnation, Membership, Network, Packets};
@@ -152,5 +153,77 @@ fn a_hive_takes_over_on_real_threads_under_load() {
         println!("{unhandled} unhandled messages at the crash, {} entries, {found:?}", log.len());
         assert!(unhandled > 0 && found.0 == 0 && found.1 == found.2 && found.1 > 0, "{found:?}");
         lives.stop(Duration::from_secs(10)).await
+    });
+}
+
+/// Two hives lose a colony to one another, or to themselves, and are told or find out.
+#[test]
+fn hives_lose_a_colony_to_one_another_on_real_threads_under_load() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (registry, wires) =
+            (Arc::new(LocalRegistry::restored(Default::default())), Arc::<Wires>::default());
+        let joined = [0, 1].map(|at| join(&registry, HiveId(at)));
+        let (first, mut journal) = start(&registry, &wires, 0, joined[0]);
+        let (second, _kept) = start(&registry, &wires, 1, joined[1]);
+        let hives = [first, second];
+        let payments = [0, 1].map(|at: u64| {
+            let hive = hives[at as usize].clone();
+            tokio::spawn(async move {
+                for number in 0..PAYMENTS {
+                    hive.emit(pay(2 * number + at)).await
+                }
+            })
+        });
+
+        let mut state = LogState::default();
+        state.begin_term(1);
+        let mut rounds = 0;
+        for term in 2..26 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            // what is left arrives behind the first entry of the next term
+            let _late = journal.lose();
+            let (lost, by) = (journal.clone(), (term as usize / 2) % 2);
+            journal.log().iter().for_each(|entry| {
+                state.apply(&Entry::decode(entry).unwrap());
+            });
+            let is_same = (term as usize - 1) / 2 % 2 == by || term == 2 && by == 0;
+            if term % 3 > 0 || is_same {
+                lost.tell_deposed()
+            }
+            state.begin_term(term);
+            journal = TestJournal::start(99 + term, 50, state.last);
+            let led = hives[by].lead(ColonyId(1), term, journal.clone() as Arc<dyn Journal>, state.clone());
+            led.await.unwrap();
+            rounds += 1
+        }
+        for payment in payments {
+            tokio::time::timeout(Duration::from_secs(120), payment)
+                .await
+                .expect("all is sent in time")
+                .unwrap()
+        }
+        for hive in &hives {
+            tokio::time::timeout(Duration::from_secs(60), hive.idle()).await.expect("all is handled in time")
+        }
+        let mut found = sums(&hives[1]).await;
+        for _ in 0..100 {
+            if found.0 == 0 && found.1 == found.2 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            found = sums(&hives[1]).await
+        }
+        println!("{rounds} terms, {found:?}");
+        assert!(found.0 == 0 && found.1 == found.2 && found.1 > 0, "{found:?}");
+        let sent: i64 = (0..2 * PAYMENTS).map(|number| pay(number).amount).sum();
+        assert_eq!(found.1, sent, "no payment is lost or handled twice");
+        let leads = hives.each_ref().map(|hive| hive.under_way().logs);
+        assert_eq!(leads.iter().sum::<usize>(), 2, "{leads:?}");
+        let letters = hives.each_ref().map(|hive| hive.dead_letters().len());
+        assert_eq!(letters, [0, 0]);
+        for hive in hives {
+            hive.stop(Duration::from_secs(10)).await;
+        }
     });
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// A colony. All hives replicate its log.
 pub(super) struct Colony {
-    /// The entries in its log, without those that the present leader has committed.
-    log: Vec<Vec<u8>>,
+    /// The state of its log, without what the present leader has committed.
+    base: LogState,
     /// The entries that the last leader appended and that were not committed. They arrive when the next one has begun a term.
     late: Vec<Arc<Entry>>,
     /// The hive that leads the colony, or that led it last.
@@ -19,22 +19,41 @@ pub(super) struct Colony {
     pub(super) journal: Option<Arc<TestJournal>>,
 }
 
+/// Applies what a journal has committed.
+#[track_caller]
+fn follow(state: &mut LogState, journal: &TestJournal) {
+    for bytes in journal.log() {
+        match Entry::decode(&bytes) {
+            Ok(entry) => {
+                state.apply(&entry);
+            }
+            Err(error) => panic!("an entry in a log: {error}"),
+        }
+    }
+}
+
 impl Colony {
     /// Returns the state of the log, as its committed entries say.
     #[track_caller]
     pub(super) fn state(&self) -> LogState {
-        let journal = self.journal.iter().flat_map(|journal| journal.log());
-        let log: Vec<Vec<u8>> = self.log.iter().cloned().chain(journal).collect();
-        match LogState::replay(log.iter().map(Vec::as_slice)) {
-            Ok(state) => state,
-            Err(error) => panic!("a log of hive {}: {error}", self.leader),
-        }
+        let mut state = self.base.clone();
+        self.journal.iter().for_each(|journal| follow(&mut state, journal));
+        debug_assert!(state.has_one_owner_per_cell(), "a cell belongs to two bees of an app");
+        state
+    }
+
+    /// The leader leads no longer, and lives on. Returns its journal, which it still has.
+    fn is_lost(&mut self) -> Option<Arc<TestJournal>> {
+        let journal = self.journal.take()?;
+        self.late = journal.lose();
+        follow(&mut self.base, &journal);
+        Some(journal)
     }
 
     /// The leader is down.
     pub(super) fn is_abandoned(&mut self) {
         let Some(journal) = self.journal.take() else { return };
-        self.log.extend(journal.log());
+        follow(&mut self.base, &journal);
         self.late = journal.take_waiting()
     }
 }
@@ -58,8 +77,8 @@ impl Cluster {
         for _ in 0..self.setup.logs_per_hive {
             let after = ColonyId(self.colonies.len() as u32);
             self.registry.decide(&[Proposal::Found { after, members: members.clone(), is_replicated: true }]);
-            let (log, late) = Default::default();
-            self.colonies.push(Colony { log, late, leader: hive, journal: None })
+            let (base, late) = Default::default();
+            self.colonies.push(Colony { base, late, leader: hive, journal: None })
         }
     }
 
@@ -80,6 +99,80 @@ impl Cluster {
         self.late += late.len();
         journal.begin_with(state.begin_term(state.last.term() + 1), late);
         (journal, state)
+    }
+
+    /// Deposes the leader of a colony, which goes on running, and lets another hive lead the colony in the next term, or the same
+    /// one again. Some of the entries in flight are committed, and the old leader is not told of them; the others arrive in the
+    /// log behind the first entry of the new term, and have no effect. Lets time pass until the new leader leads.
+    ///
+    /// The old leader is told at once that it leads no longer: see
+    /// [`JournalEvents::deposed`](crate::journal::JournalEvents::deposed).
+    ///
+    /// # Panics
+    ///
+    /// Panics if nobody leads the colony, if the new leader is down, or if it does not accept the log.
+    #[track_caller]
+    pub fn depose(&mut self, colony: ColonyId, by: usize) {
+        self.lose_colony(colony).tell_deposed();
+        self.lead_again(colony, by)
+    }
+
+    /// Same as [`Cluster::depose`], but the old leader is not told. It goes on handling and sending messages, and its journal
+    /// commits nothing more. It learns of the next leader from its replica of the registry, or from [`Cluster::tell_deposed`].
+    /// If the hive is to lead the colony again, it is told first.
+    ///
+    /// # Panics
+    ///
+    /// Panics like `depose`.
+    #[track_caller]
+    pub fn depose_untold(&mut self, colony: ColonyId, by: usize) {
+        let old = self.leader(colony);
+        let journal = self.lose_colony(colony);
+        match old == by {
+            true => journal.tell_deposed(),
+            false => self.untold.push(journal),
+        }
+        self.lead_again(colony, by)
+    }
+
+    /// Tells all leaders that were deposed without being told.
+    pub fn tell_deposed(&mut self) {
+        self.untold.drain(..).for_each(|journal| journal.tell_deposed())
+    }
+
+    /// Returns the hive that leads a colony, or that led it last.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no such colony.
+    #[track_caller]
+    pub fn leader(&self, colony: ColonyId) -> usize {
+        self.colonies[colony.0 as usize - 1].leader
+    }
+
+    /// Returns the colonies that have a leader, in order.
+    pub fn led_colonies(&self) -> Vec<ColonyId> {
+        let all = (1..).map(ColonyId).zip(&self.colonies);
+        all.filter(|(_, colony)| colony.journal.is_some()).map(|(id, _)| id).collect()
+    }
+
+    #[track_caller]
+    fn lose_colony(&mut self, colony: ColonyId) -> Arc<TestJournal> {
+        match self.colonies[colony.0 as usize - 1].is_lost() {
+            Some(journal) => journal,
+            None => panic!("nobody leads colony {}", colony.0),
+        }
+    }
+
+    /// Lets a hive lead a colony whose leader has lost it.
+    #[track_caller]
+    fn lead_again(&mut self, colony: ColonyId, by: usize) {
+        let leader = self.hive(by).clone();
+        let (journal, state) = self.begin_term(colony, by);
+        let led = self.drive(leader.lead(colony, state.last.term(), journal, state));
+        if let Err(error) = led {
+            panic!("hive {by} does not lead colony {}: {error}", colony.0)
+        }
     }
 
     /// Lets a hive take over all colonies that a dead one led, and lets time pass until it leads them. What the dead hive

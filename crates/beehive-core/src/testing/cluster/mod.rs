@@ -135,6 +135,7 @@ impl ClusterSetup {
             colonies: Vec::new(),
             journals: 0,
             late: 0,
+            untold: Vec::new(),
         };
         (0..hives.len()).for_each(|hive| cluster.found(hive));
         (0..hives.len()).for_each(|hive| cluster.restart(hive));
@@ -206,6 +207,8 @@ pub struct Cluster {
     journals: u64,
     /// Number of entries that arrived in a log after the next process had begun its term.
     late: usize,
+    /// The journals of leaders that were deposed, and have not been told.
+    untold: Vec<Arc<TestJournal>>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -452,7 +455,8 @@ impl Cluster {
         self.registry.look(look)
     }
 
-    /// Returns how many entries of crashed processes have arrived in a log after the next process had begun its term.
+    /// Returns how many entries of crashed processes and of deposed leaders have arrived in a log after the next leader had begun
+    /// its term.
     pub fn late_entries(&self) -> usize {
         self.late
     }
