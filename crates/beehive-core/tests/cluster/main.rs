@@ -3,6 +3,7 @@
 
 extern crate beehive_core as beehive;
 
+mod alarm;
 mod bank;
 mod deposed;
 mod directed;
