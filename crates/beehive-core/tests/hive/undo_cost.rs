@@ -66,7 +66,9 @@ impl Rowed {
     fn fill(&mut self, msg: &Fill) -> u64 {
         let mut rows = self.rows.whole();
         let rows = rows.at(0);
-        (0..msg.0).for_each(|row| drop(rows.insert(row, Counted(1))));
+        for row in 0..msg.0 {
+            rows.insert(row, Counted(1));
+        }
         msg.0
     }
     #[rcv(centralized)]
