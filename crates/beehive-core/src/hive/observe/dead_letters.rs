@@ -2,13 +2,13 @@
 
 use crate::hive::admission::credits::Cause as Held;
 use crate::hive::admission::entrances::Entrance;
-use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::dispatch::turn::Place;
 use crate::hive::dispatch::types::logged_types::Again;
 use crate::hive::message::batch::{Chain, Source};
 use crate::hive::message::dead_letters::{DeadLetter, Provenance, ResendError};
 use crate::state::DecodeError;
+use beehive_protocol::AppId;
 use std::sync::Arc;
 
 impl Hive {
