@@ -86,6 +86,8 @@ fn a_request_is_answered_by_the_hive_that_owns_the_cells() {
     assert_eq!(cluster.drive(ask(0).request(pay(1, 5))), Ok(1));
     assert_eq!(cluster.drive(ask(1).request(pay(2, 5))), Ok(2));
     assert_eq!(cluster.drive(ask(2).request(pay(3, 5))), Ok(3));
+    // the answers say nothing of the other account, to which the money is under way
+    cluster.advance(Duration::from_millis(50));
     for hive in 0..3 {
         let account = cluster.drive(ask(hive).request(Look(2))).unwrap();
         assert_eq!((account.balance, account.faults), (15, vec![]));

@@ -131,8 +131,7 @@ impl OverflowPools {
         let next = pools.of(app).bees.pop_front();
         if next.is_none() {
             pools.uncount(app);
-            let any = (0..pools.all.len()).any(|app| pools.is_full(app));
-            self.any_full.store(any, Ordering::Relaxed);
+            self.note_full(&pools)
         }
         next
     }
@@ -140,6 +139,19 @@ impl OverflowPools {
     /// Counts a runner as a thread of the pool of `app`, because a handler of `app` holds it.
     pub(in crate::hive) fn adopt(&self, app: u16) {
         self.pools.lock().count(app)
+    }
+
+    /// Takes back [`OverflowPools::adopt`]: there was no runner. A bee that was added meanwhile gets a thread from
+    /// [`OverflowPools::wanted`].
+    pub(in crate::hive) fn adopt_none(&self, app: u16) {
+        let mut pools = self.pools.lock();
+        pools.uncount(app);
+        self.note_full(&pools)
+    }
+
+    fn note_full(&self, pools: &Pools) {
+        let any = (0..pools.all.len()).any(|app| pools.is_full(app));
+        self.any_full.store(any, Ordering::Relaxed)
     }
 
     /// Decides how many threads to start. `held` is the number of threads held by each app's handlers. The

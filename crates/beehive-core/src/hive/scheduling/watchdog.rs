@@ -107,9 +107,11 @@ impl Watch {
             if !before.poked {
                 before.poked = true;
                 hive.note_held(what);
-                if hive.workers.replace_runner(at, app) {
-                    hive.workers.overflow.adopt(app);
-                    replaced = true
+                // counted first: a runner whose handler returns at this moment uncounts itself
+                hive.workers.overflow.adopt(app);
+                match hive.workers.replace_runner(at, app) {
+                    true => replaced = true,
+                    false => hive.workers.overflow.adopt_none(app),
                 }
                 // the held worker may be the one polling sockets and timers while the others sleep. Spawning
                 // a task wakes another worker, which takes over the polling
