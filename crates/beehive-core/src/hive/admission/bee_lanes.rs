@@ -468,7 +468,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Returns the office in which the hive leads the log at a position.
+    /// Begins an office in which the hive leads the log at a position.
     pub(crate) fn at(lanes: &BeeLanes, log: usize) -> Office {
         lanes.offices.begin(log)
     }

@@ -1,8 +1,9 @@
-//! Where messages enter that come through a [`Hive`](crate::Hive): requests, and single messages from other tasks.
+//! Entrances: the credits and lanes of messages that programs send through a [`Hive`](crate::Hive), which are requests and
+//! single messages.
 //!
 //! Such a message holds a credit, and a place in the window of a lane, until it is committed. If the log of one app cannot
 //! commit, its messages would use up both, and messages to other apps would wait. Therefore each set of logs has an entrance
-//! of its own. The logs of a message are those of the apps that handle its type.
+//! of its own. A message enters at that of the logs of all apps that handle its type.
 
 use crate::hive::admission::credits::Credits;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes, Numbers, OutsideLane, Room};

@@ -125,9 +125,13 @@ impl OutsideLane {
     /// Returns whether `count` messages fit into the window, and if they do not, why. They are numbered from `next`, or from the
     /// next free number. They always fit if no batch is open.
     pub(crate) fn room_for(&self, next: Option<Seq>, count: u64) -> Room {
+        let fits = |next: Seq| next.plus(count).0.saturating_sub(self.floor().0) <= limits::LANE_WINDOW_MAX;
+        // without the lock: nearly all batches of an IO bee fit
+        if next.is_some_and(fits) {
+            return Room::Free;
+        }
         let state = self.state.lock();
-        let distance = next.unwrap_or(state.next).plus(count).0.saturating_sub(self.floor().0);
-        if distance <= limits::LANE_WINDOW_MAX || state.open.is_empty() {
+        if fits(next.unwrap_or(state.next)) || state.open.is_empty() {
             Room::Free
         } else if state.open_messages < HOLDING_UP_MAX && !self.id.is_lasting() {
             Room::HeldUp

@@ -204,7 +204,6 @@ impl Io {
     pub async fn flush(&mut self) {
         let wanted = self.wanted();
         if wanted > 0 {
-            self.leave_lane_if_held_up();
             while !(self.has_room() && self.credits.take_all(wanted)) {
                 let ended = self.hive.inner().ended.notified();
                 if self.hive.inner().is_over() {
@@ -220,7 +219,6 @@ impl Io {
                     () = self.inbox.arrived.notified() => {}
                     () = ended => {}
                 }
-                self.leave_lane_if_held_up()
             }
             self.hand_over(wanted)
         }
@@ -236,7 +234,6 @@ impl Io {
     pub fn try_flush(&mut self) -> Result<(), Busy> {
         let wanted = self.wanted();
         if wanted > 0 {
-            self.leave_lane_if_held_up();
             if !(self.has_room() && self.credits.take_all(wanted)) {
                 self.is_kept = true;
                 return Err(Busy);
@@ -265,26 +262,28 @@ impl Io {
         }
     }
 
-    /// Returns whether the batch fits into the window of its lane.
-    #[inline]
-    fn lane_room(&self) -> Room {
-        let count = self.out.len() as u64;
-        self.lane.as_ref().map_or(Room::Free, |lane| lane.room_for(Some(self.numbers.seq()), count))
-    }
-
-    fn has_room(&self) -> bool {
-        self.lane_room() == Room::Free
-    }
-
-    /// Continues on another lane if a few messages hold up this one, because their log cannot commit. Messages to other logs
-    /// go on.
+    /// Checks whether the batch fits into the window of its lane. If a few messages hold up the lane, because their log cannot
+    /// commit, continues on another lane, so that messages to other logs go on.
     ///
     /// The order of messages does not depend on the lane: they go through this IO bee's queue.
-    fn leave_lane_if_held_up(&mut self) {
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        let Some(lane) = &self.lane else { return true };
+        match lane.room_for(Some(self.numbers.seq()), self.out.len() as u64) {
+            Room::Free => true,
+            Room::HeldUp => {
+                self.change_lane();
+                true
+            }
+            Room::Full => false,
+        }
+    }
+
+    /// Ends the lane, and opens another one.
+    #[cold]
+    fn change_lane(&mut self) {
         let inner = self.hive.inner();
-        if let (Some(logs), Some(lane)) = (&inner.logs, &self.lane)
-            && self.lane_room() == Room::HeldUp
-        {
+        if let (Some(logs), Some(lane)) = (&inner.logs, &self.lane) {
             logs.lanes.end(lane);
             let lane = logs.lanes.open(inner.platform.random());
             self.numbers = Numbers::new(lane.id(), Seq::ZERO);
