@@ -27,8 +27,8 @@ pub struct CrashMarker {
     pub accused: Vec<Suspect>,
     /// Messages that the markers named alone when two processes ended. They are not handled again.
     pub set_aside: Vec<Suspect>,
-    /// Of the markers in the logs of a hive, those with the highest number say what was running when the process ended. The
-    /// others may be out of date, because a log commits its marker late or never. The number rises whenever a message begins
-    /// or ends to run alone.
+    /// Number of the marker. It rises whenever a message begins or ends to run alone. A hive has a marker in each of its logs,
+    /// and a log may commit its marker late or never. The markers with the highest number therefore say what was running when
+    /// the process ended.
     pub number: u64,
 }

@@ -126,6 +126,21 @@ fn emit(id: MessageId) -> Emit {
     }
 }
 
+/// A new bee, which emits messages.
+fn work(app: u16, bee: u64, emits: Vec<Emit>) -> Arc<Work> {
+    Arc::new(Work {
+        app: AppId(app),
+        bee: BeeId(bee),
+        cells: vec![CellId(bee)],
+        inputs: Default::default(),
+        visits: Vec::new(),
+        redo: Default::default(),
+        emits: Emits(emits),
+        next_seq: Seq(9),
+        now: Time::ZERO,
+    })
+}
+
 /// The bytes end where the first input should be.
 #[test]
 fn a_list_of_inputs_that_claims_to_be_long() {
@@ -171,19 +186,8 @@ fn a_record_that_consumes_a_long_run() {
     for floor in [None, Some(Seq(1))] {
         let mut state = LogState::default();
         let own = |app, seq| emit(id(seq, app));
-        let work = |app, bee, emits: Vec<Emit>| Work {
-            app: AppId(app),
-            bee: BeeId(bee),
-            cells: vec![CellId(bee)],
-            inputs: Default::default(),
-            visits: Vec::new(),
-            redo: Default::default(),
-            emits: Emits(emits),
-            next_seq: Seq(9),
-            now: Time::ZERO,
-        };
         let emits = vec![own(2, 3), own(1, 3), own(2, 5)];
-        apply(&mut state, Record::Turn(vec![Arc::new(work(0, 1, emits)), Arc::new(work(2, 7, vec![]))]));
+        apply(&mut state, Record::Turn(vec![work(0, 1, emits), work(2, 7, vec![])]));
         let record = consumed(floor, u32::MAX, Part::WHOLE).unwrap();
         let ((), largest) = largest_block(|| apply(&mut state, record));
         assert!(largest < RESERVED_BYTES, "{largest} bytes");
@@ -240,20 +244,7 @@ fn a_proposal_that_names_more_than_it_may() {
 fn an_acknowledgment_of_more_messages_than_there_are() {
     let mut state = LogState::default();
     let emits = (0..9).flat_map(|seq| (1..=3).map(move |app| emit(id(seq, app)))).collect::<Vec<_>>();
-    apply(
-        &mut state,
-        Record::Turn(vec![Arc::new(Work {
-            app: AppId(0),
-            bee: BeeId(1),
-            cells: vec![CellId(1)],
-            inputs: Default::default(),
-            visits: Vec::new(),
-            redo: Default::default(),
-            emits: Emits(emits),
-            next_seq: Seq(9),
-            now: Time::ZERO,
-        })]),
-    );
+    apply(&mut state, Record::Turn(vec![work(0, 1, emits)]));
 
     for app in [1, 3] {
         let MessageId { lane, part, .. } = id(0, 1);

@@ -262,17 +262,23 @@ fn a_message_of_a_timer_that_the_next_program_drops_leaves_the_log() {
     }
 }
 
+/// The first program sends ten jobs, and is killed before the log of their receivers commits anything.
+async fn killed_with_jobs_sent(jobs: std::ops::Range<u64>) -> Vec<Arc<TestJournal>> {
+    let (hive, journals) = start(first_program(), None, false);
+    journals[1].stall(true);
+    let mut io = hive.io();
+    io.emit(Send(jobs.collect()));
+    io.flush().await;
+    eventually("sent", Duration::from_secs(5), || replay(&journals[0].log()).outbox.len() == 10).await;
+    kill(hive, &journals).await;
+    journals
+}
+
 /// The logs of the receivers commit nothing while the first program runs.
 #[test]
 fn a_message_that_the_next_program_drops_leaves_the_log_of_its_sender() {
     on_workers(2, async {
-        let (hive, earlier) = start(first_program(), None, false);
-        earlier[1].stall(true);
-        let mut io = hive.io();
-        io.emit(Send((0..10).collect()));
-        io.flush().await;
-        eventually("sent", Duration::from_secs(5), || replay(&earlier[0].log()).outbox.len() == 10).await;
-        kill(hive, &earlier).await;
+        let earlier = killed_with_jobs_sent(0..10).await;
 
         let (hive, later) = start(next_program(), Some(&earlier), false);
         odd_ones_left_the_logs(&hive, &earlier, &later, 10).await;
@@ -330,13 +336,7 @@ fn a_message_that_was_handled_before_is_not_handled_in_another_cell() {
 #[test]
 fn a_message_that_was_dropped_before_is_not_handled_by_a_bee() {
     on_workers(2, async {
-        let (hive, first) = start(first_program(), None, false);
-        first[1].stall(true);
-        let mut io = hive.io();
-        io.emit(Send(JOBS.collect()));
-        io.flush().await;
-        eventually("sent", Duration::from_secs(5), || replay(&first[0].log()).outbox.len() == 10).await;
-        kill(hive, &first).await;
+        let first = killed_with_jobs_sent(JOBS).await;
 
         let (hive, second) = start(next_program(), Some(&first), false);
         let entries = |at: usize| [first[at].log(), second[at].log()].concat();
@@ -362,13 +362,7 @@ fn a_message_that_was_dropped_before_is_not_handled_by_a_bee() {
 /// Then a program comes back that drops none. Each message goes on exactly once, whichever program has handled it.
 fn ended_anywhere(third: fn() -> Builder) {
     on_workers(2, async {
-        let (hive, first) = start(first_program(), None, false);
-        first[1].stall(true);
-        let mut io = hive.io();
-        io.emit(Send(JOBS.collect()));
-        io.flush().await;
-        eventually("sent", Duration::from_secs(5), || replay(&first[0].log()).outbox.len() == 10).await;
-        kill(hive, &first).await;
+        let first = killed_with_jobs_sent(JOBS).await;
         let before: Vec<_> = first.iter().map(|log| log.log()).collect();
 
         // no entry of the second log depends on one of the third log, which commits nothing

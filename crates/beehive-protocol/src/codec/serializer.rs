@@ -258,9 +258,8 @@ impl<'a, S: Sink, const VARIABLE: bool> Serializer for Encoder<'a, S, VARIABLE> 
     }
 
     #[inline]
-    fn serialize_map(mut self, length: Option<usize>) -> Result<Self, Stop> {
-        self.length(length)?;
-        Ok(self)
+    fn serialize_map(self, length: Option<usize>) -> Result<Self, Stop> {
+        self.serialize_seq(length)
     }
 
     #[inline]
@@ -270,14 +269,13 @@ impl<'a, S: Sink, const VARIABLE: bool> Serializer for Encoder<'a, S, VARIABLE> 
 
     #[inline]
     fn serialize_struct_variant(
-        mut self,
-        _: &'static str,
+        self,
+        of: &'static str,
         variant: u32,
-        _: &'static str,
-        _: usize,
+        name: &'static str,
+        length: usize,
     ) -> Result<Self, Stop> {
-        self.part().serialize_u32(variant)?;
-        Ok(self)
+        self.serialize_tuple_variant(of, variant, name, length)
     }
 
     /// Vectors and slices come here as a whole. If their elements are bytes, the loop becomes a copy. If they are not, the

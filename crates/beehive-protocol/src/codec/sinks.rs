@@ -1,4 +1,5 @@
-//! What becomes of the bytes of an encoded value: they are appended to a buffer, or compared with those of another value.
+//! The sinks of an [`Encoder`](super::serializer::Encoder): one appends the bytes of a value to a buffer, and one compares
+//! them with the bytes of another value.
 
 use super::Buffer;
 use super::serializer::{Sink, Stop};
