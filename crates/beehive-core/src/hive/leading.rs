@@ -332,7 +332,8 @@ async fn lead(
     if !hive.breaks(Mutant::LeadsBehind) {
         links.registry.wait(state.known.max(present_index(hive, links, colony).await)).await
     }
-    // What the hive has left from an earlier term would be in the way. The hive may not have been told that it has lost it
+    // The hive may still have bees and messages of an earlier term, and may not know that it has lost that term. They have to go
+    // first
     links.registry.read(&mut |view| clients.clients().lost(view).iter().for_each(|link| link.depose()));
     if !clients.clients().have_left(colony).await {
         return Err(LeadError::Led);

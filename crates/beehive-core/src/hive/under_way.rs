@@ -1,9 +1,9 @@
-//! What a hive has under way, as numbers, for tests of what is left behind.
+//! Counts of a hive's unfinished work. Tests use them to find what a hive has left behind.
 
 use crate::hive::Hive;
 use crate::hive::ownership::reconciler::Reconciler;
 
-/// What a hive has under way. All numbers return to where they began when everything is done.
+/// Counts of a hive's unfinished work. When all work is done, each count is what it was before the work began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnderWay {
@@ -28,7 +28,7 @@ pub struct UnderWay {
 }
 
 impl Hive {
-    /// Returns what the hive has under way.
+    /// Counts the hive's unfinished work.
     pub fn under_way(&self) -> UnderWay {
         let hive = self.inner();
         let lanes = hive.logs.as_ref().map(|logs| &logs.lanes);

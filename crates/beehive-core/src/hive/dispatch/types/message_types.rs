@@ -61,7 +61,7 @@ pub(crate) struct MessageType<M: Message> {
     /// The apps that handle the type. [`Types::seal`] sets this when the hive is built. Empty if no app
     /// handles the type.
     receivers: OnceLock<Receivers<M>>,
-    /// Where messages of this type enter that come through the hive itself.
+    /// The entrance of messages of this type.
     entrance: OnceLock<Arc<Entrance>>,
     /// The IO bees of the hive.
     io: Arc<IoBees>,
@@ -88,8 +88,7 @@ impl<M: Message> MessageType<M> {
         }
     }
 
-    /// Returns where messages of this type enter that come through the hive itself. `to` finds it, given the apps that handle
-    /// the type.
+    /// Returns the entrance of messages of this type. `to` finds it, given the apps that handle the type.
     pub(crate) fn entrance(&self, to: impl FnOnce(&[AppId]) -> Arc<Entrance>) -> Arc<Entrance> {
         let find = || {
             let (observers, chain) = self.receivers();
