@@ -105,9 +105,36 @@ impl AppendFile for RealFile {
     }
 }
 
-/// A locked file. The system unlocks it when it is closed.
+/// A locked file.
 #[derive(Debug)]
-#[expect(dead_code, reason = "the lock lasts as long as the file is open")]
 struct RealLock(File);
 
 impl FileLock for RealLock {}
+
+impl Drop for RealLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough. If another thread starts a process at this moment, the process has a copy of the
+        // open file until it executes its program, and the copy would keep the lock. If this fails, closing has to do.
+        let _ = self.0.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_although_a_process_that_is_being_started_still_has_the_file() {
+        let path = std::env::temp_dir().join(format!("beehive-lock-{}", std::process::id()));
+        let file = private().write(true).create(true).truncate(false).open(&path).expect("a file");
+        file.try_lock().expect("nobody has locked it");
+        // what a process has between `fork` and `exec`: the same open file
+        let copy = file.try_clone().expect("a copy");
+        let lock = RealLock(file);
+        assert!(RealFiles.lock(&path).expect("it can be asked").is_none(), "it is locked");
+        drop(lock);
+        assert!(RealFiles.lock(&path).expect("it can be asked").is_some(), "it is still locked");
+        drop(copy);
+        fs::remove_file(&path).expect("it is there")
+    }
+}
