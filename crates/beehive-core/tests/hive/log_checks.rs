@@ -117,6 +117,58 @@ pub(crate) fn check_ends(logs: &[Log]) -> Result<(), Finding> {
     Ok(())
 }
 
+/// Checks that what a bee has sent since it merged with another bee is behind what the other one had sent, in each outbox that
+/// moves with it. The bee has their messages on different lanes, and its next log sends them again in the order of this outbox.
+pub(crate) fn check_outbox_order(logs: &[Log]) -> Result<(), Finding> {
+    /// What a bee sends on `lane` from number `since` on comes behind everything on these lanes.
+    struct Behind {
+        lane: LaneId,
+        since: Seq,
+        others: BTreeSet<LaneId>,
+    }
+    let (mut merges, mut outboxes): (Vec<Behind>, Vec<(String, Vec<MessageId>)>) = Default::default();
+    for log in logs {
+        let mut state = LogState::default();
+        for entry in log.iter().map(|bytes| Entry::decode(bytes).unwrap()) {
+            if entry.after == state.last {
+                match &entry.record {
+                    Record::Fuse { app, from, into, .. } => {
+                        let images = [from, into].map(|bee| state.bees.get(&(*app, *bee)));
+                        if let [Some(from_image), Some(into_image)] = images {
+                            let others = from_image.heir_of.iter().copied();
+                            merges.push(Behind {
+                                lane: LaneId::of_bee(*app, *into),
+                                since: into_image.next_seq,
+                                others: others.chain([LaneId::of_bee(*app, *from)]).collect(),
+                            })
+                        }
+                    }
+                    Record::Adopt { app, bee, .. } => {
+                        let staged = state.staged.get(&(*app, *bee)).into_iter();
+                        let ids = staged.flat_map(|copy| copy.outbox.iter().map(|emit| emit.id));
+                        outboxes.push((format!("{bee} of {app:?}"), ids.collect()))
+                    }
+                    _ => {}
+                }
+            }
+            state.apply(&entry);
+        }
+    }
+    for Behind { lane, since, others } in &merges {
+        for (bee, outbox) in &outboxes {
+            let newer = outbox.iter().position(|id| id.lane == *lane && id.seq >= *since);
+            let older = outbox.iter().rposition(|id| others.contains(&id.lane));
+            if let (Some(newer), Some(older)) = (newer, older)
+                && newer < older
+            {
+                let what = format!("{bee} is adopted with {:?} before {:?}", outbox[newer], outbox[older]);
+                return Err(Finding::new(Checker::Moves, what));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A bee and the ids of the messages in its outbox.
 type Copy = (BeeImage, Vec<MessageId>);
 

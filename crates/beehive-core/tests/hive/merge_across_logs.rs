@@ -2,11 +2,11 @@
 //! on handling messages to their own cells, and the merge is finished when the log commits again.
 
 use crate::load::{eventually, on_workers};
-use beehive_core::journal::{Entry, Journal, JournalEvents, LogState, Record};
+use crate::stalls::StallsAt;
+use beehive_core::journal::{Entry, Journal, LogState, Record};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, RequestError, handlers};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
@@ -64,31 +64,10 @@ const SOON: Duration = Duration::from_secs(5);
 /// How long a request may take that waits for a log.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A log that stops to commit as soon as it is to commit a part of a bee that moves.
-struct StallsWhenStaged {
-    log: Arc<TestJournal>,
-    is_armed: AtomicBool,
-}
-
-impl Journal for StallsWhenStaged {
-    fn append(&self, entry: Arc<Entry>) {
-        if matches!(entry.record, Record::Stage { .. }) && self.is_armed.swap(false, Ordering::AcqRel) {
-            self.log.stall(true)
-        }
-        self.log.append(entry)
-    }
-    fn begin(&self) -> std::io::Result<()> {
-        self.log.begin()
-    }
-    fn attach(&self, events: Arc<dyn JournalEvents>) {
-        self.log.attach(events)
-    }
-}
-
 /// A hive with several logs.
 struct Logged {
     hive: Hive,
-    logs: Vec<Arc<StallsWhenStaged>>,
+    logs: Vec<Arc<StallsAt>>,
 }
 
 /// An account, and the position of the log that has its bee.
@@ -100,10 +79,9 @@ struct Account {
 
 impl Logged {
     fn start(logs: u64, refuse_one_in: u64) -> Logged {
-        let log = |at| StallsWhenStaged {
-            log: TestJournal::start(31 + at, refuse_one_in, 0),
-            is_armed: AtomicBool::new(false),
-        };
+        // stops to commit as soon as it is to commit a part of a bee that moves
+        let is_part = |record: &Record| matches!(record, Record::Stage { .. });
+        let log = |at| StallsAt::new(TestJournal::start(31 + at, refuse_one_in, 0), is_part);
         let logs: Vec<_> = (0..logs).map(log).map(Arc::new).collect();
         let all = logs.iter().map(|log| (log.clone() as Arc<dyn Journal>, LogState::default()));
         let hive = Hive::builder().app::<Bank>().journals(all).start().unwrap();
@@ -221,12 +199,11 @@ fn a_merge_with_a_bee_that_cannot_arrive_does_not_freeze_the_other_bee() {
         logged.stall(moves.log, true);
         let waiting = logged.join(&[waits, moves]);
         logged.goes_on(waits, Duration::from_millis(300)).await;
-        logged.logs[far.log].is_armed.store(true, Ordering::Release);
+        logged.logs[far.log].arm();
         let moving = logged.join(&[far, moves]);
         logged.goes_on(waits, Duration::from_millis(300)).await;
         logged.stall(moves.log, false);
-        let is_armed = || logged.logs[far.log].is_armed.load(Ordering::Acquire);
-        eventually("the bee is moving", SOON, || !is_armed()).await;
+        eventually("the bee is moving", SOON, || logged.logs[far.log].has_stalled()).await;
 
         logged.goes_on(waits, Duration::from_secs(4)).await;
         assert!(!moving.is_finished() && !waiting.is_finished());

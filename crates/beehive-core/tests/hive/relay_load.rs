@@ -5,7 +5,8 @@ use crate::accounts::Accounts;
 use crate::findings::{Checker, Finding, Watched, panicked_here};
 use crate::load::Chance;
 use crate::log_checks::{
-    Log, Settled, check_ends, check_ids, check_lanes, check_memory, check_moves, check_owners, check_rest,
+    Log, Settled, check_ends, check_ids, check_lanes, check_memory, check_moves, check_outbox_order,
+    check_owners, check_rest,
 };
 use crate::log_mutants::{LogMutant, replay_as};
 use crate::relay::{APPS, Begin, KEYS, PLANTED, Plant, Unite, apps, check};
@@ -137,6 +138,7 @@ impl Load {
             check_ends(&logs)?
         }
         check_moves(&logs)?;
+        check_outbox_order(&logs)?;
         check_lanes(&logs)?;
         if self.is_long {
             check_memory(&logs)?

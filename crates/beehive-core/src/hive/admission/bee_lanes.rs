@@ -152,20 +152,43 @@ impl BeeLanes {
     /// This looks at the office under the lock of the lane's shard, and [`BeeLanes::leave_log`] takes this lock after the
     /// office has ended. So either that call removes the lane, or this one does not add it.
     pub(crate) fn sent<'e>(&self, office: Office, messages: impl IntoIterator<Item = &'e Emit>) {
+        let numbered = messages.into_iter().map(|emit| (self.sent.fetch_add(1, Ordering::Relaxed), emit));
+        self.sent_in_order(office, numbered)
+    }
+
+    /// Sorts messages of several lanes, given in order of emission, by lane. With each message, the place in that order, for
+    /// [`BeeLanes::sent_in_order`]: a bee that has merged has several lanes, and its outbox is sent in order of emission again.
+    pub(crate) fn by_lane<'e>(
+        &self,
+        messages: impl ExactSizeIterator<Item = &'e Emit>,
+    ) -> BTreeMap<LaneId, Vec<(u64, &'e Emit)>> {
+        let first = self.sent.fetch_add(messages.len() as u64, Ordering::Relaxed);
+        let mut by_lane: BTreeMap<LaneId, Vec<_>> = BTreeMap::new();
+        for numbered in (first..).zip(messages) {
+            by_lane.entry(numbered.1.id.lane).or_default().push(numbered)
+        }
+        by_lane
+    }
+
+    /// Same as [`BeeLanes::sent`], for messages with their places in the order of emission.
+    pub(crate) fn sent_in_order<'e>(
+        &self,
+        office: Office,
+        messages: impl IntoIterator<Item = (u64, &'e Emit)>,
+    ) {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else { return };
-        let (id, log) = (first.id.lane, office.position());
+        let (id, log) = (first.1.id.lane, office.position());
         let mut shard = self.shard(id).lock();
         if !self.offices.holds(office) {
             return;
         }
         let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
         debug_assert!(lane.log == log && !lane.is_moving, "a bee sends in the log that has its outbox");
-        for emit in std::iter::once(first).chain(messages) {
+        for (order, emit) in std::iter::once(first).chain(messages) {
             let MessageId { lane: its_lane, seq, part, app } = emit.id;
             debug_assert_eq!(its_lane, id, "one record emits on one lane");
             lane.next = lane.next.max(seq.next());
-            let order = self.sent.fetch_add(1, Ordering::Relaxed);
             let emit = self.keeps_messages.then(|| Arc::new(emit.clone()));
             lane.open.insert((app, seq, part), OpenMessage { order, emit });
         }
@@ -562,6 +585,22 @@ pub(crate) mod tests {
         drop(second);
         lanes.acknowledged(0, &acked(newer));
         assert!(lanes.floor(newer.lane, AppId(1)) > Some(first.id.seq));
+    }
+
+    /// A bee that has merged has messages on two lanes, and those on the lane with the higher id are older. A start, or the hive
+    /// to which the bee moves, takes them from a log.
+    #[test]
+    fn what_several_lanes_of_a_bee_had_sent_stays_in_order() {
+        let (lanes, _) = lanes();
+        let own = |seq| MessageId { lane: LaneId::of_bee(BEE.0, BeeId(2)), ..id(1, seq) };
+        let emits: Vec<Emit> = [id(1, 3), own(7), id(2, 4), own(8)].into_iter().map(emit).collect();
+        let office = at(&lanes, 0);
+        for (_, emits) in lanes.by_lane(emits.iter()) {
+            lanes.sent_in_order(office, emits)
+        }
+        lanes.sent(office, &[emit(own(9))]);
+        let outbox: Vec<_> = lanes.outbox(&[own(0).lane, LANE]).iter().map(|emit| emit.id).collect();
+        assert_eq!(outbox, [id(1, 3), own(7), id(2, 4), own(8), own(9)]);
     }
 
     /// Acknowledgments arrive while the outbox moves from the first log to the second one.

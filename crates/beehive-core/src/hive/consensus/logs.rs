@@ -17,7 +17,7 @@ use beehive_protocol::Incarnation;
 use crossbeam_utils::sync::ShardedLock;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use tokio::sync::Notify;
 
@@ -364,17 +364,14 @@ impl<W: ?Sized> Logs<W> {
             let sweeps = state.sweeps.values().map(|sweep| &sweep.waiting);
             let mut waiting: Vec<_> = state.outbox.values().chain(sweeps).collect();
             waiting.sort_unstable_by_key(|waiting| waiting.order);
-            let mut of_lanes: BTreeMap<LaneId, Vec<&Emit>> = BTreeMap::new();
-            for Waiting { emit, .. } in waiting {
-                if client.tracks(emit.id.app) && !emit.id.lane.is_outside() {
-                    of_lanes.entry(emit.id.lane).or_default().push(emit)
-                }
-            }
+            let emits = waiting.into_iter().map(|waiting| &waiting.emit);
+            let emits: Vec<&Emit> =
+                emits.filter(|emit| client.tracks(emit.id.app) && !emit.id.lane.is_outside()).collect();
             // A lane appears with all its messages at once. If the message to one app were there before the one to another
             // app, the lane's floor for the other app would be above its message for a moment. A bee of the other app that
             // runs in this moment would take the message for a duplicate when it comes
-            for (lane, emits) in of_lanes {
-                bees.sent(office, emits);
+            for (lane, emits) in bees.by_lane(emits.into_iter()) {
+                bees.sent_in_order(office, emits);
                 open.insert(lane);
             }
             state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, office));

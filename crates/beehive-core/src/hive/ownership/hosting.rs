@@ -5,7 +5,7 @@ use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::LaneNumbers;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, BeeImage, LaneId, Record};
+use crate::hive::consensus::journal::{AppId, BeeImage, Emit, LaneId, Record};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Link, Place, Turn};
@@ -13,7 +13,6 @@ use crate::hive::ownership::foreign::{is_foreign, retire_lanes};
 use crate::hive::ownership::reconciler::Reconciler;
 use crate::mutant::Mutant;
 use beehive_protocol::Emits;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Reconciler {
@@ -124,17 +123,12 @@ impl Reconciler {
     fn take_lanes(&self, link: &Link, (app, id): (AppId, BeeId), image: &BeeImage, outbox: &Emits) {
         let (bees, at, office) = (&link.lanes.bees, link.position(), link.office());
         let own = LaneId::of_bee(app, id);
-        let mut of_lane: BTreeMap<LaneId, Vec<_>> = BTreeMap::new();
-        if !bees.is_in(own, at) {
-            for emit in outbox.iter() {
-                of_lane.entry(emit.id.lane).or_default().push(emit)
-            }
-        }
-        for (lane, emits) in of_lane {
+        let outbox: Vec<&Emit> = if bees.is_in(own, at) { Vec::new() } else { outbox.iter().collect() };
+        for (lane, emits) in bees.by_lane(outbox.into_iter()) {
             if bees.is_in(lane, at) {
                 continue;
             }
-            bees.sent(office, emits);
+            bees.sent_in_order(office, emits);
             if lane != own {
                 bees.end(lane)
             }

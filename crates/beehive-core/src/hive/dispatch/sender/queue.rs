@@ -341,6 +341,8 @@ impl SenderQueue {
         let mut waiting = forward_to.waiting.lock();
 
         waiting.blocked.append(&mut left.blocked, &forward_to);
+        // what is in flight for a message stays in flight, or it would begin again: a sweep would take a step twice
+        waiting.uniting.append(&mut left.uniting);
         let _ = gone.forward_to.set(forward_to.clone());
         // from now on, every reader of the old queue takes the lock and finds `forward_to`
         gone.any.store(true, Ordering::Release);
@@ -359,6 +361,15 @@ impl SenderQueue {
 }
 
 impl Waiting {
+    /// Returns the waiting messages that are first in line for their cells and have no merge in flight, grouped by app; each
+    /// sweep is a separate entry.
+    fn heads(&self) -> Vec<Head> {
+        let uniting = |app, cells: &[CellId]| {
+            self.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells)
+        };
+        self.blocked.heads(uniting)
+    }
+
     /// Records that a message is waiting. Returns whether a `resolve` task is already running.
     fn look(&mut self, state: &QueueState) -> bool {
         state.any.store(true, Ordering::Release);
@@ -446,17 +457,6 @@ impl QueueState {
         }
     }
 
-    /// Returns the waiting messages that are first in line for their cells and have no merge in flight,
-    /// grouped by app; each sweep is a separate entry.
-    fn heads(&self) -> Vec<Head> {
-        let waiting = self.waiting.lock();
-        let uniting = |app, cells: &[CellId]| {
-            waiting.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells)
-        };
-
-        waiting.blocked.heads(uniting)
-    }
-
     /// Delivers, in order, all messages that can be delivered. Returns whether any message is still waiting.
     ///
     /// If no message is waiting, this clears `resolving` under the same lock under which `block`, on another
@@ -477,23 +477,33 @@ impl QueueState {
 
     /// Starts merges for the cells that still have no owner or several, up to the limit on merges per sender.
     fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
-        for Head { app, owners, sets, .. } in self.heads() {
-            for cells in sets {
-                let mut waiting = self.waiting.lock();
-                if waiting.uniting.len() >= limits::MERGES_PER_SENDER_MAX {
-                    return;
-                }
-                waiting.uniting.push((app, cells.clone()));
-                drop(waiting);
-
-                let (state, united) = (self.clone(), owners.clone().unite(cells.clone(), hive));
-                // a merge needs a task of its own: it holds bodies of bees, so it must run to completion
-                hive.spawn(Box::pin(async move {
-                    united.await;
-                    state.waiting.lock().uniting.retain(|(at, set)| *at != app || *set != cells);
-                    state.news.notify_one()
-                }))
+        let mut begun = Vec::new();
+        {
+            let mut waiting = self.waiting.lock();
+            if self.forward_to.get().is_some() {
+                // what waits has moved to the queue of the bee into which the sender merged, and is begun there
+                return;
             }
+            for Head { app, owners, sets, .. } in waiting.heads() {
+                let left = limits::MERGES_PER_SENDER_MAX.saturating_sub(waiting.uniting.len());
+                for cells in sets.into_iter().take(left) {
+                    waiting.uniting.push((app, cells.clone()));
+                    begun.push((app, cells, owners.clone()))
+                }
+            }
+        }
+        for (app, cells, owners) in begun {
+            let (state, united) = (self.clone(), owners.unite(cells.clone(), hive));
+            // a merge needs a task of its own: it holds bodies of bees, so it must run to completion
+            hive.spawn(Box::pin(async move {
+                united.await;
+                state.waiting(|state, waiting| {
+                    let in_flight = waiting.uniting.iter().position(|(of, set)| *of == app && *set == cells);
+                    // one of them: two senders that have merged may each have a sweep of this app
+                    in_flight.map(|at| waiting.uniting.swap_remove(at));
+                    state.news.notify_one()
+                })
+            }))
         }
     }
 }
@@ -509,7 +519,8 @@ async fn resolve(state: Arc<QueueState>, hive: Arc<HiveInner>) {
             return drop(blocked);
         }
 
-        for Head { owners, sets, .. } in state.heads() {
+        let heads = state.waiting.lock().heads();
+        for Head { owners, sets, .. } in heads {
             owners.ask(sets, &hive).await
         }
 
