@@ -7,7 +7,7 @@ use crate::random::Chance;
 use beehive_core::registry::ColonyId;
 use beehive_core::testing::UnderWay;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const COLONY: ColonyId = ColonyId(1);
 const EVERY: Duration = Duration::from_millis(50);
@@ -101,5 +101,45 @@ fn a_colony_that_is_deposed_every_50_ms_loses_nothing_and_leaves_nothing() {
     match std::env::var_os("BEEHIVE_LONG") {
         Some(_) => depose_often(100_000, 1_200),
         None => depose_often(2_000, 40),
+    }
+}
+
+/// Returns the real time from the moment at which a hive is told to lead the colony of a dead one, with `bees` bees, to its
+/// first answer. The least of some attempts.
+fn first_answer(bees: u64) -> Duration {
+    let mut cluster = counters(None).network(QUIET).credits(4_096).start(bees);
+    for key in 0..bees {
+        while cluster.hive(0).try_emit(crate::directed::Count(key)).is_err() {
+            cluster.advance(Duration::from_millis(1))
+        }
+    }
+    cluster.advance(Duration::from_secs(2));
+    let mut least = Duration::MAX;
+    for (times, by) in [1, 2, 0, 1, 2].into_iter().enumerate() {
+        let dead = cluster.leader(COLONY);
+        cluster.crash(dead);
+        let begun = std::cell::Cell::new(None);
+        // the colony with the bees is the first of those that the dead one led
+        cluster.take_over_with(dead, by, |_| begun.set(begun.get().or_else(|| Some(Instant::now()))));
+        let hive = cluster.hive(by).clone();
+        let counted = cluster.drive(hive.request(crate::directed::Count(bees / 2)));
+        assert_eq!(counted, Ok(2 + times as u64));
+        least = least.min(begun.get().expect("it has begun").elapsed());
+        cluster.restart(dead)
+    }
+    least
+}
+
+/// A leader takes each bee of a log before it answers, but looks at each one only once. `BEEHIVE_LONG=1` goes to 100 000 bees.
+#[test]
+fn the_first_answer_after_a_take_over_takes_at_most_time_in_proportion_to_the_bees() {
+    let largest = if std::env::var_os("BEEHIVE_LONG").is_some() { 100_000 } else { 10_000 };
+    let times: Vec<(u64, Duration)> = std::iter::successors(Some(100), |bees| Some(bees * 10))
+        .take_while(|bees| *bees <= largest)
+        .map(|bees| (bees, first_answer(bees)))
+        .collect();
+    println!("{times:?}");
+    for two in times.windows(2) {
+        assert!(two[1].1 < two[0].1 * 40, "ten times the bees: {two:?}")
     }
 }
