@@ -126,6 +126,10 @@ pub const MOVE_STATEMENTS_MAX: usize = 256;
 /// handles no messages during that time.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
+/// Time for which a change of settings waits for the logs of the changed apps. When it has passed, the caller gets an error, and
+/// the change takes effect when the logs commit it.
+pub const SETTINGS_COMMITTED_AFTER_MAX: Duration = Duration::from_secs(10);
+
 /// Time for which a bee that is about to merge waits, frozen, for something that may wait for another log: for the other bee
 /// while that one is moving or has moved, or for a stateless handler that runs for a message of the bee, and its record.
 /// When it has passed, the bee handles messages again, and the merge begins again later.

@@ -80,8 +80,13 @@ impl Reloader {
             .map_err(|why| ReloadError::Configuration(why.to_string()))?;
         let at_next_start = options.differences(&new);
         let outcome = self.hive.reconfigure(new.settings.clone()).await;
+        if let Err(ReconfigureError::NotCommitted { .. }) = outcome {
+            // they take effect later
+            options.settings = new.settings.clone()
+        }
         let apps = outcome.map_err(|why| match why {
             ReconfigureError::Stopped => ReloadError::Stopped,
+            ReconfigureError::NotCommitted { .. } => ReloadError::Configuration(why.to_string()),
             _ => ReloadError::Configuration(options.settings_error(&why).to_string()),
         })?;
 

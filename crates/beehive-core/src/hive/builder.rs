@@ -405,7 +405,7 @@ impl Builder {
             report: Mutex::new(None),
             tasks: AtomicUsize::new(0),
             tasks_done: Notify::new(),
-            reconfiguring: Default::default(),
+            upcoming: Default::default(),
             emits: Mutex::default(),
             unhandled: Mutex::new(BTreeSet::new()),
             cycles: AtomicU64::new(0),

@@ -1,20 +1,24 @@
 //! Changes of settings while the hive is running. Each change makes a new version, and each transaction sees
 //! a single version.
 //!
-//! With a log, a change is committed before any handler sees it. The hive then stores the app's new version.
+//! With a log, a change is committed before any handler sees it. Each app has a task that does one change after another, so a log
+//! that cannot commit holds up only the apps whose settings it contains. The hive then stores the app's new version.
 //! Before each run of messages, the thread running a bee compares the bee's version with the app's. A message
 //! is delivered only after the transaction that emitted it. If a bee with new settings sends a message to
 //! another bee of its app, that bee therefore handles the message with the same settings or newer ones.
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
-use crate::hive::dispatch::inner::{Hive, HiveInner};
+use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
 use crate::hive::dispatch::turn::Place;
+use crate::hive::dispatch::upcoming::Accepted;
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::start_error::StartError;
+use crate::limits;
 use crate::message::Message;
 use crate::state::{ConfigError, names};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Tells an app that its settings have changed. The hive sends this message to each app that handles it,
@@ -68,6 +72,15 @@ pub enum ReconfigureError {
     },
     /// An app rejected its settings.
     Settings(ConfigError),
+    /// The logs of some apps have not committed the new settings for
+    /// [`limits::SETTINGS_COMMITTED_AFTER_MAX`]. They take effect when these logs commit them. Those of all other apps are in
+    /// force.
+    NotCommitted {
+        /// Names of the apps whose new settings are not in force.
+        apps: Vec<&'static str>,
+        /// Positions of their logs, in the order in which the hive was given its journals. The first one is 0.
+        logs: Vec<usize>,
+    },
     /// The hive has stopped.
     Stopped,
 }
@@ -79,6 +92,17 @@ impl std::fmt::Display for ReconfigureError {
                 write!(f, "[apps.{table}]: {}", names::refusal("app", table, known))
             }
             ReconfigureError::Settings(error) => write!(f, "{error}"),
+            ReconfigureError::NotCommitted { apps, logs } => {
+                let logs: Vec<_> = logs.iter().map(usize::to_string).collect();
+                let seconds = limits::SETTINGS_COMMITTED_AFTER_MAX.as_secs();
+                write!(
+                    f,
+                    "the new settings of {} are not in force yet, because log number {} has not committed them for {seconds} s; \
+                     they take effect when it does, and those of all other apps are in force",
+                    apps.join(", "),
+                    logs.join(", ")
+                )
+            }
             ReconfigureError::Stopped => write!(f, "the hive has stopped"),
         }
     }
@@ -90,6 +114,7 @@ impl From<ReconfigureError> for StartError {
         match error {
             ReconfigureError::UnknownApp { table, known } => StartError::UnknownApp { table, known },
             ReconfigureError::Settings(error) => StartError::Settings(error),
+            ReconfigureError::NotCommitted { .. } => StartError::Log { why: error.to_string() },
             ReconfigureError::Stopped => StartError::Log { why: "the hive has stopped".into() },
         }
     }
@@ -123,14 +148,18 @@ impl Hive {
     ///
     /// If one app rejects its settings, nothing changes. Each transaction that begins after the change sees
     /// the new settings, and no transaction sees a mixture of old and new ones. With a journal, the
-    /// settings are committed before they take effect. Changed apps that handle [`Reconfigured`] get this
+    /// settings are committed before they take effect, for each app in its own log: a log that cannot commit does not hold up the
+    /// settings of apps with other logs. Changed apps that handle [`Reconfigured`] get this
     /// message. Maps never depend on settings, so no cell moves.
+    ///
+    /// Of several calls, the last one counts. If the settings of an app have not begun to be written when a later call
+    /// replaces them, they never take effect, and the earlier call waits for those of the later one.
     ///
     /// Cancel-safe: dropping the future does not stop the change.
     ///
     /// # Errors
     ///
-    /// See [`ReconfigureError`].
+    /// See [`ReconfigureError`]. After [`ReconfigureError::NotCommitted`], the change goes on.
     pub async fn reconfigure(&self, apps: toml::Table) -> Result<Vec<&'static str>, ReconfigureError> {
         let hive = self.inner().clone();
         let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -153,46 +182,86 @@ impl HiveInner {
         self: &Arc<Self>,
         tables: toml::Table,
     ) -> Result<Vec<&'static str>, ReconfigureError> {
-        let _one_at_a_time = self.reconfiguring.lock().await;
         let apps = self.apps.read().clone();
         let names: Vec<_> = apps.iter().map(|app| app.name()).collect();
-
-        let mut changes = Vec::new();
-        for (app, table) in apps.iter().zip(by_app(tables, &names)?) {
-            changes.extend(app.clone().change(table).map_err(ReconfigureError::Settings)?)
-        }
-
-        if changes.is_empty() {
+        let accepted = self.accept(&apps, by_app(tables, &names)?).await?;
+        if accepted.is_empty() {
             return Ok(Vec::new());
         }
-
-        let changed: Vec<_> = changes.iter().map(|change| (change.app, change.logged.version)).collect();
-        self.log_settings(changes.iter().map(|change| (AppId(change.app), change.logged.clone())).collect())
-            .await;
-
         if self.is_stopped() {
             return Err(ReconfigureError::Stopped);
         }
 
-        changes.into_iter().for_each(|change| (change.put)());
-        let names = changed.iter().filter_map(|(app, _)| names.get(usize::from(*app)).copied()).collect();
-        for (app, version) in changed {
-            self.tell_reconfigured(app, version).await
+        accepted.iter().for_each(|(app, _)| carry_out(self, *app));
+        tokio::select! {
+            biased;
+            () = self.upcoming.told(&accepted) => {}
+            () = self.platform.sleep(limits::SETTINGS_COMMITTED_AFTER_MAX) => {}
+        }
+        let name = |app: &u16| names.get(usize::from(*app)).copied();
+        let late = self.upcoming.late(&accepted);
+        if !late.is_empty() {
+            let log = |app: &u16| Some(self.log_of(AppId(*app))?.position());
+            let logs: BTreeSet<usize> = late.iter().filter_map(log).collect();
+            let apps = late.iter().filter_map(name).collect();
+            return Err(ReconfigureError::NotCommitted { apps, logs: logs.into_iter().collect() });
         }
 
+        let names: Vec<_> = accepted.iter().filter_map(|(app, _)| name(app)).collect();
         tracing::info!(apps = ?names, "settings have changed");
         Ok(names)
     }
 
-    /// Writes new settings to the logs of their apps and waits until they are committed.
-    async fn log_settings(&self, new: Vec<(AppId, LoggedSettings)>) {
-        for link in &self.log_clients() {
-            let is_here = |app: AppId| self.log_of(app).is_some_and(|its_log| Arc::ptr_eq(&its_log, link));
-            let settings: Vec<_> = new.iter().filter(|(app, _)| is_here(*app)).cloned().collect();
-            if !settings.is_empty() {
-                // if the hive loses the log, its next leader has settings of its own
-                let _ = link.commit(Record::Settings { settings }).await;
+    /// Accepts new settings of all apps, or none if one app rejects its own. Returns the changes that will be in force then,
+    /// also those that an earlier call has made, and that are not in force yet.
+    async fn accept(
+        &self,
+        apps: &[Arc<dyn AnyApp>],
+        tables: Vec<toml::Table>,
+    ) -> Result<Vec<Accepted>, ReconfigureError> {
+        let _one_at_a_time = self.upcoming.accepting.lock().await;
+        let (mut accepted, mut changes) = (Vec::new(), Vec::new());
+        for ((at, app), table) in (0u16..).zip(apps).zip(tables) {
+            match self.upcoming.will_be(at, &table) {
+                Some(Some(by)) => accepted.push(by),
+                None if app.has_settings(&table) => {}
+                _ => changes.push(app.clone().change(table).map_err(ReconfigureError::Settings)?),
             }
+        }
+        accepted.extend(changes.into_iter().map(|change| self.upcoming.accept(change)));
+        accepted.sort_unstable();
+        Ok(accepted)
+    }
+
+    /// Takes the steps of an app until none is left.
+    async fn take_steps(self: &Arc<Self>, at: u16) {
+        let Some(app) = self.apps.read().get(usize::from(at)).cloned() else { return };
+        while let Some((step, change)) = self.upcoming.next(at) {
+            if let Some(settings) = step.unlogged {
+                self.log_settings(at, settings).await
+            }
+            let tells = step.tells || step.change.is_some();
+            if let Some(Change { text, put, .. }) = step.change {
+                let version = app.settings_version() + 1;
+                self.log_settings(at, LoggedSettings { version, table: text }).await;
+                if self.is_stopped() {
+                    return;
+                }
+                put(version);
+                self.upcoming.is_in_force((at, change))
+            }
+            if tells {
+                self.tell_reconfigured(at, app.settings_version()).await
+            }
+            self.upcoming.is_told((at, change))
+        }
+    }
+
+    /// Writes new settings of an app to its log and waits until they are committed.
+    async fn log_settings(&self, app: u16, settings: LoggedSettings) {
+        if let Some(link) = self.log_of(AppId(app)) {
+            // if the hive loses the log, its next leader has settings of its own
+            let _ = link.commit(Record::Settings { settings: vec![(AppId(app), settings)] }).await;
         }
     }
 
@@ -223,29 +292,35 @@ impl HiveInner {
     }
 }
 
-/// Writes the settings with which the hive started to the logs. If the hive is resuming from a log, also
-/// sends `Reconfigured` to the apps, because the logged state may have been produced with other settings, or
-/// the earlier incarnation may have ended before notifying the apps.
-pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
+/// Begins a task that takes the steps of an app, if there are any, and no such task is running.
+fn carry_out(hive: &Arc<HiveInner>, app: u16) {
+    if !hive.upcoming.take(app) {
+        return;
+    }
     let hive = Hive(hive.clone());
     hive.inner().platform.clone().spawn(Box::pin(async move {
         tokio::select! {
             biased;
             () = hive.over() => {}
-            () = settled(hive.inner(), new, goes_on) => {}
+            () = hive.inner().take_steps(app) => {}
         }
     }))
 }
 
-async fn settled(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
-    // hold back concurrent changes, which must follow these settings in the log
-    let _one_at_a_time = hive.reconfiguring.lock().await;
-    hive.log_settings(new).await;
-
-    if goes_on {
-        let versions: Vec<_> = hive.apps.read().iter().map(|app| app.settings_version()).collect();
-        for (app, version) in (0u16..).zip(versions) {
-            hive.tell_reconfigured(app, version).await
+/// Writes the settings with which the hive started to the logs. If the hive is resuming from a log, also
+/// sends `Reconfigured` to the apps, because the logged state may have been produced with other settings, or
+/// the earlier incarnation may have ended before notifying the apps. Changes of these settings follow them in the log.
+///
+/// Apps with different logs do not wait for one another. A crash may therefore leave new settings in one log and old ones in
+/// another. The next start compares the settings of each app with those in its log.
+pub(crate) fn settle(hive: &Arc<HiveInner>, new: Vec<(AppId, LoggedSettings)>, goes_on: bool) {
+    let mut new: BTreeMap<AppId, LoggedSettings> = new.into_iter().collect();
+    let apps = hive.apps.read().len();
+    for app in (0u16..).take(apps) {
+        let unlogged = new.remove(&AppId(app));
+        if goes_on || unlogged.is_some() {
+            hive.upcoming.begin(app, unlogged, goes_on);
+            carry_out(hive, app)
         }
     }
 }

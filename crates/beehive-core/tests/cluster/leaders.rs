@@ -9,7 +9,11 @@ use beehive_core::journal::{CrashMarker, LogState, Suspect};
 use beehive_core::registry::ColonyId;
 use beehive_core::seams::Platform;
 use beehive_core::testing::{Cluster, ClusterSetup, Mutant, TestJournal};
-use beehive_core::{App, BeeId, Config, Ctx, Dict, Message, Reconfigured, handlers};
+use beehive_core::{
+    App, BeeId, Config, Ctx, Dict, Message, ReconfigureError, Reconfigured, handlers, limits,
+};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Lets a bell ring later.
@@ -311,6 +315,47 @@ fn a_sweep_of_a_dead_hive_goes_on_in_the_hive_that_takes_over() {
         at_rest(&cluster)
     }
     assert!(interrupted > 1, "a sweep was interrupted in {interrupted} of 6 runs")
+}
+
+/// The caller learns that new settings are not in force yet, and they take effect later.
+#[test]
+fn settings_whose_log_stalls_are_reported_and_take_effect_when_it_commits() {
+    let cluster = bells(None).start(5);
+    let change = |pitch: u64| {
+        let (hive, told) = (cluster.hive(0).clone(), Arc::new(Mutex::new(None)));
+        let (table, tell) = (format!("[bells]\npitch = {pitch}").parse().unwrap(), told.clone());
+        cluster.platform().spawn(Box::pin(async move { *tell.lock() = Some(hive.reconfigure(table).await) }));
+        told
+    };
+    // the settings with which the hive has started are in the log
+    cluster.advance(Duration::from_secs(1));
+    cluster.stall(0, true);
+    let (first, second) = (change(3), change(4));
+    cluster.advance(limits::SETTINGS_COMMITTED_AFTER_MAX - Duration::from_millis(1));
+    assert!(first.lock().is_none());
+    cluster.advance(Duration::from_millis(2));
+    for told in [&first, &second] {
+        let error = told.lock().clone().unwrap().unwrap_err();
+        assert_eq!(error, ReconfigureError::NotCommitted { apps: vec!["bells"], logs: vec![0] });
+        assert!(
+            error
+                .to_string()
+                .contains("the new settings of bells are not in force yet, because log number 0"),
+            "{error}"
+        );
+    }
+    // nothing waits for the log but one change that has begun, and one that has not
+    let before = cluster.platform().tasks();
+    for pitch in 5..100 {
+        change(pitch);
+        cluster.advance(limits::SETTINGS_COMMITTED_AFTER_MAX + Duration::from_millis(1));
+    }
+    assert_eq!(cluster.platform().tasks(), before);
+    cluster.stall(0, false);
+    cluster.advance(Duration::from_secs(1));
+    let states = cluster.log_states(0);
+    let logged = states[0].settings.values().next().unwrap();
+    assert_eq!((logged.version, &*logged.table), (3, "pitch = 99\n"));
 }
 
 /// Checks that bells go on wherever they are, also when they merge and move.

@@ -288,3 +288,132 @@ fn a_log_knows_the_settings_before_anybody_sees_them_and_versions_go_on_after_a_
         hive.stop(Duration::from_secs(1)).await;
     })
 }
+
+/// Has the same settings as `Ruled`, and can be in another log.
+#[derive(App)]
+#[app(name = "other")]
+struct Other {
+    levels: Dict<u64, u64>,
+    config: Config<Rules>,
+}
+
+/// Answers with the level of `Other`.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Level(u64);
+
+#[handlers]
+impl Other {
+    #[rcv(sharded)]
+    fn level(&mut self, msg: &Level) -> u64 {
+        self.levels.put(msg.0, self.config.level);
+        self.config.level
+    }
+}
+
+fn both(level: u64) -> toml::Table {
+    rules(&format!("[ruled]\nlevel = {level}\n[other]\nlevel = {level}\n"))
+}
+
+/// Starts a hive on two logs: that of `ruled`, and that of `other`.
+fn on_two(settings: toml::Table, logs: [LogState; 2]) -> (Hive, [Arc<TestJournal>; 2]) {
+    let journals = [0, 1].map(|at: usize| TestJournal::start(at as u64, 0, logs[at].last));
+    let [ruled, other] = logs;
+    let builder = Hive::builder().app::<Ruled>().app::<Other>().seed(7).settings(settings);
+    let builder = builder.journal_of(["ruled"], journals[0].clone(), ruled);
+    (builder.journal_of(["other"], journals[1].clone(), other).start().unwrap(), journals)
+}
+
+/// Changes settings, and expects an answer soon although a log stalls.
+fn change(
+    hive: &Hive,
+    table: toml::Table,
+) -> tokio::task::JoinHandle<Result<Vec<&'static str>, ReconfigureError>> {
+    let hive = hive.clone();
+    tokio::spawn(async move { hive.reconfigure(table).await })
+}
+
+async fn other_sees(hive: &Hive, level: u64) {
+    let sees = async {
+        while hive.request(Level(1)).await != Ok(level) {
+            tokio::time::sleep(Duration::from_millis(2)).await
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), sees).await.expect("its log commits")
+}
+
+fn versions(journal: &TestJournal) -> Vec<u32> {
+    logged(journal).into_iter().map(|(version, _)| version).collect()
+}
+
+#[test]
+fn a_log_that_stalls_does_not_hold_up_the_settings_of_other_logs() {
+    on_workers(2, async {
+        let (hive, [of_ruled, of_other]) = on_two(both(1), [LogState::default(), LogState::default()]);
+        other_sees(&hive, 1).await;
+        eventually("logged", Duration::from_secs(5), || versions(&of_ruled) == [1]).await;
+
+        of_ruled.stall(true);
+        let waits = change(&hive, both(2));
+        other_sees(&hive, 2).await;
+        let mixed = "[ruled]\nlevel = 2\n[other]\nlevel = 3\n";
+        let waits_too = change(&hive, rules(mixed));
+        other_sees(&hive, 3).await;
+        assert!(!waits.is_finished() && !waits_too.is_finished(), "one app has the old settings");
+        // a change of an app whose log commits does not wait for a change of another app, but for the call's own apps
+        let last = change(&hive, both(5));
+        other_sees(&hive, 5).await;
+        // these have not begun when the next ones replace them
+        let back = change(&hive, both(1));
+        other_sees(&hive, 1).await;
+        assert_eq!(hive.status().apps.iter().map(|app| app.settings_version).collect::<Vec<_>>(), [1, 5]);
+
+        of_ruled.stall(false);
+        let everything = async { (waits.await, waits_too.await, last.await, back.await) };
+        let (first, second, third, fourth) =
+            tokio::time::timeout(Duration::from_secs(10), everything).await.expect("the log commits");
+        for outcome in [first, second, third, fourth] {
+            assert_eq!(outcome.unwrap(), Ok(vec!["ruled", "other"]))
+        }
+        assert_eq!((hive.request(Begin(1)).await, hive.request(Level(1)).await), (Ok(1), Ok(1)));
+        assert_eq!((versions(&of_ruled), versions(&of_other)), (vec![1, 2, 3], vec![1, 2, 3, 4, 5]));
+        hive.stop(Duration::from_secs(1)).await;
+    })
+}
+
+/// A hive is killed when one log has the new settings and the other one does not.
+#[test]
+fn new_settings_that_only_one_log_has_are_compared_at_the_next_start() {
+    for (settings, expected) in [(both(2), [2, 2]), (both(1), [1, 3]), (both(9), [2, 3])] {
+        on_workers(2, async {
+            let (hive, [of_ruled, of_other]) = on_two(both(1), [LogState::default(), LogState::default()]);
+            assert_eq!((hive.request(Begin(1)).await, hive.request(Level(1)).await), (Ok(1), Ok(1)));
+            eventually("logged", Duration::from_secs(5), || versions(&of_ruled) == [1]).await;
+            hive.idle().await;
+            of_ruled.stop();
+            let waits = change(&hive, both(2));
+            other_sees(&hive, 2).await;
+            assert!(!waits.is_finished());
+            of_other.stop();
+            let logs = [&of_ruled, &of_other].map(|journal| colony(journal));
+            hive.stop(Duration::from_millis(10)).await;
+
+            let level = settings["ruled"]["level"].as_integer().unwrap() as u64;
+            let (hive, journals) = on_two(settings, logs);
+            assert_eq!((hive.request(Begin(1)).await, hive.request(Level(1)).await), (Ok(level), Ok(level)));
+            let status = hive.status();
+            assert_eq!(status.apps.iter().map(|app| app.settings_version).collect::<Vec<_>>(), expected);
+            eventually("told", Duration::from_secs(10), || {
+                let in_log = |at: usize, was: u32| match expected[at] {
+                    version if version == was => versions(&journals[at]).is_empty(),
+                    version => versions(&journals[at]) == [version],
+                };
+                in_log(0, 1) && in_log(1, 2)
+            })
+            .await;
+            assert_eq!(hive.reconfigure(both(4)).await, Ok(vec!["ruled", "other"]));
+            assert_eq!((hive.request(Begin(1)).await, hive.request(Level(1)).await), (Ok(4), Ok(4)));
+            hive.stop(Duration::from_secs(1)).await;
+        })
+    }
+}

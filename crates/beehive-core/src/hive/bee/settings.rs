@@ -45,6 +45,11 @@ impl Settings {
         self.version.load(Ordering::Acquire)
     }
 
+    /// Checks whether the current settings are those in a table.
+    pub(crate) fn are(&self, table: &toml::Table) -> bool {
+        self.current.read().table == *table
+    }
+
     /// Returns an instance with the current settings and without state, and their version.
     pub(crate) fn fresh(&self) -> (Box<dyn AnyState>, u32) {
         self.with(|instance, version| (instance.fresh(), version))
@@ -78,23 +83,15 @@ impl Settings {
     }
 }
 
-/// Parses new settings for an app. Returns `None` if they equal the current settings. The returned change
-/// takes effect when the caller calls its `put`.
-pub(crate) fn change(app: &Arc<AppRuntime>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
-    let version = {
-        let current = app.settings.current.read();
-        if current.table == table {
-            return Ok(None);
-        }
-        current.version + 1
-    };
-
+/// Parses new settings for an app. The returned change takes effect when the caller calls its `put`.
+pub(crate) fn change(app: &Arc<AppRuntime>, table: toml::Table) -> Result<Change, ConfigError> {
     // this runs code of the app, so no lock is held
     let instance = app.fresh().configured(&ConfigSource::new(app.name, table.clone()))?;
-    let logged = LoggedSettings { version, table: text(app.name, &table)? };
+    let text = text(app.name, &table)?;
+    let (index, of_change) = (app.index, table.clone());
     let app = app.clone();
-    let index = app.index;
-    Ok(Some(Change { app: index, logged, put: Box::new(move || app.settings.put(instance, table, version)) }))
+    let put = Box::new(move |version| app.settings.put(instance, of_change, version));
+    Ok(Change { app: index, table, text, put })
 }
 
 /// Encodes settings as TOML.

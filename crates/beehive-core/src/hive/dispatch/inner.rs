@@ -9,7 +9,7 @@ use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Routing};
 use crate::hive::admission::timer_wheel::TimerWheel;
-use crate::hive::consensus::journal::{Acked, AppId, Emit, LaneId, LoggedSettings, MessageId};
+use crate::hive::consensus::journal::{Acked, AppId, Emit, LaneId, MessageId};
 use crate::hive::consensus::logged_clock::LoggedClock;
 use crate::hive::consensus::logs::{Logs, Several};
 #[cfg(feature = "testing")]
@@ -19,6 +19,7 @@ use crate::hive::dispatch::probe::Probe;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Executing, Fire, Link, Place, Stateless, Turn};
 use crate::hive::dispatch::types::message_types::Types;
+use crate::hive::dispatch::upcoming::Upcoming;
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::links::frame::Body;
 use crate::hive::links::links::Links;
@@ -74,8 +75,10 @@ pub(crate) trait AnyApp: Send + Sync {
     /// Returns the total size of the dedup tables of the app's idle bees, in the unit of
     /// `DedupTable::size`.
     fn remembered(&self) -> usize;
-    /// Parses new settings. Returns `None` if they equal the current ones.
-    fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError>;
+    /// Parses new settings.
+    fn change(self: Arc<Self>, table: toml::Table) -> Result<Change, ConfigError>;
+    /// Checks whether the current settings are those in `table`.
+    fn has_settings(&self, table: &toml::Table) -> bool;
     /// Returns the version of the current settings.
     fn settings_version(&self) -> u32;
     /// Returns the number of copies that `#[app(replication = n)]` requests.
@@ -89,10 +92,12 @@ pub(crate) trait AnyApp: Send + Sync {
 pub(crate) struct Change {
     /// Number of the app.
     pub(crate) app: u16,
+    /// The settings.
+    pub(crate) table: toml::Table,
     /// The settings, in the form used in the log.
-    pub(crate) logged: LoggedSettings,
-    /// Makes these settings the current ones.
-    pub(crate) put: Box<dyn FnOnce() + Send>,
+    pub(crate) text: String,
+    /// Makes these settings the current ones, as the given version.
+    pub(crate) put: Box<dyn FnOnce(u32) + Send>,
 }
 
 /// App, handler, and name of the emitted message type.
@@ -150,8 +155,8 @@ pub(crate) struct HiveInner {
     pub(in crate::hive) tasks: AtomicUsize,
     /// Notified when `tasks` becomes zero.
     pub(in crate::hive) tasks_done: Notify,
-    /// Locked while settings are being changed, so that changes take place one after another.
-    pub(in crate::hive) reconfiguring: tokio::sync::Mutex<()>,
+    /// The settings that are not in force yet.
+    pub(in crate::hive) upcoming: Upcoming,
     /// Counters of emitted messages.
     pub(in crate::hive) emits: Mutex<HashMap<EmitKey, Arc<AtomicU64>>>,
     pub(in crate::hive) unhandled: Mutex<BTreeSet<&'static str>>,

@@ -24,4 +24,5 @@ pub(crate) mod probe;
 pub(crate) mod sender;
 pub(crate) mod turn;
 pub(crate) mod types;
+pub(in crate::hive) mod upcoming;
 pub(crate) mod workers;

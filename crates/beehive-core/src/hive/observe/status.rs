@@ -153,8 +153,12 @@ impl AnyApp for AppRuntime {
         self.queen.lock().ended.retain(|bee| !bees.contains(bee))
     }
 
-    fn change(self: Arc<Self>, table: toml::Table) -> Result<Option<Change>, ConfigError> {
+    fn change(self: Arc<Self>, table: toml::Table) -> Result<Change, ConfigError> {
         crate::hive::bee::settings::change(&self, table)
+    }
+
+    fn has_settings(&self, table: &toml::Table) -> bool {
+        self.settings.are(table)
     }
 
     fn settings_version(&self) -> u32 {
