@@ -16,6 +16,7 @@ mod deduplication;
 mod drop_panics;
 mod dropped_messages;
 mod embedding;
+mod ended_lanes;
 mod failures;
 #[allow(dead_code)] // the tests of mutants use all of it
 mod findings;

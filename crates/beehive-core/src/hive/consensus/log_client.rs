@@ -6,6 +6,7 @@ use crate::hash::HashMap;
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
+use crate::hive::consensus::ended_lanes::EndedLanes;
 use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
     MessageId, Record, Work,
@@ -74,6 +75,8 @@ pub(crate) struct LogClient<W: ?Sized> {
     pub(crate) lanes: Arc<Lanes>,
     /// The dedup table for messages that no bee consumes.
     pub(crate) without_bee: WithoutBee,
+    /// The lanes that have ended, and of which no entry says so yet.
+    pub(crate) ended_lanes: EndedLanes,
     /// Messages that may have crashed the previous process, for all of the hive's logs.
     pub(crate) quarantine: Arc<Quarantine>,
     /// The outline of the log, which moves and merges need. It is empty unless the hive is in a cluster. A thread that
@@ -131,6 +134,7 @@ impl<W: ?Sized> LogClient<W> {
             quarantine,
             outline: Mutex::default(),
             without_bee: WithoutBee::new(colony.seen.clone()),
+            ended_lanes: EndedLanes::default(),
             version: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
             staying: AtomicUsize::new(0),

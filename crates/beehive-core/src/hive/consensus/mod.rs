@@ -14,6 +14,7 @@
 //! Entries in flight may still be committed; if so, the next incarnation finds them in the log.
 
 mod deposing;
+pub(crate) mod ended_lanes;
 pub mod journal;
 pub(crate) mod log_client;
 pub(crate) mod logged_clock;

@@ -70,21 +70,25 @@ pub(crate) fn look_after(hive: &Arc<HiveInner>) {
     asked.into_iter().for_each(|(hive, lanes)| links.send(hive, Body::Remembers(lanes)))
 }
 
-/// Records in all logs that these lanes have ended, so that every dedup table drops them.
+/// Records in all logs that these lanes have ended, so that every dedup table drops them. Each log gets one record at a time, so a
+/// log that cannot commit gets no more of them. The lanes that end meanwhile wait for the next record.
 pub(crate) fn retire_lanes(hive: &Arc<HiveInner>, lanes: Vec<LaneId>) {
     const LANES_PER_RECORD: usize = 4096;
     if lanes.is_empty() {
         return;
     }
 
-    // a hive that starts again must not take them for lanes in use
-    let view = hive.links.as_ref().map_or(0, |links| links.registry.index());
     for link in &hive.log_clients() {
         link.without_bee.forget(&lanes);
-        let (link, lanes) = (link.clone(), lanes.clone());
+        if !link.ended_lanes.add(&lanes) {
+            continue;
+        }
+        let (link, links) = (link.clone(), hive.links.clone());
         hive.platform.spawn(Box::pin(async move {
-            for lanes in lanes.chunks(LANES_PER_RECORD) {
-                if !link.commit(Record::Retire { lanes: lanes.to_vec(), view }).await {
+            while let Some(lanes) = link.ended_lanes.next(LANES_PER_RECORD) {
+                // a hive that starts again must not take them for lanes in use
+                let view = links.as_ref().map_or(0, |links| links.registry.index());
+                if !link.commit(Record::Retire { lanes, view }).await {
                     return;
                 }
             }
