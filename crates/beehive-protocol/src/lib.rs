@@ -63,6 +63,7 @@ mod image;
 mod lane;
 mod lane_set;
 pub mod limits;
+mod log_place;
 mod log_state;
 mod moves;
 mod outline;
@@ -93,6 +94,7 @@ pub use ids::{
 pub use image::{CellImage, EncodedCells};
 pub use lane::Numbers;
 pub use lane_set::LaneSet;
+pub use log_place::LogPlace;
 pub use log_state::{BeeImage, LogState, Staged, Sweep, Waiting};
 pub use moves::unfinished_moves;
 pub use reconcile::{Leader, StageFrame, Step, changes, forget, frames, release, split, stage, steps};

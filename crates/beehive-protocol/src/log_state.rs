@@ -3,8 +3,8 @@
 use crate::codec::DecodeError;
 use crate::{
     Acked, AppId, BeeId, CellId, ColonyId, CrashMarker, DedupTable, Emit, Emits, EncodedCells, Entry,
-    EntryNumber, Epoch, FewSet, Input, LaneId, LaneSet, LoggedSettings, MessageId, Part, Record, Seq, Shapes,
-    Time, Untold, Visited, Work,
+    EntryNumber, Epoch, FewSet, Input, LaneId, LaneSet, LogPlace, LoggedSettings, MessageId, Part, Record,
+    Seq, Shapes, Time, Untold, Visited, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,6 +123,10 @@ pub struct LogState {
     pub marker: Option<CrashMarker>,
     /// The latest time in the log.
     pub now: Time,
+    /// The log's place among the logs of its hive. `None` if no record says it. In a snapshot, it is apart from the other fields:
+    /// snapshots of early versions do not contain it.
+    #[serde(skip)]
+    pub place: Option<LogPlace>,
 }
 
 impl LogState {
@@ -236,6 +240,7 @@ impl LogState {
             Record::Mark { marker } => self.marker.clone_from(marker),
             Record::Blank => {}
             Record::Time(now) => self.now = self.now.max(*now),
+            Record::Place(place) => self.place = Some(*place),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::codec::{DecodeError, decode_many, encode_many, encode_many_into};
 use crate::limits::ADMITTED_MESSAGES_MAX;
 use crate::{
     AppId, BeeId, BeeImage, CellId, CellImage, ColonyId, CrashMarker, DedupTable, Emits, EntryNumber, Epoch,
-    HandlerId, LaneId, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time, Untold,
+    HandlerId, LaneId, LogPlace, LoggedSettings, MessageId, Part, Redo, Seq, Shapes, Time, Untold,
 };
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -401,6 +401,9 @@ pub enum Record {
     /// The hive's time. It is logged at intervals, so that a process that goes on knows until when the last one ran,
     /// although nothing may have happened for hours.
     Time(Time),
+    /// The log's place among the logs of its hive. A hive that decides alone logs it when it starts, unless the log says so
+    /// already.
+    Place(LogPlace),
 }
 
 impl Record {
@@ -431,7 +434,8 @@ impl Record {
             | Record::Told { .. }
             | Record::Mark { .. }
             | Record::Blank
-            | Record::Time(_) => SmallVec::new(),
+            | Record::Time(_)
+            | Record::Place(_) => SmallVec::new(),
         }
     }
 
@@ -460,7 +464,8 @@ impl Record {
             | Record::Visited(_)
             | Record::Mark { .. }
             | Record::Blank
-            | Record::Time(_) => 0,
+            | Record::Time(_)
+            | Record::Place(_) => 0,
         }
     }
 }

@@ -7,9 +7,9 @@ use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
     Acked, Address, AppId, AppShapes, BeeId, BeeImage, CellId, CellImage, ColonyId, Consumed, CrashMarker,
     Decision, DedupTable, Emit, Emits, Entry, EntryNumber, Epoch, FewSet, HandlerId, HiveId, Incarnation,
-    Input, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Proposal, Record,
-    Redo, RegistryState, SWEEP_PARTS, Seq, Shape, Shapes, SnapshotLoader, StagePart, Staged, Suspect, Sweep,
-    Time, Untold, Visited, Waiting, Work, sweep_order,
+    Input, LaneId, LogPlace, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Proposal,
+    Record, Redo, RegistryState, SWEEP_PARTS, Seq, Shape, Shapes, SnapshotLoader, StagePart, Staged, Suspect,
+    Sweep, Time, Untold, Visited, Waiting, Work, sweep_order,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -123,7 +123,7 @@ fn moving() -> BeeImage {
     BeeImage { state: Default::default(), ..*state().bees[&(APP, BeeId(7))].clone() }
 }
 
-fn records() -> [(&'static str, Record); 23] {
+fn records() -> [(&'static str, Record); 24] {
     let one = Input { count: 1, ..input() };
     let admit = Record::Admit { app: APP, handler: HandlerId(9), input: one, emits: Emits(vec![emit()]) };
     let expand =
@@ -164,6 +164,7 @@ fn records() -> [(&'static str, Record); 23] {
         ("Record::Told", Record::Told { what: untold(), view: 5 }),
         ("Record::Blank", Record::Blank),
         ("Record::Time", Record::Time(Time::from_nanoseconds(0x0304))),
+        ("Record::Place", Record::Place(LogPlace { number: 1, of: 3 })),
     ]
 }
 
@@ -214,6 +215,7 @@ fn state() -> LogState {
         untold: vec![untold()],
         marker: Some(marker()),
         now: Time::from_nanoseconds(10),
+        place: None,
     }
 }
 
@@ -339,11 +341,11 @@ fn line<T: Serialize + DeserializeOwned + PartialEq + Debug>(out: &mut String, n
 }
 
 /// Adds lines with the chunks of a snapshot of a state. Checks that the chunks make up the state.
-fn chunk_lines(out: &mut String, state: &LogState) {
+fn chunk_lines(out: &mut String, name: &str, state: &LogState) {
     let mut loader = SnapshotLoader::default();
     for (number, chunk) in state.chunks(200).enumerate() {
         loader.add(&chunk).unwrap();
-        hex_line(out, &format!("Chunk{number}"), &chunk)
+        hex_line(out, &format!("{name}{number}"), &chunk)
     }
     assert_eq!(loader.finish().as_ref(), Ok(state));
 }
@@ -403,7 +405,9 @@ fn every_encoding_is_as_it_was() {
     line(&mut lines, "LogState", &state());
     let mut state = state();
     state.sweeps.values_mut().for_each(|sweep| sweep.waiting.emit.id = id(8));
-    chunk_lines(&mut lines, &state);
+    chunk_lines(&mut lines, "Chunk", &state);
+    let place = Some(LogPlace { number: 1, of: 3 });
+    chunk_lines(&mut lines, "ChunkOfPlaced", &LogState { place, ..LogState::default() });
     proposals().iter().for_each(|(name, proposal)| line(&mut lines, name, proposal));
     decisions().iter().for_each(|(name, decision)| line(&mut lines, name, decision));
     line(&mut lines, "RegistryState", &registry());

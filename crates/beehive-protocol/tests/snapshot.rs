@@ -5,8 +5,8 @@ mod largest_block;
 use beehive_protocol::codec::{decode_many, encode_many};
 use beehive_protocol::{
     Address, AppId, AppShapes, BeeId, BeeImage, CellId, ColonyId, CrashMarker, DedupTable, Emit, EntryNumber,
-    Epoch, HiveId, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Seq, Shape,
-    SnapshotLoader, Staged, Suspect, Sweep, Time, Untold, Waiting, limits,
+    Epoch, HiveId, LaneId, LogPlace, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload,
+    Seq, Shape, SnapshotLoader, Staged, Suspect, Sweep, Time, Untold, Waiting, limits,
 };
 use largest_block::largest_block;
 use proptest::prelude::*;
@@ -175,6 +175,18 @@ proptest! {
         // neither is the way in which the state came about
         let again: LogState = decode_many("a state", &encode_many(&state)).unwrap();
         prop_assert_eq!(chunks(&again, bytes_max), all);
+    }
+}
+
+/// Snapshots of early versions do not contain it.
+#[test]
+fn a_snapshot_contains_the_place_of_the_log_if_it_is_known() {
+    let mut state = Random(4).state(3);
+    for place in [None, Some(LogPlace { number: 1, of: 2 })] {
+        state.place = place;
+        for bytes_max in [18, 64, usize::MAX] {
+            assert_eq!(load(&chunks(&state, bytes_max)).as_ref(), Ok(&state))
+        }
     }
 }
 

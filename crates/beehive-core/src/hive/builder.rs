@@ -226,7 +226,9 @@ impl Builder {
     /// The logs commit independently of one another. While one of them cannot commit, the bees of the
     /// others continue. If the cells of a message have owners in several logs, the hive moves these owners
     /// to one log before it merges them; the message waits until all of these logs commit. [`Builder::journal`]
-    /// says what must be the same as when the logs were written. Logs may be added, but none may be removed.
+    /// says what must be the same as when the logs were written. Logs may be added behind the others, but none may be removed.
+    /// Each log says which number it has among all logs of the hive, and a start that gives it another one, or fewer logs, is
+    /// refused.
     pub fn journals(mut self, logs: impl IntoIterator<Item = (Arc<dyn Journal>, LogState)>) -> Self {
         self.logs.add_default(logs);
         self
@@ -454,6 +456,7 @@ impl Builder {
 
         let shapes = leading::shapes(&hive, shapes);
         let misread = |why: String| StartError::Log { why };
+        leading::check_places(&logs).map_err(misread)?;
         logs.iter().try_for_each(|(_, state)| shapes.read(state)).map_err(misread)?;
 
         *hive.apps.write() = apps.iter().map(|app| app.clone() as Arc<dyn AnyApp>).collect();

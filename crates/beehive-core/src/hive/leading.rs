@@ -13,7 +13,9 @@ use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::asleep::Asleep;
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::consensus::journal::{AppId, Journal, LaneId, LogState, LoggedSettings, Record, Shapes};
+use crate::hive::consensus::journal::{
+    AppId, Journal, LaneId, LogPlace, LogState, LoggedSettings, Record, Shapes,
+};
 use crate::hive::consensus::logs::remembered_lanes;
 use crate::hive::consensus::registry::{ColonyId, Decision, Proposal};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
@@ -205,6 +207,10 @@ pub(in crate::hive) fn go_on(
             // the log must contain the shapes before any entry encoded with them
             drop(link.say(Record::Shapes(shapes.clone())))
         }
+        let place = place(link, logs.len());
+        if !link.is_clustered() && state.place != Some(place) {
+            drop(link.say(Record::Place(place)))
+        }
     }
     if let Some(clients) = &hive.logs {
         logs.iter().for_each(|(link, _)| clients.clients().publish(link))
@@ -241,6 +247,22 @@ fn show(hive: Arc<HiveInner>, mut bees: VecDeque<Arc<Bee>>) {
             show(hive, bees)
         }
     }))
+}
+
+/// Returns the place of a log among the logs of a hive that decides alone.
+fn place(link: &Link, logs: usize) -> LogPlace {
+    LogPlace { number: link.position() as u32, of: logs as u32 }
+}
+
+/// Checks that logs are in the order in which a hive that decides alone had them before, and that none is missing. In a cluster,
+/// the caller says whose log each one is.
+///
+/// # Errors
+///
+/// Returns a description of the first mismatch.
+pub(in crate::hive) fn check_places(logs: &[LedLog]) -> Result<(), String> {
+    let mut alone = logs.iter().filter(|(link, _)| !link.is_clustered());
+    alone.try_for_each(|(link, state)| LogPlace::check(state.place, place(link, logs.len())))
 }
 
 /// Returns the schema of the hive's program.

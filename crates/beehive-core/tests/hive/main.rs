@@ -31,6 +31,7 @@ mod load;
 mod log_checks;
 #[allow(dead_code)] // the tests of mutants use all of it
 mod log_mutants;
+mod log_places;
 mod map_limits;
 mod merge;
 mod merge_across_logs;

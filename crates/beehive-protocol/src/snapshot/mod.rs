@@ -4,7 +4,7 @@
 //! ```text
 //! chunk    := version (1 byte), number (8 bytes), bytes, checksum (8 bytes)
 //! item     := length, bytes
-//! snapshot := Start, Frozen.., Seen.., Bee.., Staged.., Outbox.., (Sweep, SweepCells..).., End
+//! snapshot := Start, [Place], Frozen.., Seen.., Bee.., Staged.., Outbox.., (Sweep, SweepCells..).., End
 //! ```
 //!
 //! The bytes of all chunks, one after the other, are the items, whatever the size of the chunks. The length of an item is
@@ -20,8 +20,8 @@ pub use merge::MergedChunks;
 use crate::codec::{append_integer, decode_front, decode_many, encode_many, split_integer};
 use crate::stage_parts::divide;
 use crate::{
-    AppId, BeeId, BeeImage, CellId, DecodeError, DedupTable, Emit, Emits, LaneId, LogState, StagePart,
-    Staged, Sweep, Waiting, limits,
+    AppId, BeeId, BeeImage, CellId, DecodeError, DedupTable, Emit, Emits, LaneId, LogPlace, LogState,
+    StagePart, Staged, Sweep, Waiting, limits,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -40,7 +40,8 @@ const CHECKSUM_BYTES: usize = size_of::<u64>();
 /// in so far as equal states have equal bytes.
 const ITEM_BYTES: usize = 64 << 10;
 
-/// Part of a state. In a snapshot, the items are in the order of these variants.
+/// Part of a state. In a snapshot, the items are in the order of these variants, except for [`Item::Place`], which was added
+/// later, and comes after [`Item::Start`].
 #[derive(Serialize, Deserialize)]
 enum Item {
     /// The state, except for everything that is in the other items.
@@ -62,6 +63,8 @@ enum Item {
     SweepCells(Vec<CellId>),
     /// Nothing follows.
     End,
+    /// [`LogState::place`], if there is one.
+    Place(LogPlace),
 }
 
 /// The number of [`Item::Bee`] in its encoding. The app and the id follow it.
@@ -74,6 +77,7 @@ const END: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Section {
     Start,
+    Place,
     Frozen,
     Seen,
     Bees,
@@ -87,6 +91,7 @@ impl Item {
     fn section(&self) -> Section {
         match self {
             Item::Start(_) => Section::Start,
+            Item::Place(_) => Section::Place,
             Item::Frozen(_) => Section::Frozen,
             Item::Seen(_) => Section::Seen,
             Item::Bee(..) => Section::Bees,
@@ -136,6 +141,7 @@ impl LogState {
             untold,
             marker,
             now,
+            place,
         } = self;
         let start = LogState {
             last: *last,
@@ -153,6 +159,7 @@ impl LogState {
 
         let frozen = divide(frozen.iter().copied(), |_| size_of::<LaneId>(), ITEM_BYTES);
         std::iter::once(Item::Start(Box::new(start)))
+            .chain(place.map(Item::Place))
             .chain(frozen.map(Item::Frozen))
             .chain(seen.parts(ITEM_BYTES).map(Item::Seen))
     }
@@ -433,6 +440,7 @@ impl SnapshotLoader {
                 }
                 self.state = *state
             }
+            Item::Place(place) => self.state.place = Some(place),
             Item::Frozen(lanes) => self.state.frozen.extend(lanes),
             Item::Seen(seen) => self.state.seen.absorb(seen),
             Item::Bee(.., StagePart::Outbox(_)) => {

@@ -58,6 +58,7 @@ fn kind(record: &Record) -> &'static str {
         Record::Told { .. } => "Told",
         Record::Blank => "Blank",
         Record::Time(_) => "Time",
+        Record::Place(_) => "Place",
         // `Record` is not exhaustive for other crates. A new kind is in `kinds()`, so it is missing until a step appends it
         // and this match names it
         other => panic!("a kind of record that the model does not know: {other:?}"),

@@ -2,8 +2,8 @@
 
 use crate::{APP, HANDLERS, OF_ANOTHER_LOG, OUTSIDE, PARTS, SEQS};
 use beehive_protocol::{
-    AppId, BeeId, BeeImage, CellId, ColonyId, CrashMarker, Epoch, HandlerId, LaneId, LogState, MessageId,
-    Part, Seq, Shapes, Time, Untold,
+    AppId, BeeId, BeeImage, CellId, ColonyId, CrashMarker, Epoch, HandlerId, LaneId, LogPlace, LogState,
+    MessageId, Part, Seq, Shapes, Time, Untold,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -114,6 +114,7 @@ pub(crate) struct Model {
     pub(crate) shapes: Shapes,
     pub(crate) marker: Option<CrashMarker>,
     pub(crate) now: Time,
+    pub(crate) place: Option<LogPlace>,
     pub(crate) untold: Vec<Untold>,
     /// The highest index of the registry in a record.
     pub(crate) known: u64,
@@ -202,7 +203,7 @@ impl Model {
         assert_eq!(state.newest.get(&APP).copied(), self.newest);
         assert_eq!(state.next_seqs.get(&LaneId::of_app(APP)).copied(), self.next_of_app);
         assert_eq!((state.now, state.known, &state.untold), (self.now, self.known, &self.untold));
-        assert_eq!((&state.shapes, &state.marker), (&self.shapes, &self.marker));
+        assert_eq!((&state.shapes, &state.marker, state.place), (&self.shapes, &self.marker, self.place));
         for (app, all) in &self.settings {
             // the first one of the highest version counts, and version 0 stands for none
             let all = all.iter().filter(|(version, _)| *version > 0).rev();

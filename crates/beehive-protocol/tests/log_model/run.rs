@@ -6,8 +6,8 @@ use crate::steps::{BEES, Step};
 use crate::{APP, OF_ANOTHER_LOG, OUTSIDE, RECEIVER, partial};
 use beehive_protocol::{
     Acked, Address, AppId, BeeId, CellId, Consumed, CrashMarker, Emit, Emits, Entry, EntryNumber, HandlerId,
-    HiveId, Input, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload, Record,
-    Redo, Seq, Shapes, Suspect, Time, Untold, Visited, Work,
+    HiveId, Input, LaneId, LogPlace, LogState, LoggedSettings, MessageId, MessageTypeId, Op, Part, Payload,
+    Record, Redo, Seq, Shapes, Suspect, Time, Untold, Visited, Work,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -318,6 +318,10 @@ impl<'a> Run<'a> {
                 let now = Time::from_nanoseconds(now);
                 self.model.now = self.model.now.max(now);
                 self.apply(Record::Time(now))
+            }
+            Step::Place { number, of } => {
+                self.model.place = Some(LogPlace { number, of });
+                self.apply(Record::Place(LogPlace { number, of }))
             }
             Step::Freeze { .. }
             | Step::Drop { .. }

@@ -64,6 +64,8 @@ pub(crate) enum Step {
     Term { is_on_last: bool },
     /// The hive logs its time.
     Time { now: u64 },
+    /// The log learns its place.
+    Place { number: u32, of: u32 },
 }
 
 pub(crate) fn step() -> impl Strategy<Value = Step> {
@@ -108,6 +110,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         1 => prop::option::of(0..3u64).prop_map(|names| Step::Mark { names }),
         2 => any::<bool>().prop_map(|is_on_last| Step::Term { is_on_last }),
         1 => (0..60u64).prop_map(|now| Step::Time { now }),
+        1 => (0..4u32, 1..5u32).prop_map(|(number, of)| Step::Place { number, of }),
         1 => bee().prop_map(|bee| Step::Stale { bee }),
     ];
     prop_oneof![24 => of_bees, 7 => of_owners, 10 => of_moves, 4 => of_the_hive]

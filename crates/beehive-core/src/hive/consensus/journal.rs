@@ -100,9 +100,9 @@
 
 pub use beehive_protocol::{
     Acked, AppId, AppShapes, BeeImage, Consumed, CrashMarker, DedupTable, Emit, Emits, Entry, EntryNumber,
-    Epoch, HandlerId, Input, InputRuns, LaneId, LogState, LoggedSettings, MessageId, MessageTypeId, Part,
-    Payload, Record, SWEEP_PARTS, Seq, Shapes, SnapshotChunks, SnapshotLoader, StagePart, Staged, Suspect,
-    Sweep, Untold, Visited, Waiting, Work, sweep_order, unfinished_moves,
+    Epoch, HandlerId, Input, InputRuns, LaneId, LogPlace, LogState, LoggedSettings, MessageId, MessageTypeId,
+    Part, Payload, Record, SWEEP_PARTS, Seq, Shapes, SnapshotChunks, SnapshotLoader, StagePart, Staged,
+    Suspect, Sweep, Untold, Visited, Waiting, Work, sweep_order, unfinished_moves,
 };
 
 use std::sync::Arc;
