@@ -51,6 +51,9 @@ mutants! {
     AckIgnoresApp,
     /// A message is acknowledged before the record that consumes it is committed.
     AckBeforeCommit,
+    /// The acknowledgment of a message without effect comes from memory: the receiver acknowledges it although no committed entry
+    /// names it.
+    AckFromMemory,
     /// An acknowledgment that arrives during a move takes effect in memory, although the log of the outbox ignores it.
     FrozenTakesAcks,
     /// An acknowledgment that arrives during a move is dropped.

@@ -5,6 +5,7 @@ extern crate beehive_core as beehive;
 
 #[path = "../hive/accounts.rs"]
 mod accounts;
+mod acks;
 mod after_the_end;
 mod directed;
 #[path = "../hive/findings.rs"]

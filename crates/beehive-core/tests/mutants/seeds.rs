@@ -99,6 +99,7 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::PoisonUnmarked
         | Mutant::PoisonBeforeMarker => return None, // `directed.rs`
         Mutant::MarksNotMerged => return None, // `marks.rs`
+        Mutant::AckFromMemory => return None,  // `acks.rs`
         // A log that is no longer hosted, as far as one hive allows. `after_the_end.rs` stops and crashes a hive in the middle of
         // runs, merges, moves, timers and requests. `tests/hive/stop_memory.rs` checks that nothing keeps the log's client
         // and its journal in memory, `tests/hive/stop_log.rs` that the log says of no message that it is handled which no

@@ -319,7 +319,9 @@ pub(crate) fn record(
         let is_lasting = inputs.iter().any(|input| input.lane.is_lasting());
         // some messages are acknowledged as soon as this run is released, so by then, an entry must record that
         // they have been handled
-        let is_acked = inputs.iter().any(|input| pending.link().acknowledges(input.lane));
+        let link = pending.link();
+        let is_acked = inputs.iter().any(|input| link.acknowledges(input.lane))
+            && !link.lanes.breaks(Mutant::AckFromMemory);
         let unsaid = match steps.may_repeat {
             false => Some(Unsaid::Nothing),
             true if is_acked => None,
