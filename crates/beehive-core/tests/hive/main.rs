@@ -15,6 +15,7 @@ mod debug_output;
 mod deduplication;
 mod drop_panics;
 mod dropped_messages;
+mod durability_changes;
 mod embedding;
 mod ended_lanes;
 mod failures;
